@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Query, Response
 from sqlalchemy.orm import Session
 
-from backend.compare import curves, series, service
+from backend.compare import curves, importance, series, service
 from backend.compare.curves import Reduction
 from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
@@ -18,7 +18,14 @@ from backend.prices.in_force import prices_in_force
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.series import sample
-from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedCurves, Comparison, RunsSeries
+from bapo.api.compare import (
+    MOST_COMPARED,
+    CompareAxis,
+    ComparedCurves,
+    Comparison,
+    ParameterImportance,
+    RunsSeries,
+)
 
 router = new_router("compare")
 
@@ -121,6 +128,24 @@ def compare_curves(
     told = [[run.name for run in chosen.runs], chosen.groups, chosen.changes]
     named = replace(answers, question=f"{answers.question} {told}")
     return named.of(session, chosen.ids, lambda: _curves(session, chosen, _names(keys), x, equal, max_points, reduce))
+
+
+Metric = Annotated[
+    str,
+    Query(max_length=500, description="A column of the run list that holds numbers, such as `metric.actor/entropy`."),
+]
+
+
+@router.get("/compare/importance", summary="Get parameter importance over runs")
+def compare_importance(
+    _: Reader, session: DbSession, runs: Runs, metric: Metric = importance.DEFAULT_METRIC
+) -> ParameterImportance:
+    """How much of the variance of a result each field explains in which the runs differ, beside chance.
+
+    A whole grid is decomposed exactly, into single fields, pairs and noise; of other runs each field is looked at
+    alone, on ranks. Below the fewest runs it says why there is none.
+    """
+    return importance.describe(session, importance.varied_by(service.choose(session, runs, "run")), metric)
 
 
 def _curves(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
+from backend.compare import importance
+from backend.compare.endpoints import Metric
 from backend.kit import cursors
 from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.kit.errors import Problem
@@ -14,7 +16,8 @@ from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
 from backend.prices.in_force import prices_in_force
-from backend.studies import planning, reporting, repository, service
+from backend.studies import planning, reporting, repository, results, service
+from bapo.api.compare import ParameterImportance
 from bapo.api.studies import (
     ShippedStudies,
     StudyActionAnswer,
@@ -96,6 +99,19 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
     told = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
     named = replace(answers, question=f"{answers.question} {told} {row.study.choices}")
     return named.of(session, run_ids, lambda: Answer.of(reporting.report(session, row, made).model_dump(mode="json")))
+
+
+@router.get("/studies/{study_id}/importance", summary="Get parameter importance of a study")
+def get_study_importance(
+    _: Reader, session: DbSession, study_id: str, metric: Metric = importance.DEFAULT_METRIC
+) -> ParameterImportance:
+    """How much of the variance of a result each varied field, or arm and regime, explains, beside chance.
+
+    As for runs that are compared, with all runs of the study.
+    """
+    row = repository.get(session, study_id)
+    made = repository.made_runs(session, study_id)
+    return importance.describe(session, results.varied(row.study, made), metric)
 
 
 @router.post("/studies/{study_id}/actions", summary="Apply an action to all runs of a study")

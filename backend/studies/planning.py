@@ -17,11 +17,13 @@ from backend.configs import service as configs
 from backend.kit.errors import field_problems
 from backend.kit.prices import Prices
 from backend.projects import choice
+from backend.studies.power import power_shown
 from bapo.api.configs import ConfigDraft, EstimateRange, RunEstimate
 from bapo.api.studies import MAX_GRID_RUNS, PlannedStudyRun, StudyPreview, StudyWrite
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.study.declaration import Declaration, parse
-from bapo.study.plan import PlannedRun, check, final_runs, resolved, tuning_runs
+from bapo.study.declaration import Declaration
+from bapo.study.examination import checked, examine
+from bapo.study.plan import PlannedRun, final_runs, resolved, tuning_runs
 from bapo.study.report import arms_of, primary_words
 
 NAME_CHARACTERS = 200
@@ -78,8 +80,7 @@ def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan
     Raises ConfigError where the study as a whole cannot be made, Problem 404 for an unknown parent.
     """
     if asked.text is not None:
-        study = parse(asked.text)
-        warnings = check(study)
+        study, warnings = checked(asked.text)
         runs = declared(study, [*tuning_runs(study), *final_runs(study, {})])
         return Plan(study.title, study.recipe, None, {}, runs, study, warnings)
     assert asked.name is not None, "the body has a text or a name"
@@ -181,10 +182,11 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
     Raises Problem 404 for an unknown parent, 422 for an unknown project.
     """
     project_id = choice.for_reading(session, asked.project, beside=configs.parent_project(session, asked))
+    power = None if asked.text is None else power_shown(session, examine(asked.text), project_id)
     try:
         plan = plan_of(session, asked, project_id)
     except ConfigError as error:
-        return StudyPreview(problems=field_problems(error.problems), currency=prices.currency)
+        return StudyPreview(problems=field_problems(error.problems), currency=prices.currency, power=power)
     study = plan.declaration
     legal = [run.config for run in plan.runs if run.config is not None]
     declaration: dict[str, Any] = {}
@@ -217,6 +219,7 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
         num_runs=len(plan.runs),
         num_illegal=sum(bool(run.problems) for run in plan.runs),
         currency=prices.currency,
+        power=power,
         **declaration,
         **_totals(estimate.estimates(session, legal, prices)),
     )

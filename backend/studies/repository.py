@@ -143,3 +143,18 @@ def assessments(session: Session, run_ids: Sequence[str]) -> dict[str, list[dict
     for run_id, record in session.execute(query):
         found[run_id].append(record)
     return found
+
+
+MOST_EARLIER = 400
+"""Newest runs that are looked at."""
+
+
+def ended_configs(session: Session, project_id: str, recipe: str) -> dict[str, dict[str, Any]]:
+    """Config of each run of a recipe in a project that trained to its end, the newest first."""
+    found = session.execute(
+        select(Run.id, Run.config)
+        .where(Run.project_id == project_id, Run.recipe == recipe, Run.status == RunStatus.SUCCEEDED)
+        .order_by(Run.created_at.desc(), Run.id)
+        .limit(MOST_EARLIER)
+    )
+    return {row.id: row.config for row in found}

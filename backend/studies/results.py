@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from backend.models import Run
+from backend.compare.importance import Varied
+from backend.models import Run, Study
 from backend.studies.repository import MadeRun
 from bapo.analysis.comparison import estimate
 from bapo.api.studies import StudySetting
+from bapo.study.declaration import parse
+from bapo.study.plan import final_runs
 
 SEED_FIELDS = ("training.seed", "task.seed")
 """Runs that differ in these alone are repetitions of one setting."""
@@ -48,6 +51,23 @@ def _setting(point: dict[str, Any], runs: Sequence[Run], eval_name: str | None) 
         latest_high=None if latest is None else latest.high,
         best=None if best is None else best.value,
     )
+
+
+def varied(study: Study, made: Sequence[MadeRun]) -> list[Varied]:
+    """The runs with the fields that a grid or list varies, or with arm and regime of those that a file declares."""
+    if study.text is None:
+        points = [(each, _without_seeds(each.point), _seed(each.point)) for each in made]
+    else:
+        declaration = parse(study.text)
+        by_name = {each.name: each for each in made}
+        points = [
+            (by_name[run.name], {"arm": run.arm, "regime": run.regime}, run.seed) for run in final_runs(declaration, {})
+        ]
+    return [Varied(each.run.id, point, seed) for each, point, seed in points if each.run is not None]
+
+
+def _seed(point: Mapping[str, Any]) -> int | None:
+    return next((seed for field in SEED_FIELDS if isinstance(seed := point.get(field), int)), None)
 
 
 def _without_seeds(point: Mapping[str, Any]) -> dict[str, Any]:

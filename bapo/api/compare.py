@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from bapo.analysis.importance_results import Importance
 from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Outcome, Savings, SeedDisagreement
 from bapo.analysis.transition_results import MigrationSummary
 from bapo.api.base import Body
@@ -212,6 +213,31 @@ class Comparison(Body):
     do not say."""
     outcome_text: str = ""
     """The same as one sentence."""
+
+
+class VariedRun(Body):
+    """A run, what sets it apart, and its result."""
+
+    run_id: str
+    name: str
+    seed: int | None
+    set: dict[str, Any]
+    """The fields that vary, without the seed."""
+    result: float | None
+    """None where the run has none yet."""
+
+
+class ParameterImportance(Body):
+    """Which fields a result of several runs depends on."""
+
+    metric: str
+    """Column of the run list."""
+    eval_name: str | None
+    """The evaluation that the results are of: the one that most runs have; None for other metrics."""
+    fields: Sequence[str]
+    """That vary."""
+    runs: Sequence[VariedRun]
+    importance: Importance
 
 
 class ComparedCurve(Body):

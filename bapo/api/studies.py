@@ -12,9 +12,9 @@ from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft, EstimateRange
 from bapo.api.runs import MAX_TAGS, RunStatus, Tag
 from bapo.run.control import StopMoment
-from bapo.study.results import StudyArm, StudyReport, StudyRunState, StudyStage
+from bapo.study.results import StudyArm, StudyPower, StudyReport, StudyRunState, StudyStage
 
-__all__ = ["StudyArm", "StudyReport", "StudyRunState"]
+__all__ = ["StudyArm", "StudyPower", "StudyReport", "StudyRunState"]
 
 MAX_GRID_RUNS = 500
 
@@ -101,6 +101,9 @@ class StudyPreview(Body):
     compute_hours: EstimateRange | None = None
     cost: EstimateRange | None = None
     currency: str = "USD"
+    power: StudyPower | None = None
+    """What the primary comparison can show, also while something else is wrong; None for a grid or a list, and where
+    the seeds or the recipe cannot be read."""
 
 
 class ShippedStudy(Body):

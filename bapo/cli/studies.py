@@ -10,12 +10,16 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from bapo.analysis.number_format import counted
+from bapo.analysis.importance_results import FieldShare
+from bapo.analysis.importance_text import importance_notes, share_note
+from bapo.analysis.number_format import counted, share
 from bapo.api.studies import (
     StudyActionRequest,
     StudyCreate,
     StudyDetail,
     StudyPage,
+    StudyPower,
+    StudyPreview,
     StudyReport,
     StudyRun,
     StudySetting,
@@ -28,7 +32,7 @@ from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.life import StopWhen
 from bapo.cli.listing import Listing, listed
 from bapo.cli.option_sets import with_option_sets
-from bapo.cli.output import NOTHING, JsonOption, percent, print_json, say, status_text
+from bapo.cli.output import NOTHING, JsonOption, duration, percent, print_json, say, status_text
 from bapo.client import Client
 from bapo.study.declaration import Declaration, load, parse, shipped
 from bapo.study.markdown import markdown
@@ -185,8 +189,7 @@ def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
     from bapo.cli import study_folders  # noqa: PLC0415
 
     with plain_errors():
-        study = parse(load(file))
-        warnings, primary = study_folders.checked(study)
+        study, warnings, primary = study_folders.examined(file)
     for warning in warnings:
         say(f"warning: {warning}")
     arms = ", ".join(arm.name for arm in study.arms)
@@ -209,6 +212,65 @@ def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
     print(f"seeds: {', '.join(map(str, study.seeds))}; regimes: {', '.join(each.name for each in study.regimes)}")
     print(f"primary comparison: {primary}")
     print(f"declaration: {study.digest}")
+
+
+@app.command("power")
+def power(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="A study file, or the name of a shipped study.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, max=1000, help="Number of seeds. Default: the file's.")
+    ] = None,
+    sd: Annotated[
+        float | None,
+        typer.Option(
+            "--sd",
+            min=0.001,
+            max=100,
+            help="Standard deviation over seeds of the paired difference, in points. Default: the shipped studies'.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the smallest difference that a design shows in 80 % of repetitions, two-sided at 5 %, paired over seeds.
+
+    [bold]bapo study power planning-mini[/bold], or [bold]bapo study power --seeds 5 --sd 1.2[/bold]
+
+    `bapo study submit FILE --dry-run` asks the server, which knows the earlier runs of the project.
+    """
+    from bapo.study.power import power_of_design  # noqa: PLC0415
+
+    with plain_errors():
+        if (file is None) == (seeds is None):
+            raise RefusedError("give a study file, or --seeds: one of them")
+        number = seeds if file is None else len(parse(load(file)).seeds)
+        found = power_of_design(number or 1, given=None if sd is None else sd / 100)
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(_power_lines(found)))
+
+
+def _power_lines(found: StudyPower) -> list[str]:
+    """What the design shows, from which spread, and what more seeds would."""
+    lines = [f"{found.text} (80 % power, two-sided 5 %, paired over seeds)"]
+    if found.detectable_low is not None and found.detectable_high is not None and found.source != "given":
+        ends = f"{share(found.detectable_low)} to {share(found.detectable_high)} points"
+        lines.append(f"{ends}, as the spread may be between seeds")
+    lines.append(f"spread between seeds: {share(found.deviation, 2)} points, {found.source_text}")
+    more = ", ".join(f"{number} seeds {share(value)}" for number, value in found.more_seeds.items())
+    return [*lines, f"more seeds would show: {more} points"] if more else lines
+
+
+def _print_design(preview: StudyPreview) -> None:
+    if preview.power is not None:
+        print("\n".join(_power_lines(preview.power)))
+    if preview.seconds is not None:
+        hours = preview.compute_hours
+        spent = "" if hours is None else f", {hours.value:,.2f} compute hours"
+        money = "" if preview.cost is None else f", {preview.cost.value:,.2f} {preview.currency}"
+        print(f"about {duration(preview.seconds.value)}, one run after the other{spent}{money}")
 
 
 @app.command("shipped")
@@ -284,15 +346,17 @@ def submit(
 ) -> None:
     """Submit a study file to a server's queue. Prints the study's id on standard output, and nothing else there."""
     text = load(file)
-    parse(text)
     if dry_run:
         preview = client.preview_study(StudyWrite(text=text, project=project))
         if as_json:
             print_json(preview)
         else:
-            print(f"{preview.title}: {counted(preview.num_runs, 'run')}; {preview.primary}")
+            if not preview.problems:
+                print(f"{preview.title}: {counted(preview.num_runs, 'run')}; {preview.primary}")
             for problem in preview.problems:
-                say(f"{problem.field} = {problem.value!r}: {problem.remedy}")
+                given = "" if problem.value is None else f" = {problem.value!r}"
+                say(f"{problem.field}{given}: {problem.remedy}")
+            _print_design(preview)
         if preview.problems:
             raise SystemExit(Exit.BAD_INPUT)
         return
@@ -360,6 +424,41 @@ def _interval(setting: StudySetting) -> str | None:
     if setting.latest_low is None or setting.latest_high is None:
         return None
     return f"{percent(setting.latest_low)} to {percent(setting.latest_high)}"
+
+
+@app.command("importance")
+@online
+def importance(
+    client: Client,
+    study: StudyArgument,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="A column of the run list, such as metric.actor/entropy. Default: eval_latest."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how much of the variance of a result each varied field explains, with its interval, beside chance."""
+    found = client.study_importance(study, metric=metric)
+    if as_json:
+        print_json(found)
+        return
+    what = found.importance
+    shares = Listing[FieldShare](
+        {
+            "field": lambda each: " × ".join(each.fields),
+            "share": lambda each: percent(each.value),
+            "95 % interval": lambda each: f"{percent(each.low)} to {percent(each.high)}",
+            "chance": lambda each: percent(each.null),
+            "shown": lambda each: "yes" if each.is_shown else "no",
+            "note": share_note,
+        },
+        cut=("field", "note"),
+        right=("share", "chance"),
+    )
+    if what.shares:
+        shares.print(what.shares, title=f"{found.eval_name or found.metric} of {counted(what.num_runs, 'run')}")
+    for line in importance_notes(what):
+        say(line)
 
 
 @app.command("change")

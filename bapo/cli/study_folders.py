@@ -10,9 +10,9 @@ from bapo.analysis.number_format import counted
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import duration, say
 from bapo.config import ConfigProblem
-from bapo.study.declaration import Declaration, load, parse
+from bapo.study.declaration import Declaration, load
+from bapo.study.examination import checked
 from bapo.study.folder import StudyFolder
-from bapo.study.plan import check
 from bapo.study.report import primary_words
 from bapo.study.results import StudyReport
 from bapo.study.running import Outcome, StudyRunner
@@ -26,8 +26,8 @@ def train(
     Raises ConfigError for a declaration that cannot be run, or that is not that of the folder.
     """
     text = load(file)
-    study = parse(text)
-    for warning in check(study):
+    study, warnings = checked(text)
+    for warning in warnings:
         say(f"warning: {warning}")
     if amend is not None and not amend.strip():
         raise RefusedError("--amend needs a reason: write why the declaration changes")
@@ -39,9 +39,10 @@ def train(
     return folder.path, folder.report(), outcomes
 
 
-def checked(study: Declaration) -> tuple[Sequence[ConfigProblem], str]:
-    """Warnings about a study, and its primary comparison in words. Raises ConfigError where it cannot be run."""
-    return check(study), primary_words(study)
+def examined(file: str) -> tuple[Declaration, Sequence[ConfigProblem], str]:
+    """A study, its warnings, and its primary comparison in words. Raises ConfigError with everything that is wrong."""
+    study, warnings = checked(load(file))
+    return study, warnings, primary_words(study)
 
 
 def report_of(folder: Path) -> StudyReport:

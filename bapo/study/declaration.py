@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from bapo.analysis.number_format import counted
@@ -43,6 +43,18 @@ Name = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_plain)
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Changes = Mapping[str, Any]
 """Config fields, dotted or nested."""
+
+
+PARTS_ALONE = {"parts": "alone"}
+"""Context of a validation that looks at each part, and not at what they say of one another."""
+
+
+class _ContradictionsError(ValueError):
+    """What parts of a declaration say against one another."""
+
+    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
 
 
 class Arm(Section):
@@ -141,9 +153,9 @@ class Declaration(Section):
         return flatten(given)
 
     @model_validator(mode="after")
-    def _hangs_together(self) -> Self:
-        for problem in _problems(self):
-            raise ValueError(f"{problem.field}|{problem.remedy}")
+    def _hangs_together(self, info: ValidationInfo) -> Self:
+        if info.context != PARTS_ALONE and (problems := contradictions(self)):
+            raise _ContradictionsError(problems)
         return self
 
     @property
@@ -189,7 +201,8 @@ class Declaration(Section):
         return len(self.arms) * len(self.regimes) * len(self.seeds)
 
 
-def _problems(study: Declaration) -> list[ConfigProblem]:
+def contradictions(study: Declaration) -> list[ConfigProblem]:
+    """Everything that one part of a declaration says against another."""
     found: list[ConfigProblem] = []
 
     def problem(field: str, remedy: str) -> None:
@@ -280,19 +293,29 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.casefold().replace("½", "1-2")).strip("-") or "unnamed"
 
 
-def parse(text: str) -> Declaration:
-    """A declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
+def table_of(text: str) -> dict[str, Any]:
+    """What a study file says, before it is checked. Raises ConfigError where it is no TOML."""
     if len(text) > MOST_CHARACTERS:
         remedy = f"is longer than {MOST_CHARACTERS:,} characters: shorten it"
         raise ConfigError([ConfigProblem("study", f"{len(text):,} characters", remedy)])
     try:
-        given = tomllib.loads(text)
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError([ConfigProblem("study", None, f"not readable as TOML: {error}")]) from None
+
+
+def parse(text: str) -> Declaration:
+    """A declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
+    given = table_of(text)
     try:
         return Declaration.model_validate(given)
     except ValidationError as error:
-        raise ConfigError([_problem(each) for each in error.errors(include_url=False)]) from None
+        raise ConfigError(problems_in(error, given)) from None
+
+
+def problems_in(error: ValidationError, given: Mapping[str, Any]) -> list[ConfigProblem]:
+    """The findings of pydantic in a study's terms."""
+    return [problem for each in error.errors(include_url=False) for problem in _problems(each, given)]
 
 
 _WORDS = {
@@ -302,18 +325,19 @@ _WORDS = {
 }
 
 
-def _problem(finding: ErrorDetails) -> ConfigProblem:
-    """Translates an error of pydantic to a study's terms."""
+def _problems(finding: ErrorDetails, given: Mapping[str, Any]) -> list[ConfigProblem]:
+    error = finding.get("ctx", {}).get("error")
+    if isinstance(error, _ContradictionsError):
+        return [
+            each if each.value is not None else ConfigProblem(each.field, _at(given, each.field), each.remedy)
+            for each in error.problems
+        ]
     field, value = ".".join(map(str, finding["loc"])), finding["input"]
     if finding["type"] == "value_error":
-        message = str(finding.get("ctx", {})["error"])
-        named, separator, remedy = message.partition("|")
-        if separator:
-            return ConfigProblem(named, _at(value, named), remedy)
-        return ConfigProblem(field, value, message)
+        return [ConfigProblem(field, value, str(error))]
     known = _WORDS.get(finding["type"])
     message = known or finding["msg"][0].lower() + finding["msg"][1:]
-    return ConfigProblem(field, None if finding["type"] == "missing" else value, message)
+    return [ConfigProblem(field, None if finding["type"] == "missing" else value, message)]
 
 
 def _at(given: Any, field: str) -> Any:

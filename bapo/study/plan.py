@@ -176,7 +176,7 @@ def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
     problems = []
     if not config.evaluation.enabled:
         problems.append(ConfigProblem("set.evaluation.enabled", False, "a study needs evaluations: leave it true"))
-    known = _test_sets(config.task)
+    known = test_sets_of(config.task)
     if known is not None:
         names = " and ".join(known) or "nothing"
         problems += [
@@ -187,7 +187,7 @@ def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
     return problems
 
 
-def _test_sets(task: TaskSection) -> Sequence[str] | None:
+def test_sets_of(task: TaskSection) -> Sequence[str] | None:
     """Returns the names of the sets that a task evaluates on; None where only the task itself knows them."""
     match task:
         case CountdownTaskConfig():

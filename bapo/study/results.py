@@ -22,6 +22,29 @@ class StudyArm(Result):
     set: dict[str, Any]
 
 
+class StudyPower(Result):
+    """The smallest difference that the primary comparison of a study can show."""
+
+    num_seeds: int
+    deviation: float
+    """Standard deviation over seeds of the paired difference, as a share: 0.0125 is 1.25 points."""
+    deviation_low: float
+    deviation_high: float
+    """95 % interval; of the shipped studies, the least and the most of their comparisons."""
+    source: Literal["project", "shipped", "given"]
+    """Where the deviation is from: earlier runs of the project, the shipped studies, or the caller."""
+    source_text: str
+    detectable: float | None
+    """True difference, as a share, that 80 % of repetitions would show at 5 %, two-sided; None with one seed."""
+    detectable_low: float | None
+    detectable_high: float | None
+    """The same at the ends of the deviation."""
+    more_seeds: Mapping[int, float] = {}
+    """Seeds → the difference that so many would show."""
+    text: str
+    """Such as "5 seeds show 2.1 points"."""
+
+
 class StudyRunInfo(Result):
     """A planned run and what became of it."""
 

@@ -87,6 +87,7 @@
     setProps("runs-bulk", { hidden: !all.length });
     setProps("runs-chosen", { children: matching ? `All ${count(matching.expected)} that match selected` : `${count(all.length)} selected` });
     setProps("runs-all", { children: `Select all ${count(state.total ?? 0)} that match`, style: canBeMore ? {} : { display: "none" } });
+    setProps("runs-study", { disabled: matching || all.some((run) => run.is_trashed) || all.length > MOST_COMPARED });
     setProps("runs-compare", { disabled: matching || all.some((run) => run.is_trashed) || all.length < 2 || all.length > MOST_COMPARED });
     for (const action of Object.keys(POSSIBLE)) {
       if (action === "tag" || action === "untag") continue;
@@ -235,6 +236,10 @@
     },
     unselect() {
       unselect();
+      return noUpdate();
+    },
+    study(clicks) {
+      if (clicks) setProps("url", { pathname: "/studies/new", search: `?runs=${[...chosen.keys()].join(",")}` });
       return noUpdate();
     },
     compare(clicks) {

@@ -24,6 +24,7 @@ open POST /api/v1/auth/single-sign-on
 open POST /api/v1/auth/single-sign-on/return
 read GET /api/v1/compare
 read GET /api/v1/compare/curves
+read GET /api/v1/compare/importance
 read GET /api/v1/config-fields
 read POST /api/v1/configs/estimate
 read POST /api/v1/configs/validate
@@ -131,6 +132,7 @@ read POST /api/v1/studies/preview
 read GET /api/v1/studies/shipped
 read GET /api/v1/studies/{study_id}
 write POST /api/v1/studies/{study_id}/actions
+read GET /api/v1/studies/{study_id}/importance
 read GET /api/v1/studies/{study_id}/report
 read GET /api/v1/uploads
 write POST /api/v1/uploads

@@ -132,6 +132,8 @@ def test_studies_do_not_exist_for_others(member: Client, outsider: Client, forei
     study = member.create_study(StudyCreate.model_validate(plan))
     assert refused(lambda: outsider.study(study.id)) == HIDDEN
     assert refused(lambda: outsider.change_study(study.id, StudyActionRequest(action="start"))) == HIDDEN
+    assert refused(lambda: outsider.study_importance(study.id)) == HIDDEN
+    assert refused(lambda: outsider.compare_importance([run.run_id or "" for run in study.runs])) == HIDDEN
     assert outsider.studies().items == []
     of_foreign = {"name": "x", "parent_id": foreign.id, "grid": {"training.seed": [1]}}
     assert refused(lambda: outsider.create_study(StudyCreate.model_validate(of_foreign))) == HIDDEN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from bapo.api.compare import CompareAxis, ComparedCurves, Comparison, RunsSeries
+from bapo.api.compare import CompareAxis, ComparedCurves, Comparison, ParameterImportance, RunsSeries
 from bapo.api.records import (
     HistogramSeries,
     LogChunk,
@@ -140,3 +140,7 @@ class RecordCalls:
         reduce: str | None = None,
     ) -> ComparedCurves:
         """Metrics over a common axis: a mean with its interval over the runs of each group; `group="run"` for each."""
+
+    @route("GET /compare/importance")
+    def compare_importance(self, runs: RunIds, *, metric: str | None = None) -> ParameterImportance:
+        """How much of the variance of a result each field explains in which the runs differ, beside chance."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bapo.api.compare import ParameterImportance
 from bapo.api.studies import (
     ShippedStudies,
     StudyActionAnswer,
@@ -42,6 +43,10 @@ class StudyCalls:
     @route("GET /studies/{study_id}/report")
     def study_report(self, study_id: str) -> StudyReport:
         """The report of a study with a question, over the runs that are done."""
+
+    @route("GET /studies/{study_id}/importance")
+    def study_importance(self, study_id: str, *, metric: str | None = None) -> ParameterImportance:
+        """How much of the variance of a result each varied field explains, beside chance."""
 
     @route("POST /studies/{study_id}/actions")
     def change_study(self, study_id: str, body: StudyActionRequest) -> StudyActionAnswer:

@@ -52,30 +52,33 @@ def config_field(
     source: str | None = None,
     is_hidden: bool = False,
     offers: Sequence[str] = (),
+    key: str | None = None,
 ) -> html.Div:
     """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
 
     `source`: where the base's value comes from. `is_hidden`: the method or the type of tasks does not have the field.
-    `offers`: values to choose from, beside any other that is typed.
+    `offers`: values to choose from, beside any other that is typed. `key`: in identifiers, where a form has a field
+    more than once.
     """
     label: Any = _label(info)
+    key = key or info.path
     return html.Div(
         [
             dmc.InputWrapper(
-                _inputs(form, info, shown(info, value), offers),
+                _inputs(form, key, info, shown(info, value), offers),
                 label=label,
                 description=field_text(info, method),
-                id=wrap_id(form, info.path),
+                id=wrap_id(form, key),
                 inputWrapperOrder=["label", "input", "description", "error"],
                 className="field-wrap",
             ),
             *([html.Div(["Source: ", source], className="field-source")] if source else []),
             *([_was(form, base)] if base is not None else []),
-            html.Div(id=warning_id(form, info.path), className="field-warning"),
+            html.Div(id=warning_id(form, key), className="field-warning"),
         ],
-        id={"type": f"{form}-slot", "path": info.path},
+        id={"type": f"{form}-slot", "path": key},
         className=f"field field-{width}{' hidden' * is_hidden}",
-        **attributes(data_field=info.path),
+        **attributes(data_field=key),
     )
 
 
@@ -111,10 +114,12 @@ def _label(info: ConfigFieldInfo) -> html.Span:
     )
 
 
-def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any], offers: Sequence[str]) -> Any:
+def _inputs(form: str, key: str, info: ConfigFieldInfo, values: Sequence[Any], offers: Sequence[str]) -> Any:
     if info.kind == "fraction_range":
-        return html.Div([_range_end(form, info, part, value) for part, value in enumerate(values)], className="range")
-    common = {"id": field_id(form, info.path), "value": values[0], **attributes(aria_label=info.path)}
+        return html.Div(
+            [_range_end(form, key, info, part, value) for part, value in enumerate(values)], className="range"
+        )
+    common = {"id": field_id(form, key), "value": values[0], **attributes(aria_label=info.path)}
     if info.kind == "flag":
         states = [{"value": ON, "label": "on"}, {"value": OFF, "label": "off"}]
         return dmc.SegmentedControl(data=states, size="xs", **common)
@@ -127,9 +132,9 @@ def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any], offers: Seq
     return dmc.Autocomplete(data=list(offers), **common) if offers else dmc.TextInput(autoComplete="off", **common)
 
 
-def _range_end(form: str, info: ConfigFieldInfo, part: int, value: Any) -> dmc.TextInput:
+def _range_end(form: str, key: str, info: ConfigFieldInfo, part: int, value: Any) -> dmc.TextInput:
     return dmc.TextInput(
-        id=field_id(form, info.path, part),
+        id=field_id(form, key, part),
         value=value,
         size="sm",
         leftSection=html.Span(f"r_tot = {part}", className="range-end"),

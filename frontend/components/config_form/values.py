@@ -18,6 +18,10 @@ LARGEST_DENOMINATOR = 64
 ON, OFF = "on", "off"
 _INTEGER = re.compile(r"[-+]?\d+")
 
+_SPAN = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
+_LISTED = ("fraction_range", "list", "texts", "choices")
+"""Kinds whose values have parts, so that a semicolon parts the values."""
+
 Typed = Mapping[str, Sequence[Any]]
 """Field path → the values of its inputs, one or two."""
 
@@ -144,3 +148,42 @@ def knows(info: ConfigFieldInfo, method: str, task: str | None = None) -> bool:
     """Whether the method has the field, and the task, where one is given."""
     is_of_method = not info.method_types or method in info.method_types
     return is_of_method and (task is None or not info.task_types or task in info.task_types)
+
+
+def values_of(info: ConfigFieldInfo, text: str) -> list[Any]:
+    """The values that a text lists."""
+    if info.kind in _LISTED:
+        parts = [part.strip() for part in text.split(";") if part.strip()]
+        return [_with_parts(info, part) for part in parts]
+    found: list[Any] = []
+    for part in (each.strip() for each in text.split(",")):
+        span = _SPAN.fullmatch(part) if info.kind == "integer" else None
+        if span is not None:
+            first, last = int(span[1]), int(span[2])
+            # The server refuses what is too many; the form need not hold it.
+            found += range(first, min(last, first + 1_000) + 1)
+        elif part:
+            found.append(_flag(part) if info.kind == "flag" else parsed(info, [part]))
+    return found
+
+
+def _with_parts(info: ConfigFieldInfo, text: str) -> Any:
+    parts = text.replace(",", " ").split()
+    if info.kind == "choices":
+        return sorted(parts)
+    return parts if info.kind == "fraction_range" else parsed(info, [text])
+
+
+def _flag(text: str) -> Any:
+    return {"on": True, "true": True, "off": False, "false": False}.get(text.lower(), text)
+
+
+def listed(info: ConfigFieldInfo, values: Sequence[Any]) -> str:
+    """The text that lists these values, as `values_of` reads it."""
+    separator = "; " if info.kind in _LISTED else ", "
+    return separator.join(_one_text(info, value) for value in values)
+
+
+def _one_text(info: ConfigFieldInfo, value: Any) -> str:
+    parts = shown(info, value)
+    return " ".join(map(str, parts[0] if isinstance(parts[0], list) else parts))

@@ -12,6 +12,7 @@ from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.controls import small_select
 from frontend.components.icon import icon
+from frontend.components.importance_cards import importance_cards
 from frontend.components.run_group import runs_of_group
 from frontend.pages.compare import drawing
 from frontend.pages.compare.controls import controls
@@ -76,6 +77,7 @@ def _body(view: View) -> list[Any]:
             _group_control("reference", view.reference, "Group that the others are compared with"),
         ),
         _section("config", "Config differences"),
+        html.Div(importance_cards("compare"), className="panel-stack"),
         _section("composition", "Batch composition"),
         _section(
             "migration",

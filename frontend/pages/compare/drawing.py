@@ -10,7 +10,7 @@ from typing import Any
 from dash import Dash, Input, Output, State, html, no_update
 
 from bapo.analysis.number_format import counted
-from bapo.api.compare import ComparedCurves, Comparison
+from bapo.api.compare import ComparedCurves, Comparison, ParameterImportance
 from bapo.api.runs import RunStatus
 from bapo.client import ApiError, AsyncClient
 from bapo.figures import composition_grid
@@ -19,6 +19,7 @@ from bapo.figures.theme import palette_of
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, in_place, unchanged
 from frontend.components.choices import choices
+from frontend.components.importance_cards import register_importance
 from frontend.components.markup import lean
 from frontend.components.notices import error_notice, error_text
 from frontend.pages.compare import tables
@@ -80,6 +81,13 @@ def register(app: Dash, api: Api) -> None:
     others = [Input(f"compare-{name}", "value") for name in ("metrics", "dataset", "reach", "reference", "other")]
     in_browser("address", Output("compare-told", "data"), *_CHOICES, *others)
     in_browser("drawn", Output("compare-columns", "data"), Input("compare-drawn", "data"))
+
+    async def importance(metric: str, runs: Sequence[str] | None) -> ParameterImportance | None:
+        chosen = list(runs or ())[:MOST_RUNS]
+        return None if len(chosen) < 2 else await api.client().compare_importance(chosen, metric=metric)
+
+    drawn = Input("compare-drawn", "data")
+    register_importance(app, "compare", importance, drawn, State("compare-runs", "value"))
 
 
 def _register_curves(app: Dash, api: Api) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,17 +17,13 @@ from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.config_form.inputs import FILLED, Filled, problems_of
 from frontend.components.config_form.remarks import problem_list
-from frontend.components.config_form.values import parsed
+from frontend.components.config_form.values import values_of
 from frontend.pages.new_run.summary import cost_row, with_range
 from frontend.session import Api
 
 NUM_ROWS = 4
 """Fields that can be varied at once in the form; the API takes more."""
 MOST_NAMED = 12
-
-_SPAN = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
-_LISTED = ("fraction_range", "list", "texts", "choices")
-"""Kinds whose values have parts, so that a semicolon parts the values."""
 
 
 def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
@@ -91,34 +86,6 @@ def grid_of(
         for field, text in zip(fields, values, strict=True)
         if field is not None and field in infos
     }
-
-
-def values_of(info: ConfigFieldInfo, text: str) -> list[Any]:
-    """The values that a text lists."""
-    if info.kind in _LISTED:
-        parts = [part.strip() for part in text.split(";") if part.strip()]
-        return [_with_parts(info, part) for part in parts]
-    found: list[Any] = []
-    for part in (each.strip() for each in text.split(",")):
-        span = _SPAN.fullmatch(part) if info.kind == "integer" else None
-        if span is not None:
-            first, last = int(span[1]), int(span[2])
-            # The server refuses what is too many; the form need not hold it.
-            found += range(first, min(last, first + 1_000) + 1)
-        elif part:
-            found.append(_flag(part) if info.kind == "flag" else parsed(info, [part]))
-    return found
-
-
-def _with_parts(info: ConfigFieldInfo, text: str) -> Any:
-    parts = text.replace(",", " ").split()
-    if info.kind == "choices":
-        return sorted(parts)
-    return parts if info.kind == "fraction_range" else parsed(info, [text])
-
-
-def _flag(text: str) -> Any:
-    return {"on": True, "true": True, "off": False, "false": False}.get(text.lower(), text)
 
 
 def preview_summary(preview: StudyPreview) -> list[Any]:

@@ -269,6 +269,7 @@ def register(app: Dash, api: Api) -> None:
     in_browser("unselect", *_clicked("runs-unselect"))
     in_browser("selectAll", *_clicked("runs-all"))
     in_browser("compare", *_clicked("runs-compare"))
+    in_browser("study", *_clicked("runs-study"))
     clears = (Input("runs-clear", "n_clicks"), Input("runs-clear-none", "n_clicks"))
     in_browser("clear", Output("runs-clear", "className"), *clears)
     pressed = Input({"type": "runs-bulk", "action": ALL}, "n_clicks")

@@ -55,12 +55,22 @@ def bar(tags: list[NamedCount]) -> html.Div:
         for each in BUTTONS
     ]
     compare = dmc.Button("Compare", id="runs-compare", size="compact-sm", leftSection=icon("runs", 14))
+    study = dmc.Button(
+        "Study",
+        id="runs-study",
+        size="compact-sm",
+        variant="default",
+        leftSection=icon("study", 14),
+        className="for-members",
+        **attributes(title="Draft a study with their settings as arms"),
+    )
     clear = dmc.Button("Clear", id="runs-unselect", size="compact-sm", variant="subtle", color="gray")
     return html.Div(
         [
             html.Span("", id="runs-chosen", className="runs-chosen", role="status"),
             dmc.Button("", id="runs-all", size="compact-sm", variant="subtle", style={"display": "none"}),
             compare,
+            study,
             _tags(tags),
             *buttons,
             clear,

@@ -1,32 +1,57 @@
-"""A new study from a file: pasted, uploaded or started from a shipped one, and checked while typing."""
+"""A new study as a form with its file beside it, each of which follows the other, checked while typing."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
+from dash.exceptions import PreventUpdate
+from pydantic import TypeAdapter
 
 from bapo.analysis.number_format import counted
 from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.client import ApiError
-from bapo.figures import formatting
-from frontend.components.actions import FAILURES, Failure, failure_alert, on_failure, show, when_pressed
+from bapo.config import ConfigError, apply_changes, resolve
+from bapo.config.recipes import shipped_recipes
+from bapo.study.editing import rewritten
+from bapo.study.plan import test_sets_of
+from frontend.clientside import clientside
+from frontend.components.actions import FAILURES, Failure, failure_alert, in_toast, on_failure, show, tell, when_pressed
 from frontend.components.card import page_heading
-from frontend.components.choices import choices, project_select
+from frontend.components.choices import project_select
 from frontend.components.icon import icon
 from frontend.components.notices import nothing_to_write
+from frontend.pages.studies.changes import with_change, with_field
+from frontend.pages.studies.form import FOLLOWING, FORM, Drawing
+from frontend.pages.studies.form_model import (
+    Document,
+    by_key,
+    items_of,
+    members,
+    table_at,
+    with_inputs,
+)
+from frontend.pages.studies.preview import preview_panel, problem_items
+from frontend.pages.studies.starts import EMPTY, SHIPPED, STUDY, offered, text_of, text_of_runs
 from frontend.projects import writable_projects
 from frontend.session import Api
 
-DEBOUNCE_MILLISECONDS = 500
+FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
+"""Every input of the form."""
+_INFOS = TypeAdapter(list[ConfigFieldInfo])
+
+DEBOUNCE_MILLISECONDS = 300
 MOST_BYTES = 400_000
 ABOUT = (
-    "The file declares what is compared, with which seeds, on which test sets, and which comparison decides. It cannot "
+    "A study declares what is compared, with which seeds, on which test sets, and which comparison decides. It cannot "
     "be changed once the first run exists. For a grid of runs without a report, turn on “Several runs” in the form of "
     "a new run."
 )
@@ -36,78 +61,47 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     """The form."""
     client = api.client()
     me = await client.me()
-    found = await client.shipped_studies()
     projects = writable_projects(me)
     if not projects:
         return nothing_to_write("Studies are made by members of a project")
-    text = next((each.text for each in found.items if each.name == query.get("from")), "")
+    shipped, studies, infos, recipes = await asyncio.gather(
+        client.shipped_studies(), client.studies(limit=100), client.config_fields(), client.recipes()
+    )
+    run_ids = [each for each in query.get("runs", "").split(",") if each]
+    start = (
+        f"{STUDY}{query['study']}" if query.get("study") else f"{SHIPPED}{query['from']}" if query.get("from") else None
+    )
+    known = {f"{SHIPPED}{each.name}" for each in shipped.items} | {f"{STUDY}{each.id}" for each in studies.items}
+    start = start if start in known else None
+    text = await (text_of_runs(client, run_ids) if run_ids else text_of(client, start or EMPTY))
+    document = tomllib.loads(text)
+    fields = {info.path: info for info in infos.items}
+    names = [each.name for each in recipes.items]
     return html.Div(
         [
             dcc.Link("Studies", href="/studies", className="crumb"),
             page_heading("New study", ABOUT),
-            dcc.Store(id="study-shipped", data={each.name: each.text for each in found.items}),
+            dcc.Store(id="study-fields", data=[info.model_dump(mode="json") for info in infos.items]),
+            dcc.Store(id="study-recipes", data=names),
+            dcc.Store(id="study-written", data=text),
+            dcc.Store(id="study-found", data={}),
+            dcc.Store(id="study-drawn", data=0),
+            dcc.Store(id="study-typed", data=0),
+            html.Div(id="study-form-sink", hidden=True),
             html.Div(
                 [
-                    dmc.Stack(
-                        [
-                            dmc.Select(
-                                id="study-start",
-                                label="Start from a shipped study",
-                                placeholder="Choose one, or paste your own below",
-                                data=choices(
-                                    (each.name, f"{each.title} ({counted(each.num_runs, 'run')})")
-                                    for each in found.items
-                                ),
-                                value=query.get("from"),
-                                clearable=True,
-                            ),
-                            # The label names the input of the file, which has no properties of its own.
-                            html.Label(
-                                dcc.Upload(
-                                    html.Div("Drop a .toml file here, or choose one", className="study-drop"),
-                                    id="study-upload",
-                                    max_size=MOST_BYTES,
-                                    accept=".toml",
-                                )
-                            ),
-                            dmc.Textarea(
-                                id="study-text",
-                                label="Study file",
-                                value=text,
-                                autosize=True,
-                                minRows=22,
-                                maxRows=44,
-                                debounce=DEBOUNCE_MILLISECONDS,
-                                spellCheck=False,
-                            ),
-                        ],
-                        gap="sm",
-                    ),
                     html.Div(
                         [
-                            html.Div(id="study-preview", role="status"),
-                            project_select("study-project", projects, query.get("project"), mt="md"),
-                            dmc.NumberInput(
-                                id="study-priority",
-                                label="Priority",
-                                description="In the queue, 0 to 100; higher first.",
-                                value=50,
-                                min=0,
-                                max=100,
-                                allowDecimal=False,
-                                mt="sm",
+                            html.Div(
+                                _starts(offered(shipped.items, studies.items), start),
+                                className="panel-card study-starts",
                             ),
-                            html.Div(id="study-refusal"),
-                            dmc.Button(
-                                "Make the runs",
-                                id="study-create",
-                                leftSection=icon("play", 16),
-                                disabled=True,
-                                fullWidth=True,
-                                mt="md",
-                            ),
+                            html.Div(drawn(document, fields, names), id="study-form", className="panel-stack"),
                         ],
-                        className="panel-card",
+                        className="panel-stack",
+                    ),
+                    html.Div(
+                        [_summary(projects, query.get("project")), _file(text)], className="panel-stack study-side"
                     ),
                 ],
                 className="study-form",
@@ -116,62 +110,117 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     )
 
 
-def preview_panel(found: StudyPreview) -> list[Any]:
-    """Returns the preview of a file, or its problems."""
-    if found.problems:
-        return [
-            html.H2("This cannot be made yet", className="chart-title"),
-            html.Ul([_problem(each) for each in found.problems], className="study-problems"),
-        ]
-    arms = ", ".join(arm.name for arm in found.arms)
-    lines = [
-        ("Question", found.question or ""),
-        ("Arms", arms),
-        ("Regimes", ", ".join(found.regimes)),
-        ("Seeds", ", ".join(map(str, found.seeds))),
-        ("Test sets", ", ".join(found.test_sets)),
-        ("Decides", found.primary or ""),
-        ("Runs", _runs(found)),
-        ("Time", _time(found)),
-    ]
+def drawn(document: Document, infos: Mapping[str, ConfigFieldInfo], recipes: Sequence[str]) -> list[Any]:
+    """The form of a file, with the test sets that its task is known to have."""
+    return Drawing(document, infos, recipes, _offered_sets(document)).parts()
+
+
+def _offered_sets(document: Document) -> Sequence[str]:
+    base = next((recipe.explicit for recipe in shipped_recipes() if recipe.name == document.get("recipe")), {})
+    try:
+        config = resolve(
+            apply_changes(base, {**table_at(document, ("config",)), **table_at(document, ("set",))})
+        ).config
+    except ConfigError:
+        return ()
+    return test_sets_of(config.task) or ()
+
+
+def _starts(data: Sequence[Mapping[str, Any]], start: str | None) -> list[Any]:
     return [
-        html.H2(found.title, className="chart-title wrap-anywhere"),
-        html.Dl([part for label, text in lines for part in (html.Dt(label), html.Dd(text))], className="study-head"),
-        html.Ul([_problem(each, is_warning=True) for each in found.warnings], className="study-problems"),
+        dmc.Select(
+            id="study-start",
+            label="Start from",
+            placeholder="An empty study, a shipped one, or one of yours",
+            data=list(data),
+            value=start,
+            searchable=True,
+            size="sm",
+        ),
+        # The label names the input of the file, which has no properties of its own.
+        html.Label(
+            dcc.Upload(
+                html.Div("Drop a .toml file here, or choose one", className="study-drop"),
+                id="study-upload",
+                max_size=MOST_BYTES,
+                accept=".toml",
+            )
+        ),
+        dmc.Text("Or choose runs in the list of runs, and press “Study”.", size="xs", c="dimmed"),
     ]
 
 
-def _runs(found: StudyPreview) -> str:
-    tuning = f", {found.num_tuning_runs:,} of them to choose settings" if found.num_tuning_runs else ""
-    return f"{found.num_runs:,}{tuning}"
+def _summary(projects: Sequence[str], project: str | None) -> html.Div:
+    return html.Div(
+        [
+            html.Div(id="study-preview", role="status"),
+            project_select("study-project", projects, project, mt="md"),
+            dmc.NumberInput(
+                id="study-priority",
+                label="Priority",
+                description="In the queue, 0 to 100; higher first.",
+                value=50,
+                min=0,
+                max=100,
+                allowDecimal=False,
+                mt="sm",
+                size="sm",
+            ),
+            html.Div(id="study-refusal"),
+            dmc.Button(
+                "Make the runs",
+                id="study-create",
+                leftSection=icon("play", 16),
+                disabled=True,
+                fullWidth=True,
+                mt="md",
+            ),
+        ],
+        className="panel-card",
+    )
 
 
-def _time(found: StudyPreview) -> str:
-    if found.seconds is None:
-        return "unknown: no run like these has ended here"
-    low, high = formatting.duration(found.seconds.low), formatting.duration(found.seconds.high)
-    return f"about {formatting.duration(found.seconds.value)} ({low} to {high}), one run after the other"
-
-
-def _problem(problem: FieldProblem, *, is_warning: bool = False) -> html.Li:
-    given: list[Any] = [] if problem.value is None else [" = ", html.Code(str(problem.value))]
-    return html.Li(
-        [html.Code(problem.field), *given, html.Div(problem.remedy)], className="warning" if is_warning else ""
+def _file(text: str) -> html.Div:
+    return html.Div(
+        dmc.Textarea(
+            id="study-text",
+            label="Study file",
+            description="Form and file follow each other. Comments stay, except inside a value or a table that the "
+            "form writes anew.",
+            value=text,
+            autosize=True,
+            minRows=16,
+            maxRows=44,
+            debounce=DEBOUNCE_MILLISECONDS,
+            spellCheck=False,
+        ),
+        className="panel-card",
     )
 
 
 def register(app: Dash, api: Api) -> None:
     """Filling the file in, checking it, making it."""
 
+    _following(app)
+    clientside(
+        app,
+        "studyForm",
+        "mark",
+        Output("study-form-sink", "children"),
+        Input("study-found", "data"),
+        Input("study-drawn", "data"),
+        initial=False,
+    )
+
     @app.callback(
-        Output("study-text", "value"),
+        Output("study-text", "value", allow_duplicate=True),
         Output("study-refusal", "children", allow_duplicate=True),
         Input("study-start", "value"),
-        State("study-shipped", "data"),
         prevent_initial_call=True,
+        on_error=in_toast("Could not open that study"),
     )
-    def start(name: str | None, shipped: Mapping[str, str]) -> Any:
-        return shipped.get(name or "", no_update), ""
+    async def start(chosen: str | None) -> Any:
+        return (no_update, no_update) if chosen is None else (await text_of(api.client(), chosen), "")
 
     @app.callback(
         Output("study-text", "value", allow_duplicate=True),
@@ -193,47 +242,184 @@ def register(app: Dash, api: Api) -> None:
         Output("study-preview", "children"),
         Output("study-create", "disabled"),
         Output("study-create", "children"),
+        Output("study-found", "data"),
         Input("study-text", "value"),
         Input("study-project", "value"),
+        State("study-fields", "data"),
     )
-    async def preview(text: str | None, project: str | None) -> Any:
+    async def preview(text: str | None, project: str | None, fields: Any) -> Any:
         if not (text or "").strip():
-            hint = "Choose a shipped study, or paste a file, to see what it would make."
-            return html.P(hint, className="study-question"), True, "Make the runs"
+            hint = "Choose a start, or paste a file, to see what it would make."
+            return html.P(hint, className="study-question"), True, "Make the runs", {}
         try:
             found = await api.client().preview_study(StudyWrite(text=text or "", project=project))
         except ValueError:
-            return dmc.Alert("The file is too long.", color="red", variant="light"), True, "Make the runs"
+            return dmc.Alert("The file is too long.", color="red", variant="light"), True, "Make the runs", no_update
         except FAILURES as error:
-            return failure_alert(error, "yellow"), True, "Make the runs"
+            return failure_alert(error, "yellow"), True, "Make the runs", no_update
         label = "Make the runs" if found.problems else f"Make the {counted(found.num_runs, 'run')}"
-        return preview_panel(found), bool(found.problems), label
+        return preview_panel(found), bool(found.problems), label, _marks(found, text or "", fields)
 
     @when_pressed(
         app,
         "study-create",
         outputs=[Output("url", "pathname", allow_duplicate=True)],
-        states=[State(f"study-{field}", "value") for field in ("text", "project", "priority")],
+        states=[
+            *(State(f"study-{field}", "value") for field in ("text", "project", "priority")),
+            *(State(f"study-{store}", "data") for store in ("written", "fields")),
+            State(FIELDS, "value"),
+            State(FIELDS, "id"),
+        ],
         on_error=on_failure(lambda error: show("study-refusal", _refusal(error))),
         busy="study-create",
     )
-    async def create(_: str, text: str, project: str | None, priority: Any) -> Any:
+    async def create(
+        _: str, text: str, project: str | None, priority: Any, written_text: str, fields: Any, *inputs: Sequence[Any]
+    ) -> Any:
         show("study-refusal", "")
+        document = _document(text)
+        if document is not None and text == written_text:
+            # What was typed into the form a moment ago counts.
+            text = rewritten(text, with_inputs(document, _by_path(fields), inputs[1], inputs[0]))
         try:
             body = StudyCreate(text=text, project=project, priority=priority if priority not in ("", None) else 50)
         except ValueError as error:
             problem = FieldProblem(field="priority", value=priority, remedy=str(error))
-            show("study-refusal", _problems([problem]))
+            show("study-refusal", problem_items([problem]))
             return no_update
         return f"/studies/{(await api.client().create_study(body)).id}"
+
+
+def _marks(found: StudyPreview, text: str, fields: Any) -> dict[str, str]:
+    """Returns what is wrong at each input; what the file has no input for stands in the preview alone."""
+    document = _document(text)
+    if document is None:
+        return {}
+    return by_key(found.problems, document, list(items_of(document, _by_path(fields))))
+
+
+def _document(text: str | None) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text or "")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _by_path(fields: Any) -> dict[str, ConfigFieldInfo]:
+    return {info.path: info for info in _INFOS.validate_python(fields)}
+
+
+def _following(app: Dash) -> None:
+    """The form follows the file, and the file the form: only what the other has not written itself."""
+    known = [State("study-fields", "data"), State("study-text", "value")]
+
+    @app.callback(
+        Output("study-form", "children"),
+        Output("study-drawn", "data"),
+        Output("study-written", "data"),
+        Input("study-text", "value"),
+        State("study-written", "data"),
+        State("study-drawn", "data"),
+        State("study-fields", "data"),
+        State("study-recipes", "data"),
+        prevent_initial_call=True,
+    )
+    def draw(text: str | None, written_text: str, number: int, fields: Any, recipes: Sequence[str]) -> Any:
+        document = _document(text)
+        # While the file cannot be read, the form keeps what it has.
+        if text == written_text or document is None:
+            raise PreventUpdate
+        return drawn(document, _by_path(fields), recipes), number + 1, text
+
+    # The inputs tell every keystroke, so that making the runs never misses the last ones; writing waits for a pause.
+    clientside(
+        app,
+        "studyForm",
+        "pause",
+        Output("study-form-sink", "children", allow_duplicate=True),
+        Input(FIELDS, "value"),
+        initial=False,
+    )
+
+    @app.callback(
+        Output("study-text", "value", allow_duplicate=True),
+        Output("study-written", "data", allow_duplicate=True),
+        Input("study-typed", "data"),
+        State(FIELDS, "value"),
+        State(FIELDS, "id"),
+        State("study-written", "data"),
+        *known,
+        prevent_initial_call=True,
+    )
+    def write(
+        _: int,
+        values: Sequence[Any],
+        ids: Sequence[Mapping[str, Any]],
+        written_text: str,
+        fields: Any,
+        text: str | None,
+    ) -> Any:
+        document = _document(text)
+        if document is None:
+            tell("The study file cannot be read as TOML. Mend it first: the form follows then.", "Not written", "red")
+            raise PreventUpdate
+        # A file that was edited since is newer than what the form shows, which is about to be drawn anew.
+        if text != written_text:
+            raise PreventUpdate
+        infos = _by_path(fields)
+        changed = with_inputs(document, infos, ids, values)
+        if changed == document:
+            raise PreventUpdate
+        new = rewritten(text or "", changed)
+        if _outline(changed) != _outline(document):
+            # Another recipe or method changes which fields there are: the form is drawn anew.
+            return new, no_update
+        _show_inputs(Drawing(document, infos, (), ()), Drawing(changed, infos, (), ()), ids, values)
+        return new, new
+
+    @app.callback(
+        Output("study-text", "value", allow_duplicate=True),
+        Input({"type": "study-op", "action": ALL, "place": ALL}, "n_clicks"),
+        Input({"type": "study-add", "place": ALL}, "value"),
+        *known,
+        prevent_initial_call=True,
+    )
+    def change(_: Any, __: Any, fields: Any, text: str | None) -> Any:
+        document = _document(text)
+        # Parts that are drawn anew report their buttons too, unpressed.
+        if document is None or not any(each["value"] for each in ctx.triggered):
+            raise PreventUpdate
+        pressed: Mapping[str, Any] = dict(ctx.triggered_id)
+        if pressed["type"] == "study-add":
+            field = next(each["value"] for each in ctx.triggered if each["value"])
+            wanted = with_field(document, pressed["place"], field, _by_path(fields))
+        else:
+            wanted = with_change(document, pressed["action"], pressed["place"])
+        return rewritten(text or "", wanted)
+
+
+def _outline(document: Document) -> Any:
+    """Returns what decides which fields the form has."""
+    return [arm.get("method") for arm in members(document, "arms")], document.get("recipe")
+
+
+def _show_inputs(before: Drawing, after: Drawing, ids: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:
+    """Inputs that others decide show what is in the file now: the number of runs, and choices of arms."""
+    for identifier, value in zip(ids, values, strict=True):
+        key = identifier["path"]
+        if key not in (*FOLLOWING, "num_runs"):
+            continue
+        changed = {"value": now} if (now := after.value_of(key)) != value else {}
+        if key in FOLLOWING and before.data_of(key) != (data := after.data_of(key)):
+            changed |= {"data": data, "value": now}
+        if changed:
+            set_props(identifier, changed)
 
 
 def _refusal(error: Failure) -> Any:
     if not isinstance(error, ApiError):
         return failure_alert(error, "yellow", mt="sm")
     body = error.body
-    return _problems(body.problems or [FieldProblem(field=body.field or "study", value=body.value, remedy=body.remedy)])
-
-
-def _problems(problems: Sequence[FieldProblem]) -> html.Ul:
-    return html.Ul([_problem(each) for each in problems], className="study-problems", style={"marginTop": 12})
+    return problem_items(
+        body.problems or [FieldProblem(field=body.field or "study", value=body.value, remedy=body.remedy)]
+    )

@@ -11,6 +11,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
+from bapo.api.compare import ParameterImportance
 from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyDetail
 from bapo.figures.theme import palette_of
 from bapo.report.document import drawings
@@ -18,18 +19,17 @@ from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
-from frontend.components.attributes import attributes, figure_named
-from frontend.components.card import card
-from frontend.components.chart_card import BLANK_FIGURE, table_button
+from frontend.components.attributes import attributes
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
+from frontend.components.importance_cards import importance_cards, register_importance
 from frontend.components.markdown import markdown
 from frontend.components.moment import moment
 from frontend.components.notices import link_button
 from frontend.components.stop_choices import stop_choices
 from frontend.pages.studies.declared import report_parts, run_grid
 from frontend.pages.studies.progress import progress
-from frontend.pages.studies.results import outcome_figure, result_tables
+from frontend.pages.studies.results import result_tables
 from frontend.reports.study import STUDY_PREFIX
 from frontend.session import Api
 
@@ -55,36 +55,27 @@ STOPPING = (
 
 async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any:
     """One study."""
-    study = await api.client().study(path["study_id"])
+    client = api.client()
+    study, columns = await asyncio.gather(client.study(path["study_id"]), client.run_columns())
+    metrics = [each.name.removeprefix("metric.") for each in columns.items if each.name.startswith("metric.")]
     is_grid = study.question is None
     return html.Div(
         [
             dcc.Store(id="study-id", data=study.id),
             dcc.Store(id="study-reload", data=0),
             dcc.Store(id="study-seen"),
+            dcc.Store(id="study-ended"),
             dcc.Store(id="study-figures"),
             dcc.Interval(id="study-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(id="study-sink", hidden=True),
             _header(study),
             *([html.Div(markdown(study.notes), className="panel-card")] if study.notes else []),
             html.Div(_progress(study), id="study-progress", className="panel-card"),
-            card(
-                # In a study with a question it is hidden, and plotly.js comes with it for the report.
-                dcc.Graph(
-                    id="study-outcomes",
-                    figure=outcome_figure(study, palette_of(None)) if is_grid else BLANK_FIGURE,
-                    config={"displayModeBar": False, "responsive": True},
-                    style={"height": 360},
-                ),
-                table_button("Results by setting"),
-                title="Results by setting",
-                **figure_named("Results by setting"),
-                style={} if is_grid else HIDDEN,
-            ),
             html.Div(
                 result_tables(study) if is_grid else [], id="study-results", className="panel-stack", hidden=not is_grid
             ),
             html.Div([] if is_grid else _skeletons(), id="study-report", hidden=is_grid),
+            *importance_cards("study", metrics),
             *([] if is_grid else [_source(study)]),
             confirm_dialog("study-stop", keep="Keep them", choices=stop_choices("study-stop-when")),
         ],
@@ -174,26 +165,25 @@ def _refreshing(app: Dash, api: Api) -> None:
     @app.callback(
         Output("study-progress", "children"),
         Output("study-results", "children"),
-        Output("study-outcomes", "figure"),
         Output("study-seen", "data"),
+        Output("study-ended", "data"),
         Output({"type": "study-action", "verb": ALL}, "style"),
         Input("study-refresh", "n_intervals"),
         Input("study-reload", "data"),
-        Input("scheme", "data"),
         State("study-id", "data"),
-        State("study-seen", "data"),
+        State("study-ended", "data"),
         on_error=in_place("study-progress"),
     )
-    async def refresh(_: int | None, __: int, scheme: str | None, study_id: str, seen: list[str] | None) -> Any:
+    async def refresh(_: int | None, __: int, study_id: str, seen: list[str] | None) -> Any:
         verbs = [output["id"]["verb"] for output in ctx.outputs_list[4]]
         study = await api.client().study(study_id)
         styles: list[dict[str, Any]] = [{} if verb in study.actions else HIDDEN for verb in verbs]
-        if study.question is None:
-            figure = outcome_figure(study, palette_of(scheme))
-            return _progress(study), result_tables(study), figure, no_update, styles
-        # The report changes when a run ends, or fails.
+        # Reports and charts of results change when a run ends, or fails.
         ended = sorted(f"{run.name} {run.state}" for run in study.runs if run.state not in ("waiting", "training"))
-        return _progress(study), no_update, no_update, no_update if seen == ended else ended, styles
+        new = no_update if seen == ended else ended
+        if study.question is None:
+            return _progress(study), result_tables(study), no_update, new, styles
+        return _progress(study), no_update, new, new, styles
 
     @app.callback(
         Output("study-report", "children"),
@@ -216,6 +206,10 @@ def _refreshing(app: Dash, api: Api) -> None:
 
         return await asyncio.to_thread(build)
 
+    async def importance(metric: str, study_id: str) -> ParameterImportance:
+        return await api.client().study_importance(study_id, metric=metric)
+
+    register_importance(app, "study", importance, Input("study-ended", "data"), State("study-id", "data"))
     clientside(app, "paper", "show", Output("study-sink", "children"), Input("study-figures", "data"), initial=False)
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
-import plotly.graph_objects as go
 from dash import dcc, html
 
 from bapo.api.studies import StudyDetail, StudyRun, StudySetting
 from bapo.figures import formatting
-from bapo.figures.setting_outcomes import SettingOutcome, parallel_lines, parallel_lines_figure
-from bapo.figures.theme import Palette, themed
 from frontend.components.card import card
 from frontend.components.status_badge import status_badge
 from frontend.components.table import cell, row, table, table_card
@@ -24,38 +21,6 @@ SEEDS = ("training.seed", "task.seed")
 def varied(study: StudyDetail) -> list[str]:
     """The fields of its settings, without seeds, which repeat a setting."""
     return [field for field in study.fields if field not in SEEDS]
-
-
-def outcome_figure(study: StudyDetail, palette: Palette) -> go.Figure:
-    """One line per setting with a result."""
-    settings = [
-        SettingOutcome(each.set, each.latest, f"{setting_text(each)}: {result_text(each)}")
-        for each in study.settings
-        if each.latest is not None
-    ]
-    fields = {field: short_name(field) for field in varied(study)}
-    if not settings:
-        figure = go.Figure().update_layout(xaxis={"visible": False}, yaxis={"visible": False})
-        figure.add_annotation(
-            text="No evaluation yet", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5, font={"size": 14}
-        )
-        return themed(figure, palette)
-    shown = {str(value): formatting.config_value(value) for each in study.settings for value in each.set.values()}
-    return themed(parallel_lines_figure(parallel_lines(fields, settings, shown), palette), palette)
-
-
-def setting_text(setting: StudySetting) -> str:
-    """`c1 = 0.25, v = 3`."""
-    parts = [f"{short_name(field)} = {formatting.config_value(value)}" for field, value in setting.set.items()]
-    return ", ".join(parts) or "all runs"
-
-
-def result_text(setting: StudySetting) -> str:
-    """Mean and interval."""
-    mean = formatting.percent(setting.latest)
-    if setting.latest_low is None or setting.latest_high is None:
-        return mean
-    return f"{mean} [{formatting.percent(setting.latest_low)}, {formatting.percent(setting.latest_high)}]"
 
 
 def result_tables(study: StudyDetail) -> list[Any]:

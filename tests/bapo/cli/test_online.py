@@ -430,6 +430,11 @@ def test_a_study_is_submitted_read_and_stopped_as_one(cli: Cli, admin: Client, t
         '[primary]\narm = "A"\nagainst = "B"\n'
     )
     assert "A pair: 2 runs" in cli("study", "submit", str(file), "--dry-run").stdout
+    assert "One seed shows no difference" in cli("study", "submit", str(file), "--dry-run").stdout
+    assert (
+        "at least 8 runs"
+        in cli("study", "importance", lines(cli("study", "submit", str(file), "--key", "pair-1"))[0]).stderr
+    )
     [study] = lines(cli("study", "submit", str(file), "--key", "pair-1"))
     assert lines(cli("study", "submit", str(file), "--key", "pair-1")) == [study]
     identifiers = lines(cli("study", "show", study, "--ids"))

@@ -1,0 +1,55 @@
+"""What an analysis of a sweep says of each varied field: its share of the variance of a result, beside chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from bapo.analysis.result import Result
+
+Decomposition = Literal["grid", "ranks"]
+"""The exact decomposition of a whole grid; or, of any other runs, each field alone, on ranks of the result."""
+
+
+class FieldShare(Result):
+    """The share of the variance that one field explains, or two together beyond what each does alone."""
+
+    fields: Sequence[str]
+    """One, or the two of an interaction."""
+    together_with: Sequence[str] = ()
+    """Fields that change whenever this one does, so that the share is of all of them."""
+    entangled_with: Sequence[str] = ()
+    """Fields that mostly change with this one: their shares cannot be told apart."""
+    num_values: int
+    """Values, or classes of values, that were compared; of an interaction, combinations."""
+    value: float
+    """Share beyond what the noise explains by chance; at least 0."""
+    low: float
+    """95 % interval."""
+    high: float
+    null: float
+    """Above it, chance alone brings none of the shares in 95 of 100 sweeps in which no field matters."""
+    is_shown: bool
+    """Whether the share is above `null`: otherwise it is no evidence that the field matters."""
+
+
+class Importance(Result):
+    """How much of the variance of a result each varied field explains."""
+
+    decomposition: Decomposition | None
+    """None where nothing can be said, for `reason`."""
+    reason: str = ""
+    """Why nothing is said, or why the runs are not read as a grid."""
+    num_runs: int
+    """Runs with a result."""
+    num_seeds: int = 0
+    """Repetitions of each combination of a grid."""
+    shares: Sequence[FieldShare] = ()
+    """The largest first."""
+    noise: float | None = None
+    """Share that no field explains. None for `ranks`, whose shares overlap."""
+    noise_source: Literal["seeds", "interactions"] | None = None
+    """What the noise is taken from: runs that repeat a combination, or, where none does, interactions that are not
+    listed."""
+    higher: float | None = None
+    """Share of interactions of three fields and more; None where there are none, or where they are the noise."""

@@ -1,0 +1,227 @@
+"""Which fields a result of several runs depends on, and the runs as lines over them: two cards of several pages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
+
+from bapo.analysis.importance_text import importance_notes, share_note
+from bapo.analysis.number_format import counted
+from bapo.api.compare import ParameterImportance, VariedRun
+from bapo.figures import formatting
+from bapo.figures.parallel_coordinates import ParallelRun, parallel_coordinates_data, parallel_coordinates_figure
+from bapo.figures.parameter_importance import (
+    importance_height,
+    parameter_importance_data,
+    parameter_importance_figure,
+)
+from bapo.figures.theme import Palette, palette_of, themed
+from frontend.clientside import clientside
+from frontend.components.actions import in_place
+from frontend.components.attributes import attributes, figure_named
+from frontend.components.card import card
+from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.choices import choices
+from frontend.components.table import cell, row, table
+from frontend.symbols import short_name
+
+METRICS = (
+    ("eval_latest", "latest evaluation"),
+    ("eval_best", "best evaluation"),
+    ("eval_change", "change of the evaluation"),
+    ("reward_mean", "mean reward"),
+    ("num_rollouts", "rollouts"),
+    ("duration", "duration in seconds"),
+    ("compute_hours", "compute hours"),
+)
+SHARES = ("eval_latest", "eval_best", "eval_change", "reward_mean")
+"""Metrics that are shown in percent."""
+EXPLANATION = (
+    "How much of the variance of the result each field explains beyond chance, with its 95 % interval. The dotted mark "
+    "is the level that chance stays under; a pale bar is no evidence that the field matters."
+)
+BRUSHING = "Drag along an axis to keep the runs within; press a point to open its run."
+MOST_LINES = 500
+
+Fetch = Callable[[str, Any], Awaitable[ParameterImportance | None]]
+"""Metric and the page's own state → what is shown; None where the page has nothing to compare."""
+
+
+def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
+    """The cards, which a callback fills; `name` is that of the page, `metrics` further ones by key."""
+    data = choices([*METRICS, *((f"metric.{key}", key) for key in metrics)])
+    return [
+        card(
+            html.Div(
+                [
+                    html.P(EXPLANATION, className="chart-note"),
+                    dmc.Select(
+                        id=f"{name}-metric",
+                        data=data,
+                        value=METRICS[0][0],
+                        allowDeselect=False,
+                        searchable=True,
+                        size="xs",
+                        **attributes(aria_label="Result to explain"),
+                    ),
+                ],
+                className="importance-head",
+            ),
+            dcc.Graph(id=f"{name}-importance", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"display": "none"}),
+            html.Div(id=f"{name}-importance-notes", role="status"),
+            title="Parameter importance",
+            **figure_named("Parameter importance"),
+        ),
+        card(
+            html.Div(
+                [
+                    html.Span(BRUSHING, className="chart-note"),
+                    html.Span(
+                        [
+                            html.Span("", className="parallel-count"),
+                            html.Button("Show all", className="text-button parallel-clear", type="button", hidden=True),
+                        ],
+                        role="status",
+                    ),
+                ],
+                className="importance-head",
+            ),
+            dcc.Graph(id=f"{name}-parallel", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 380}),
+            html.Div(id=f"{name}-parallel-table"),
+            html.Div(id=f"{name}-parallel-sink", hidden=True),
+            title="Parallel coordinates",
+            look="parallel-card",
+            **figure_named("Parallel coordinates"),
+        ),
+    ]
+
+
+def register_importance(app: Dash, name: str, fetch: Fetch, ready: Input, state: State) -> None:
+    """Fills the cards of a page as soon as `ready` has data, and again when these change."""
+
+    @app.callback(
+        Output(f"{name}-importance", "figure"),
+        Output(f"{name}-importance", "style"),
+        Output(f"{name}-importance-notes", "children"),
+        Output(f"{name}-parallel", "figure"),
+        Output(f"{name}-parallel-table", "children"),
+        Input(f"{name}-metric", "value"),
+        Input("scheme", "data"),
+        ready,
+        state,
+        on_error=in_place(f"{name}-importance-notes"),
+    )
+    async def fill(metric: str, scheme: str | None, is_ready: Any, of_page: Any) -> Any:
+        if is_ready is None:
+            raise PreventUpdate
+        found = await fetch(metric, of_page)
+        if found is None:
+            return BLANK_FIGURE, {"display": "none"}, None, BLANK_FIGURE, None
+        palette = palette_of(scheme)
+        rows = parameter_importance_data(found.importance, short_name)
+        style = {"height": importance_height(rows)} if rows else {"display": "none"}
+        figure = themed(parameter_importance_figure(rows, palette), palette) if rows else BLANK_FIGURE
+        return figure, style, _notes(found), _lines(found, palette), _table(found)
+
+    clientside(
+        app,
+        "parallel",
+        "follow",
+        Output(f"{name}-parallel-sink", "children"),
+        Input(f"{name}-parallel", "figure"),
+        State(f"{name}-parallel", "id"),
+    )
+
+
+def _notes(found: ParameterImportance) -> list[Any]:
+    lines = [html.P(line, className="chart-note") for line in importance_notes(found.importance)]
+    if not found.importance.shares:
+        return lines
+    head = ("Field", "Share", "95 % interval", "Chance up to", "Beyond chance", "Note")
+    rows = [
+        row(
+            html.Code(" × ".join(each.fields)),
+            cell(formatting.percent(each.value), "number"),
+            cell(f"{formatting.percent(each.low)} to {formatting.percent(each.high)}", "number"),
+            cell(formatting.percent(each.null), "number"),
+            "yes" if each.is_shown else "no",
+            share_note(each),
+        )
+        for each in found.importance.shares
+    ]
+    return [*lines, _details("As a table", table(head, rows, "study-table"))]
+
+
+def _details(title: str, content: Any) -> html.Details:
+    return html.Details([html.Summary(title), content], className="importance-table")
+
+
+def result_text(metric: str, value: float | None) -> str:
+    """A result as people read it."""
+    if metric in SHARES:
+        return formatting.percent(value)
+    return formatting.MISSING if value is None else f"{value:.4g}"
+
+
+def _known(found: ParameterImportance) -> list[VariedRun]:
+    return [run for run in found.runs if run.result is not None][:MOST_LINES]
+
+
+def _lines(found: ParameterImportance, palette: Palette) -> Any:
+    runs = _known(found)
+    if not runs:
+        return BLANK_FIGURE
+    results = [float(run.result or 0.0) for run in runs]
+    texts = [
+        ", ".join(
+            [
+                f"{run.name}: {result_text(found.metric, run.result)}",
+                *(f"{short_name(field)} = {formatting.config_value(value)}" for field, value in run.set.items()),
+            ]
+        )
+        for run in runs
+    ]
+    data = parallel_coordinates_data(
+        {field: short_name(field) for field in _telling(found)},
+        [
+            ParallelRun(run.run_id, run.set, result, text)
+            for run, result, text in zip(runs, results, texts, strict=True)
+        ],
+        found.eval_name or dict(METRICS).get(found.metric, found.metric.removeprefix("metric.")),
+        (result_text(found.metric, min(results)), result_text(found.metric, max(results))),
+        {str(value): formatting.config_value(value) for run in runs for value in run.set.values()},
+    )
+    return themed(parallel_coordinates_figure(data, palette), palette)
+
+
+def _telling(found: ParameterImportance) -> Sequence[str]:
+    """The fields as axes: of those that change in step the first alone."""
+    twins = {field for each in found.importance.shares for field in each.together_with}
+    return [field for field in found.fields if field not in twins]
+
+
+def _table(found: ParameterImportance) -> Any:
+    runs = _known(found)
+    missing = len(found.runs) - sum(run.result is not None for run in found.runs)
+    notes = [
+        *([html.P(f"{counted(missing, 'run')} without a result yet.", className="chart-note")] if missing else []),
+        *([html.P("No run has a result yet.", className="chart-note")] if not runs else []),
+    ]
+    if not runs:
+        return notes
+    fields = _telling(found)
+    rows = [
+        row(
+            dcc.Link(run.name, href=f"/runs/{run.run_id}", className="study-run", title=run.name),
+            *(formatting.config_value(run.set.get(field)) for field in fields),
+            cell("" if run.seed is None else str(run.seed), "number"),
+            cell(result_text(found.metric, run.result), "number"),
+        )
+        for run in sorted(runs, key=lambda each: -(each.result or 0.0))
+    ]
+    head = ("Run", *map(short_name, fields), "Seed", "Result")
+    return [*notes, _details("As a table", table(head, rows, "study-table"))]
