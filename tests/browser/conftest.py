@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,45 +49,15 @@ WAIT_MILLISECONDS = 60_000
 expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
-class _Chromium:
-    """The one browser of this process, started when it is first needed and again where it has crashed."""
-
-    def __init__(self) -> None:
-        self._open = ExitStack()
-        self._browser: Browser | None = None
-
-    def browser(self, program: str) -> Browser:
-        if self._browser is None or not self._browser.is_connected():
-            self.close()
-            playwright = self._open.enter_context(sync_playwright())
-            self._browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
-            self._open.callback(self._browser.close)
-        return self._browser
-
-    def close(self) -> None:
-        self._browser = None
-        self._open.close()
-
-
-_CHROMIUM = _Chromium()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None]:
-    """While the browser is open, an event loop runs in this thread, so that it must not outlive this folder's tests."""
-    try:
-        return (yield)
-    finally:
-        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
-            _CHROMIUM.close()
-
-
 @pytest.fixture(scope="module")
-def chromium() -> Browser:
-    """The browser; what it remembers is in contexts, which are a module's own."""
+def chromium() -> Iterator[Browser]:
+    """The browser; while it is open, an event loop runs in this thread, so that it must not outlive the module."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: install Debian's package `chromium`")
-    return _CHROMIUM.browser(CHROMIUM)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
