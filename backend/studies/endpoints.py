@@ -8,17 +8,20 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from backend.kit import cursors
-from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
+from backend.kit.context import AnswersOf, ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
 from backend.prices.in_force import prices_in_force
-from backend.studies import planning, reporting, repository, service
+from backend.studies import continuing, experiment, planning, reporting, repository, service
 from bapo.api.studies import (
+    ForkExperiment,
     ShippedStudies,
     StudyActionAnswer,
     StudyActionRequest,
+    StudyContinuation,
+    StudyContinued,
     StudyCreate,
     StudyDetail,
     StudyPage,
@@ -96,6 +99,55 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
     told = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
     named = replace(answers, question=f"{answers.question} {told} {row.study.choices}")
     return named.of(session, run_ids, lambda: Answer.of(reporting.report(session, row, made).model_dump(mode="json")))
+
+
+@router.get(
+    "/studies/{study_id}/experiment", summary="Get the results of a fork experiment", response_model=ForkExperiment
+)
+def get_fork_experiment(
+    _: Reader,
+    session: DbSession,
+    context: ContextOf,
+    answers: AnswersOf,
+    study_id: str,
+    dataset: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """Its arms side by side from the fork on, and their paired differences to the baseline with intervals.
+
+    Arms share their draws, so they are paired by held-out problem and by fresh prompt. `covers` says what the intervals
+    cover. 409 for a study that is none of forks.
+    """
+    row = repository.get(session, study_id)
+    experiment.require(row.study)
+    made = repository.made_runs(session, study_id)
+    run_ids = [each.run.id for each in made if each.run is not None]
+    parents = experiment.parents_of(session, row.study)
+    told = [[each.name, each.run and each.run.status] for each in made]
+    named = replace(answers, question=f"{answers.question} {told} {[run.id for run in parents.values()]}")
+    return named.of(
+        session,
+        [*run_ids, *parents],
+        lambda: Answer.of(experiment.read(session, context, row.study, made, parents, dataset).model_dump(mode="json")),
+    )
+
+
+@router.post("/studies/{study_id}/continue", status_code=201, summary="Continue an arm of a fork experiment")
+def continue_arm(
+    caller: Writer,
+    session: DbSession,
+    study_id: str,
+    body: StudyContinuation,
+    idempotency_key: IdempotencyKey = None,
+) -> StudyContinued:
+    """Fork the last checkpoint of each of the arm's runs, to train on up to its parent's number of steps.
+
+    The experiment and its other arms stay as they are. 409 where one of the runs has not ended well.
+    """
+
+    def make() -> StudyContinued:
+        return continuing.continue_arm(session, study_id, body, caller)
+
+    return once(session, caller, idempotency_key, f"{study_id} {body.model_dump_json()}", StudyContinued, make)
 
 
 @router.post("/studies/{study_id}/actions", summary="Apply an action to all runs of a study")

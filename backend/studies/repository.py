@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session, aliased, defer
 
 from backend.kit.errors import existing
 from backend.models import Project, Run, RunGroup, SparseRecord, Study, StudyRun, User
@@ -124,6 +124,26 @@ def unfinished(session: Session) -> Sequence[str]:
 def rows(session: Session, study_id: str) -> dict[str, StudyRun]:
     """The rows of a study's runs by name."""
     return {row.name: row for row in session.scalars(select(StudyRun).where(StudyRun.study_id == study_id))}
+
+
+def runs_of(session: Session, run_ids: Sequence[str]) -> dict[str, Run]:
+    """Those of these runs that are there, by identifier."""
+    return {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
+
+
+def continued(session: Session, run_ids: Sequence[str]) -> dict[str, list[str]]:
+    """The forks that continue a run after its last step, by that run, oldest first."""
+    ended, fork = aliased(Run), aliased(Run)
+    query = (
+        select(fork.forked_from, fork.id)
+        .join(ended, (ended.id == fork.forked_from) & (ended.num_steps == fork.fork_step))
+        .where(ended.id.in_(run_ids), fork.trashed_at.is_(None))
+        .order_by(fork.created_at, fork.id)
+    )
+    found: dict[str, list[str]] = {}
+    for run_id, fork_id in session.execute(query):
+        found.setdefault(str(run_id), []).append(fork_id)
+    return found
 
 
 def configs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:

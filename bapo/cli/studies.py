@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from bapo.analysis.number_format import counted
 from bapo.api.studies import (
     StudyActionRequest,
+    StudyContinuation,
     StudyCreate,
     StudyDetail,
     StudyPage,
@@ -25,6 +26,7 @@ from bapo.api.studies import (
 from bapo.cli.connection import Server, online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError, plain_errors
+from bapo.cli.fork_experiment import print_experiment
 from bapo.cli.life import StopWhen
 from bapo.cli.listing import Listing, listed
 from bapo.cli.option_sets import with_option_sets
@@ -67,7 +69,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Declared studies and grids of runs. `bapo study FILE` runs a study file on this machine; "
+    help="Declared studies, grids of runs and fork experiments. `bapo study FILE` runs a study file on this machine; "
     "`bapo submit --sweep` makes a grid of runs on a server.",
 )
 
@@ -325,6 +327,8 @@ def show(
 ) -> None:
     """Show a study: its runs, and the results of a grid by setting, with intervals over seeds.
 
+    Of a fork experiment: its arms against the baseline, and what the intervals cover.
+
     [bold]bapo watch $(bapo study show a7f3k2m9qe --ids)[/bold]
     """
     found = client.study(study)
@@ -334,6 +338,10 @@ def show(
         for each in found.runs:
             if each.run_id is not None:
                 print(each.run_id)
+    elif found.checkpoints:
+        print_experiment(client.fork_experiment(study), found.title)
+        print()
+        GRID_RUNS.print(found.runs, title="Runs")
     elif found.question is None:
         _print_grid(found)
     else:
@@ -360,6 +368,33 @@ def _interval(setting: StudySetting) -> str | None:
     if setting.latest_low is None or setting.latest_high is None:
         return None
     return f"{percent(setting.latest_low)} to {percent(setting.latest_high)}"
+
+
+@app.command("continue")
+@online
+def continue_arm(
+    client: Client,
+    study: StudyArgument,
+    arm: Annotated[int, typer.Argument(metavar="ARM", min=0, help="Number, as `bapo study show` prints it.")],
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Training steps in all. Default: those of the first parent.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Repeating the command with the same key makes no further runs.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Continue an arm of a fork experiment from its last checkpoint. Prints the ids of the runs.
+
+    The experiment and its other arms stay as they are.
+    """
+    made = client.continue_arm(study, StudyContinuation(arm=arm, steps=steps), idempotency_key=key)
+    if as_json:
+        print_json(made)
+        return
+    for run in made.runs:
+        print(run.id)
+        say(f"{run.name}: up to step {run.num_steps:,}")
 
 
 @app.command("change")

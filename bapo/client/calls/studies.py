@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from bapo.api.studies import (
+    ForkExperiment,
     ShippedStudies,
     StudyActionAnswer,
     StudyActionRequest,
+    StudyContinuation,
+    StudyContinued,
     StudyCreate,
     StudyDetail,
     StudyPage,
@@ -42,6 +45,16 @@ class StudyCalls:
     @route("GET /studies/{study_id}/report")
     def study_report(self, study_id: str) -> StudyReport:
         """The report of a study with a question, over the runs that are done."""
+
+    @route("GET /studies/{study_id}/experiment")
+    def fork_experiment(self, study_id: str, *, dataset: str | None = None) -> ForkExperiment:
+        """The results of a fork experiment: its arms against the baseline, paired by the draws that they share."""
+
+    @route("POST /studies/{study_id}/continue")
+    def continue_arm(
+        self, study_id: str, body: StudyContinuation, idempotency_key: str | None = None
+    ) -> StudyContinued:
+        """Let an arm of a fork experiment train on; the others stay as they are."""
 
     @route("POST /studies/{study_id}/actions")
     def change_study(self, study_id: str, body: StudyActionRequest) -> StudyActionAnswer:
