@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session, aliased, defer
+from sqlalchemy.orm import Session, defer
 
 from backend.kit.errors import existing
 from backend.models import Project, Run, RunGroup, SparseRecord, Study, StudyRun, User
@@ -131,18 +131,16 @@ def runs_of(session: Session, run_ids: Sequence[str]) -> dict[str, Run]:
     return {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
 
 
-def continued(session: Session, run_ids: Sequence[str]) -> dict[str, list[str]]:
+def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
     """The forks that continue a run after its last step, by that run, oldest first."""
-    ended, fork = aliased(Run), aliased(Run)
+    ends = {run.id: run.num_steps for run in runs}
     query = (
-        select(fork.forked_from, fork.id)
-        .join(ended, (ended.id == fork.forked_from) & (ended.num_steps == fork.fork_step))
-        .where(ended.id.in_(run_ids), fork.trashed_at.is_(None))
-        .order_by(fork.created_at, fork.id)
+        select(Run.forked_from, Run.fork_step, Run.id).where(Run.forked_from.in_(ends)).order_by(Run.created_at, Run.id)
     )
-    found: dict[str, list[str]] = {}
-    for run_id, fork_id in session.execute(query):
-        found.setdefault(str(run_id), []).append(fork_id)
+    found: dict[str, list[str]] = {run_id: [] for run_id in ends}
+    for run_id, step, fork_id in session.execute(query):
+        if run_id is not None and step == ends[run_id]:
+            found[run_id].append(fork_id)
     return found
 
 

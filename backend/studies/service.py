@@ -286,8 +286,7 @@ def detail(session: Session, study_id: str) -> StudyDetail:
         "actions": [action for action in ACTIONS if any(_allows(each, action) for each in made)],
     }
     if declaration is None:
-        run_ids = [each.run.id for each in made if each.run is not None] if study.checkpoints else []
-        later = studies.continued(session, run_ids) if run_ids else {}
+        later = studies.continued(session, [each.run for each in made if each.run is not None and study.checkpoints])
         found |= {
             "runs": [
                 _run(each, {"set": each.point, "continued_as": later.get(each.run.id if each.run else "", ())})

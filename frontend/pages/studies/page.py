@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
+import plotly.graph_objects as go
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
-from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyDetail
-from bapo.figures.theme import palette_of
+from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyContinuation, StudyDetail
+from bapo.figures.fork_experiment import fork_experiment_figure
+from bapo.figures.theme import Palette, palette_of, themed
 from bapo.report.document import drawings
 from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
@@ -27,7 +29,9 @@ from frontend.components.markdown import markdown
 from frontend.components.moment import moment
 from frontend.components.notices import link_button
 from frontend.components.stop_choices import stop_choices
+from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.studies.declared import report_parts, run_grid
+from frontend.pages.studies.forked import CONTINUE, experiment_parts, origin_of
 from frontend.pages.studies.progress import progress
 from frontend.pages.studies.results import outcome_figure, result_tables
 from frontend.reports.study import STUDY_PREFIX
@@ -35,6 +39,7 @@ from frontend.session import Api
 
 REFRESH_MILLISECONDS = 4000
 MOST_COMPARED = 50
+FORK_HEIGHT = 960
 VERBS: tuple[tuple[str, str, Any, str], ...] = (
     ("start", "Start all", "play", "blue"),
     ("resume", "Resume all", "play", "blue"),
@@ -57,33 +62,40 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     """One study."""
     study = await api.client().study(path["study_id"])
     is_grid = study.question is None
+    results = html.Div(id="study-results", className="panel-stack", hidden=not is_grid)
+    figure, name = BLANK_FIGURE, "Results by setting"
+    if study.checkpoints:
+        name = "Arms from the fork on"
+        results.children, figure = await _experiment(api, study, palette_of(None))
+    elif is_grid:
+        results.children, figure = result_tables(study), outcome_figure(study, palette_of(None))
     return html.Div(
         [
             dcc.Store(id="study-id", data=study.id),
             dcc.Store(id="study-reload", data=0),
             dcc.Store(id="study-seen"),
             dcc.Store(id="study-figures"),
+            button_store(CONTINUE),
             dcc.Interval(id="study-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(id="study-sink", hidden=True),
             _header(study),
             *([html.Div(markdown(study.notes), className="panel-card")] if study.notes else []),
             html.Div(_progress(study), id="study-progress", className="panel-card"),
+            *([results] if study.checkpoints else []),
             card(
                 # In a study with a question it is hidden, and plotly.js comes with it for the report.
                 dcc.Graph(
                     id="study-outcomes",
-                    figure=outcome_figure(study, palette_of(None)) if is_grid else BLANK_FIGURE,
+                    figure=figure,
                     config={"displayModeBar": False, "responsive": True},
-                    style={"height": 360},
+                    style={"height": FORK_HEIGHT if study.checkpoints else 360},
                 ),
-                table_button("Results by setting"),
-                title="Results by setting",
-                **figure_named("Results by setting"),
+                table_button(name),
+                title=name,
+                **figure_named(name),
                 style={} if is_grid else HIDDEN,
             ),
-            html.Div(
-                result_tables(study) if is_grid else [], id="study-results", className="panel-stack", hidden=not is_grid
-            ),
+            *([] if study.checkpoints else [results]),
             html.Div([] if is_grid else _skeletons(), id="study-report", hidden=is_grid),
             *([] if is_grid else [_source(study)]),
             confirm_dialog("study-stop", keep="Keep them", choices=stop_choices("study-stop-when")),
@@ -92,9 +104,17 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     )
 
 
+async def _experiment(api: Api, study: StudyDetail, palette: Palette) -> tuple[list[Any], go.Figure]:
+    """What a fork experiment shows above its chart, and the chart."""
+    found = await api.client().fork_experiment(study.id)
+    return experiment_parts(study, found, palette), themed(fork_experiment_figure(found, palette), palette)
+
+
 def _header(study: StudyDetail) -> html.Div:
     made = [f"{study.owner}, ", moment(study.created_at)]
-    if study.question is None:
+    if study.checkpoints:
+        made += origin_of(study)
+    elif study.question is None:
         base = dcc.Link("a run", href=f"/runs/{study.parent_id}") if study.parent_id else study.recipe
         made += [", varies ", html.Code(", ".join(study.fields)), *([" from ", base] if base else [])]
     return html.Div(
@@ -188,6 +208,9 @@ def _refreshing(app: Dash, api: Api) -> None:
         verbs = [output["id"]["verb"] for output in ctx.outputs_list[4]]
         study = await api.client().study(study_id)
         styles: list[dict[str, Any]] = [{} if verb in study.actions else HIDDEN for verb in verbs]
+        if study.checkpoints:
+            parts, figure = await _experiment(api, study, palette_of(scheme))
+            return _progress(study), parts, figure, no_update, styles
         if study.question is None:
             figure = outcome_figure(study, palette_of(scheme))
             return _progress(study), result_tables(study), figure, no_update, styles
@@ -241,6 +264,23 @@ def _acting(app: Dash, api: Api) -> None:
             ), no_update
         _tell(verb, await api.client().change_study(study_id, StudyActionRequest(action=verb)))
         return no_update, reloads + 1
+
+    @when_pressed(
+        app,
+        pressed_in(CONTINUE),
+        outputs=[reload, Output("url", "pathname", allow_duplicate=True)],
+        states=[study, reloads],
+        on_error=in_toast("Could not continue the arm"),
+    )
+    async def continue_arm(pressed: Mapping[str, Any], study_id: str, reloads: int) -> Any:
+        # Two presses ask for the same; where an arm continues already, it has no button.
+        key = f"continue {study_id} {pressed['arm']}"
+        made = await api.client().continue_arm(study_id, StudyContinuation(arm=pressed["arm"]), idempotency_key=key)
+        first = made.runs[0]
+        if len(made.runs) == 1:
+            return no_update, f"/runs/{first.id}"
+        tell(f"{counted(len(made.runs), 'run')} up to step {first.num_steps:,}.", f"{pressed['label']} continues")
+        return reloads + 1, no_update
 
     @when_agreed(app, "study-stop", [reload], [State("study-stop-when", "value"), study, reloads])
     async def stop(_: None, when: StopMoment, study_id: str, reloads: int) -> Any:
