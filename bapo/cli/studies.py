@@ -370,6 +370,22 @@ def _interval(setting: StudySetting) -> str | None:
     return f"{percent(setting.latest_low)} to {percent(setting.latest_high)}"
 
 
+@app.command("arms")
+@online
+def arms(
+    client: Client,
+    study: StudyArgument,
+    dataset: Annotated[str | None, typer.Option(help="Held-out set. Default: the widest.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the arms of a fork experiment against its baseline, paired, and what the intervals cover."""
+    found = client.fork_experiment(study, dataset=dataset)
+    if as_json:
+        print_json(found)
+    else:
+        print_experiment(found, client.study(study).title)
+
+
 @app.command("continue")
 @online
 def continue_arm(

@@ -116,7 +116,9 @@ def _difference(arm: ForkArm, fork: int, axis: str, style: LineStyle) -> list[go
         x, low, high = (list(column) for column in zip(*known, strict=True))
         fill = translucent(style.colour, 0.12)
         traces.append(
-            interval_band(x, low, high, f"{shown(arm.label)} 95 %", fill, legendgroup=arm.label, **_placed(axis))
+            interval_band(
+                x, low, high, f"{shown(arm.label)} 95 % interval", fill, legendgroup=arm.label, **_placed(axis)
+            )
         )
     points = ForkCurve(x=curve.x, y=[None if y is None else POINTS * y for y in curve.y])
     line = _line(points, fork, axis, arm.label, style)

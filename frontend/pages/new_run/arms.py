@@ -25,7 +25,7 @@ PARTS = {"type": "arms", "part": ALL}
 """Inputs of an experiment, in the order of `_parts`; none in a form that is not of a fork."""
 ABOUT = (
     "Each line is an arm: a run from the checkpoint with these changes. All arms get the same fresh prompts and draws, "
-    "so that they are compared prompt by prompt; what you change in the form below holds for all of them."
+    "so that they are compared prompt by prompt. What you change in the form below, but for its steps, holds for all."
 )
 NOISE_HELP = "The unchanged settings with another seed: how far apart runs come by the chance of their draws alone."
 

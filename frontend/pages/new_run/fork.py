@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
@@ -31,7 +32,7 @@ class Fork(NamedTuple):
     """None where it keeps no checkpoint."""
     in_force: Mapping[str, Any]
     """The changes that the checkpoint contains, by field, the later over the earlier."""
-    others: Mapping[str, str]
+    others: Mapping[str, str] = MappingProxyType({})
     """Further checkpoints to repeat an experiment from, as `run:step` → what they are called: of this run, and of runs
     of its group with its method."""
 
