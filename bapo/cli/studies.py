@@ -79,7 +79,8 @@ StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Id, as `bap
 
 def _compared(study: StudySummary) -> str:
     if study.question is None:
-        return ", ".join(study.fields)
+        begun = f" from {counted(len(study.checkpoints), 'checkpoint')}" if study.checkpoints else ""
+        return ", ".join(study.fields) + begun
     return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}"
 
 

@@ -49,12 +49,14 @@ def fork_experiment(
         [held_out.by_offset(run, point, dataset) for run, point in zip(arm.runs, points, strict=True)] for arm in arms
     ]
     read_at = held_out.last_common(tables, roles)
-    places = held_out.complete_places(tables, read_at)
+    # Noise is not on trial, and keeps nothing waiting.
+    on_trial = [number for number, role in enumerate(roles) if role != "noise"]
+    places = held_out.complete_places([tables[number] for number in on_trial], read_at)
     differences = [
         {} if number == 0 else held_out.differences_of(tables[0], table, points) for number, table in enumerate(tables)
     ]
     read = [[each for each in of_arm.get(read_at or 0, ()) if each.place in places] for of_arm in differences]
-    unit = unit_of(each for of_arm in read for each in of_arm)
+    unit = unit_of(each for number in on_trial or range(len(arms)) for each in read[number])
     contenders = [
         held_out.contender(
             label,
@@ -72,8 +74,7 @@ def fork_experiment(
         num_steps=further_steps,
         final_steps=None,
     )
-    on_trial = [each for each, role in zip(contenders, roles, strict=True) if role != "noise"]
-    shown = outcome(dataset, on_trial, labels[0], standing, paired_over=unit)
+    shown = outcome(dataset, [contenders[number] for number in on_trial], labels[0], standing, paired_over=unit)
     found = [
         ForkArm(
             number=number,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,6 +76,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
             dcc.Store(id="study-reload", data=0),
             dcc.Store(id="study-seen"),
             dcc.Store(id="study-figures"),
+            dcc.Store(id="study-visit", data=uuid.uuid4().hex),
             button_store(CONTINUE),
             dcc.Interval(id="study-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(id="study-sink", hidden=True),
@@ -269,12 +271,12 @@ def _acting(app: Dash, api: Api) -> None:
         app,
         pressed_in(CONTINUE),
         outputs=[reload, Output("url", "pathname", allow_duplicate=True)],
-        states=[study, reloads],
+        states=[study, reloads, State("study-visit", "data")],
         on_error=in_toast("Could not continue the arm"),
     )
-    async def continue_arm(pressed: Mapping[str, Any], study_id: str, reloads: int) -> Any:
+    async def continue_arm(pressed: Mapping[str, Any], study_id: str, reloads: int, visit: str) -> Any:
         # Two presses ask for the same; where an arm continues already, it has no button.
-        key = f"continue {study_id} {pressed['arm']}"
+        key = f"{visit} {pressed['arm']}"
         made = await api.client().continue_arm(study_id, StudyContinuation(arm=pressed["arm"]), idempotency_key=key)
         first = made.runs[0]
         if len(made.runs) == 1:
