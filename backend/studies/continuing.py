@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 from backend.audit.repository import add_audit
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.models import Run
 from backend.runs import repository as runs
 from backend.studies import experiment, repository
 from backend.studies.candidates import NAME_CHARACTERS
@@ -39,19 +38,19 @@ def continue_arm(session: Session, study_id: str, body: StudyContinuation, calle
     assert study.further_steps is not None, "it is a fork experiment"
     made = []
     for origin, run in zip(experiment.origins_of(study), ended, strict=True):
-        further = run.num_steps + study.further_steps
-        steps = body.steps or (origin.num_steps if origin.num_steps > run.num_steps else further)
-        made.append(_continued(session, run, steps, caller))
+        end = origin.step + study.further_steps
+        steps = body.steps or (origin.num_steps if origin.num_steps > end else end + study.further_steps)
+        made.append(_continued(session, run.id, end, steps, caller))
     detail = {"study_id": study_id, "arm": body.arm, "runs": [each.id for each in made]}
     add_audit(session, None, caller.name, "study arm continued", detail)
     return StudyContinued(runs=made)
 
 
-def _continued(session: Session, run: Run, steps: int, caller: Principal) -> ContinuedRun:
+def _continued(session: Session, run_id: str, step: int, steps: int, caller: Principal) -> ContinuedRun:
     ending = " · continued"
-    parent = runs.get(session, run.id)
+    parent = runs.get(session, run_id)
     body = RunFork(
-        step=parent.num_steps,
+        step=step,
         name=parent.name[: NAME_CHARACTERS - len(ending)] + ending,
         changes={"training.steps": steps},
         tags=parent.tags,

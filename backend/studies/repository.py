@@ -133,7 +133,7 @@ def runs_of(session: Session, run_ids: Sequence[str]) -> dict[str, Run]:
 
 def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
     """The forks that continue a run after its last step, by that run, oldest first."""
-    ends = {run.id: run.num_steps for run in runs}
+    ends = {run.id: run.step for run in runs if run.step}
     query = (
         select(Run.forked_from, Run.fork_step, Run.id).where(Run.forked_from.in_(ends)).order_by(Run.created_at, Run.id)
     )

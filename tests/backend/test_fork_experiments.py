@@ -25,14 +25,14 @@ def evaluated(number: int, num_correct: Sequence[int]) -> EvaluationRecord:
     return evaluation(number, sum(num_correct) / 32).model_copy(update=figures)
 
 
-def trained(number: int, num_correct: int = 3) -> StepRecord:
+def trained(number: int, num_correct: int = 3, *, num_steps: int = 8) -> StepRecord:
     """A step with one fresh prompt."""
     usual = step(number)
     visits = [
         each if each.source is not BatchSource.FRESH else type(each)(f"p{number}", each.source, num_correct, 0, True)
         for each in usual.prompts
     ]
-    return usual.model_copy(update={"prompts": visits})
+    return usual.model_copy(update={"prompts": visits, "num_steps": num_steps})
 
 
 def checkpoint(number: int) -> Record:
@@ -85,10 +85,10 @@ def train(
     detail = admin.run(run.run_id or "")
     at = detail.fork_step or 0
     claim = worker.begin(detail)
-    worker.upload(claim, [event("forked", at, num_steps=at + 2), checkpoint(at)])
-    worker.upload(
-        claim, [trained(at + 1, fresh), trained(at + 2, fresh), evaluated(at + 2, answers), checkpoint(at + 2)]
-    )
+    end = at + 2
+    worker.upload(claim, [event("forked", at, num_steps=end), checkpoint(at)])
+    worker.upload(claim, [trained(number, fresh, num_steps=end) for number in (at + 1, end)])
+    worker.upload(claim, [evaluated(end, answers), checkpoint(end)])
     worker.report(claim, until, None if until == "succeeded" else "for the test")
 
 
@@ -217,7 +217,7 @@ def test_an_arm_that_has_not_ended_cannot_go_on(admin: Client, worker: FakeWorke
         with refuses(409, "arm_not_done", field="arm"):
             admin.continue_arm(study.id, StudyContinuation(arm=arm))
     found = admin.fork_experiment(study.id)
-    assert (found.read_at, found.outcome.unevaluated) == (None, ["c1 = 0.25"])
+    assert (found.read_at, found.outcome.unevaluated) == (2, ["c1 = 0.25"])
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def fork_experiment(
         {} if number == 0 else held_out.differences_of(tables[0], table, points) for number, table in enumerate(tables)
     ]
     read = [[each for each in of_arm.get(read_at or 0, ()) if each.place in places] for of_arm in differences]
-    unit = unit_of(each for number in on_trial or range(len(arms)) for each in read[number])
+    unit = unit_of(each for number in on_trial for each in read[number])
     contenders = [
         held_out.contender(
             label,

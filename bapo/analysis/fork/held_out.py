@@ -31,7 +31,9 @@ def by_offset(run: ForkRun | None, point: ForkPoint, dataset: str | None) -> ByO
 
 
 def last_common(tables: Sequence[Sequence[ByOffset]], roles: Sequence[ArmRole]) -> int | None:
-    """Returns the last offset at which the baseline and another arm were both evaluated from one checkpoint."""
+    """Returns the last offset at which the baseline and another arm were both evaluated from one checkpoint; without
+    such a pair, the last of any.
+    """
     others = [table for table, role in zip(tables, roles, strict=True) if role == "arm"] or tables[1:]
     common = (
         offset
@@ -39,7 +41,8 @@ def last_common(tables: Sequence[Sequence[ByOffset]], roles: Sequence[ArmRole]) 
         for ours, theirs in zip(tables[0], other, strict=True)
         for offset in ours.keys() & theirs.keys()
     )
-    return max((offset for offset in common if offset > 0), default=None)
+    either = (offset for table in tables for of_run in table for offset in of_run)
+    return max((at for at in common if at > 0), default=max((at for at in either if at > 0), default=None))
 
 
 def complete_places(tables: Sequence[Sequence[ByOffset]], offset: int | None) -> Collection[int]:
