@@ -122,7 +122,7 @@ def _arms(
 ) -> list[Candidate]:
     """The runs from one checkpoint; an arm that comes to the same config as one before it has a problem."""
     labels = labels_of(varied_fields(points))
-    where = f" · from step {origin.step}" + (f" of {origin.run_name[:60]}" if num_origins > 1 else "")
+    where = f" · from step {origin.step} of {origin.run_name[:60]}" if num_origins > 1 else ""
     found: list[Candidate] = []
     for point in points:
         settings = settings_text(point, labels) or UNCHANGED

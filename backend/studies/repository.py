@@ -101,8 +101,10 @@ class Progress(NamedTuple):
 
 def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progress]]:
     """By study."""
-    steps = func.coalesce(Run.num_steps, 0)
-    sums = (func.count(), func.sum(func.coalesce(Run.step, 0)), func.sum(steps), func.max(steps))
+    # What a fork has of its parent is no work of the study.
+    begun = func.coalesce(Run.fork_step, 0)
+    steps = func.coalesce(Run.num_steps, 0) - begun
+    sums = (func.count(), func.sum(func.coalesce(Run.step, 0) - begun), func.sum(steps), func.max(steps))
     query = (
         select(StudyRun.study_id, Run.status, StudyRun.was_submitted, *sums)
         .join(Run, Run.id == StudyRun.run_id, isouter=True)

@@ -29,7 +29,10 @@ def outcome_text(found: Outcome) -> str:
 
 
 def _side(side: OutcomeSide) -> str:
-    return f"{shown_name(side.label)} {percent(side.accuracy.value)}{share_interval(side.accuracy)}"
+    name = shown_name(side.label)
+    # A setting's own number would run into that of its accuracy.
+    colon = ":" if name[-1:].isdigit() else ""
+    return f"{name}{colon} {percent(side.accuracy.value)}{share_interval(side.accuracy)}"
 
 
 def _where(found: Outcome) -> str:

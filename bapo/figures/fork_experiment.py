@@ -91,8 +91,9 @@ def fork_experiment_figure(data: ForkExperiment, palette: Palette) -> go.Figure:
 
 def _line(curve: ForkCurve, fork: int, axis: str, name: str, style: LineStyle, *, legend: bool = False) -> go.Scatter:
     return go.Scatter(
-        x=[each + fork for each in curve.x],
-        y=curve.y,
+        # A panel without any point has no axes to draw.
+        x=[each + fork for each in curve.x] or [None],
+        y=list(curve.y) or [None],
         name=shown(name),
         legendgroup=name,
         mode="lines+markers" if len(curve.x) <= MOST_MARKERS else "lines",

@@ -155,7 +155,7 @@ def test_arms_are_compared_problem_by_problem(admin: Client, done: StudyDetail) 
     assert {tuple(arm.evaluations.x) for arm in found.arms} == {(0, 2)}
     assert found.outcome.verdict == "one_seed"
     text = found.text.replace("\u202f", " ")
-    assert text.startswith("After 2 further steps: c1 = 0.25 46.9 %")
+    assert text.startswith("After 2 further steps: c1 = 0.25: 46.9 %")
     assert (
         "over 4 problems the paired difference is +21.9 points [+11.9, +31.8], which excludes 0: the policies" in text
     )

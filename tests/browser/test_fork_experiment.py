@@ -22,7 +22,7 @@ def test_settings_are_tried_from_a_checkpoint_and_one_goes_on(page: Page, admin:
     preview = page.locator("#grid-preview")
     expect(preview).to_contain_text("Add an arm.")
     # Field by field, or as text.
-    page.get_by_label("Field of an arm").fill("method.c1")
+    page.locator("#arms-field").fill("method.c1")
     page.get_by_role("option", name="method.c1", exact=True).click()
     page.get_by_label("Value of the field").fill("1/8")
     page.get_by_role("button", name="Add as an arm").click()
@@ -68,8 +68,8 @@ def test_settings_are_tried_from_a_checkpoint_and_one_goes_on(page: Page, admin:
 
     arms.nth(1).get_by_role("button", name="Continue this arm").click()
     page.wait_for_url(re.compile(r"/runs/"))
-    run = admin.run(page.url.rsplit("/", 1)[1])
-    assert (run.parent_id, run.fork_step, run.num_steps, run.config["method"]["c1"]) == (
+    fork = admin.run(page.url.rsplit("/", 1)[1])
+    assert (fork.parent_id, fork.fork_step, fork.num_steps, fork.config["method"]["c1"]) == (
         study.runs[1].run_id,
         4,
         8,

@@ -38,7 +38,7 @@ def arms_builder(fork: Fork, infos: Sequence[ConfigFieldInfo]) -> html.Section:
             dmc.Switch(id="new-several", label="Try several settings", checked=False, size="sm"),
             html.Div(
                 [
-                    dmc.Text(ABOUT, size="sm", c="dimmed", mb="sm"),
+                    dmc.Text(ABOUT, size="sm", c="dimmed", mt="xs", mb="sm"),
                     html.Div(
                         [
                             dmc.Select(
@@ -57,7 +57,7 @@ def arms_builder(fork: Fork, infos: Sequence[ConfigFieldInfo]) -> html.Section:
                                 **attributes(aria_label="Value of the field"),
                             ),
                             dmc.Button("Add as an arm", id="arms-add", size="sm", variant="default"),
-                            dmc.Button("Add to the last arm", id="arms-join", size="sm", variant="default"),
+                            dmc.Button("Add to last arm", id="arms-join", size="sm", variant="default"),
                         ],
                         className="arms-row",
                     ),

@@ -23,7 +23,7 @@ from frontend.components.table import cell, row, table_card
 CONTINUE = "study-arm"
 """Name of the buttons that continue an arm."""
 ROLES = {"baseline": "baseline", "noise": "noise: another seed", "arm": ""}
-HEAD = ("Arm", "Steps", "Held-out", "Difference to the baseline", "On fresh prompts", "Runs", "")
+HEAD = ("Arm", "Steps", "Held-out", "Difference to the baseline", "On fresh prompts", "Runs")
 
 
 def origin_of(study: StudyDetail) -> list[Any]:
@@ -79,8 +79,7 @@ def _arm(study: StudyDetail, found: ForkExperiment, arm: ForkArm, palette: Palet
         cell(_accuracy(arm), "number"),
         cell("" if arm.against_baseline is None else points_text(arm.against_baseline), "number"),
         cell(_fresh(arm), "number"),
-        cell([_run(run) for run in runs]),
-        cell(_continue(study, found, arm, runs)),
+        cell(html.Div([*map(_run, runs), *_continue(arm, runs)], className="fork-runs")),
     )
 
 
@@ -100,7 +99,10 @@ def _fresh(arm: ForkArm) -> Any:
     paired = f"{arm.fresh.num_pairs:,} of {arm.fresh.num_groups:,} paired"
     if arm.fresh.difference is None:
         return html.Span(paired, className="study-interval")
-    return [points_text(arm.fresh.difference), html.Span(paired, className="study-interval")]
+    told: list[Any] = [html.Span(points_text(arm.fresh.difference), title=paired)]
+    if arm.fresh.num_pairs < arm.fresh.num_groups:
+        told.append(html.Span(paired, className="study-interval"))
+    return told
 
 
 def _run(run: StudyRun) -> Any:
@@ -110,7 +112,7 @@ def _run(run: StudyRun) -> Any:
     return html.Div(dcc.Link(badge, href=f"/runs/{run.run_id}", className="plain-link", title=run.name))
 
 
-def _continue(study: StudyDetail, found: ForkExperiment, arm: ForkArm, runs: Sequence[StudyRun]) -> list[Any]:
+def _continue(arm: ForkArm, runs: Sequence[StudyRun]) -> list[Any]:
     """Returns the button, once all runs of the arm have ended well, and what continues it already."""
     continued = [run_id for run in runs for run_id in run.continued_as]
     links = [

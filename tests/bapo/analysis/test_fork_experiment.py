@@ -171,4 +171,4 @@ def test_while_arms_train_they_are_read_at_the_last_common_evaluation() -> None:
         [Arm({}, [ahead]), Arm(C1, [run(0.3, 0.3)])], [ForkPoint(FORK, 1)], further_steps=4, is_running=True
     )
     assert found.read_at == 2
-    assert found.text.startswith("So far, at step 2 of 4, c1 = 0.25 30.0")
+    assert found.text.startswith("So far, at step 2 of 4, c1 = 0.25: 30.0")
