@@ -79,8 +79,8 @@ StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Id, as `bap
 
 def _compared(study: StudySummary) -> str:
     if study.question is None:
-        begun = f" from {counted(len(study.checkpoints), 'checkpoint')}" if study.checkpoints else ""
-        return ", ".join(study.fields) + begun
+        begun = f"{counted(len(study.checkpoints), 'checkpoint')}: " if study.checkpoints else ""
+        return begun + ", ".join(study.fields)
     return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}"
 
 
