@@ -38,6 +38,22 @@ def origin_of(study: StudyDetail) -> list[Any]:
     return [*parts, f", {counted(study.further_steps or 0, 'step')} each"]
 
 
+def dataset_select(found: ForkExperiment | None) -> dmc.Select:
+    """Returns the choice of the held-out set, hidden where there are not several."""
+    datasets = [] if found is None else list(found.datasets)
+    return dmc.Select(
+        id="study-dataset",
+        label="Held-out set",
+        data=datasets,
+        value=None if found is None else found.dataset,
+        allowDeselect=False,
+        size="xs",
+        maw=200,
+        mb="sm",
+        style={} if len(datasets) > 1 else {"display": "none"},
+    )
+
+
 def experiment_parts(study: StudyDetail, found: ForkExperiment, palette: Palette) -> list[Any]:
     """Returns the outcome and the arms."""
     check = repetition_text(found)

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-import plotly.graph_objects as go
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
-from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyContinuation, StudyDetail
+from bapo.api.studies import ForkExperiment, StudyActionAnswer, StudyActionRequest, StudyContinuation, StudyDetail
 from bapo.figures.fork_experiment import fork_experiment_figure
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.report.document import drawings
@@ -32,7 +31,7 @@ from frontend.components.notices import link_button
 from frontend.components.stop_choices import stop_choices
 from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.studies.declared import report_parts, run_grid
-from frontend.pages.studies.forked import CONTINUE, experiment_parts, origin_of
+from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
 from frontend.pages.studies.progress import progress
 from frontend.pages.studies.results import outcome_figure, result_tables
 from frontend.reports.study import STUDY_PREFIX
@@ -64,10 +63,12 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     study = await api.client().study(path["study_id"])
     is_grid = study.question is None
     results = html.Div(id="study-results", className="panel-stack", hidden=not is_grid)
-    figure, name = BLANK_FIGURE, "Results by setting"
+    figure, name, datasets = BLANK_FIGURE, "Results by setting", dataset_select(None)
     if study.checkpoints:
         name = "Arms from the fork on"
-        results.children, figure = await _experiment(api, study, palette_of(None))
+        found = await api.client().fork_experiment(study.id)
+        results.children, figure = _experiment(study, found, palette_of(None))
+        datasets = dataset_select(found)
     elif is_grid:
         results.children, figure = result_tables(study), outcome_figure(study, palette_of(None))
     return html.Div(
@@ -85,6 +86,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
             html.Div(_progress(study), id="study-progress", className="panel-card"),
             *([results] if study.checkpoints else []),
             card(
+                datasets,
                 # In a study with a question it is hidden, and plotly.js comes with it for the report.
                 dcc.Graph(
                     id="study-outcomes",
@@ -106,9 +108,8 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     )
 
 
-async def _experiment(api: Api, study: StudyDetail, palette: Palette) -> tuple[list[Any], go.Figure]:
+def _experiment(study: StudyDetail, found: ForkExperiment, palette: Palette) -> tuple[list[Any], Any]:
     """What a fork experiment shows above its chart, and the chart."""
-    found = await api.client().fork_experiment(study.id)
     return experiment_parts(study, found, palette), themed(fork_experiment_figure(found, palette), palette)
 
 
@@ -202,16 +203,20 @@ def _refreshing(app: Dash, api: Api) -> None:
         Input("study-refresh", "n_intervals"),
         Input("study-reload", "data"),
         Input("scheme", "data"),
+        Input("study-dataset", "value"),
         State("study-id", "data"),
         State("study-seen", "data"),
         on_error=in_place("study-progress"),
     )
-    async def refresh(_: int | None, __: int, scheme: str | None, study_id: str, seen: list[str] | None) -> Any:
+    async def refresh(
+        _: int | None, __: int, scheme: str | None, dataset: str | None, study_id: str, seen: list[str] | None
+    ) -> Any:
         verbs = [output["id"]["verb"] for output in ctx.outputs_list[4]]
         study = await api.client().study(study_id)
         styles: list[dict[str, Any]] = [{} if verb in study.actions else HIDDEN for verb in verbs]
         if study.checkpoints:
-            parts, figure = await _experiment(api, study, palette_of(scheme))
+            found = await api.client().fork_experiment(study_id, dataset=dataset)
+            parts, figure = _experiment(study, found, palette_of(scheme))
             return _progress(study), parts, figure, no_update, styles
         if study.question is None:
             figure = outcome_figure(study, palette_of(scheme))
