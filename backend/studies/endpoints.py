@@ -35,7 +35,10 @@ router = new_router("studies")
 
 @router.post("/studies/preview", summary="Preview a study")
 def preview_study(_: Reader, session: DbSession, settings: SettingsOf, body: StudyWrite) -> StudyPreview:
-    """Check every run that a study file, a grid or a list would make, and estimate their cost. Makes nothing."""
+    """Check every run that a study file, a grid, a list or a fork experiment would make, and estimate their cost.
+
+    Makes nothing.
+    """
     return planning.preview(session, body, prices_in_force(session, settings))
 
 
@@ -43,9 +46,10 @@ def preview_study(_: Reader, session: DbSession, settings: SettingsOf, body: Stu
 def create_study(
     caller: Writer, session: DbSession, body: StudyCreate, idempotency_key: IdempotencyKey = None
 ) -> StudyDetail:
-    """Make all runs of a study file, a grid or a list, or none: 422 names each run that cannot run.
+    """Make all runs of a study file, a grid, a list or a fork experiment, or none: 422 names each run that cannot run.
 
-    A study with tuning makes its tuning runs now and the others when those have ended.
+    A study with tuning makes its tuning runs now and the others when those have ended. With `checkpoints`, every run is
+    a fork: each grid point or listed point is an arm, made from each of them.
     """
 
     def make() -> StudyDetail:

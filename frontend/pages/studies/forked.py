@@ -63,7 +63,7 @@ def experiment_parts(study: StudyDetail, found: ForkExperiment, palette: Palette
             [
                 html.P(found.text, className="fork-outcome", role="status"),
                 html.P(found.covers, className="chart-note"),
-                *([html.P(check, className="chart-note bad" if is_broken else "chart-note")] if check else []),
+                *([html.P(check, className="chart-note warned" if is_broken else "chart-note")] if check else []),
             ],
             className="panel-card",
         ),

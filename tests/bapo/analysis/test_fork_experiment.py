@@ -144,7 +144,7 @@ def test_an_unchanged_arm_that_does_not_repeat_its_parent_is_told() -> None:
     found = compared(arms, [ForkPoint(FORK, 1, parent)])
     assert found.repetition is not None
     assert (found.repetition.num_equal, found.repetition.num_steps, found.repetition.first_difference) == (1, 2, 12)
-    assert (repetition_text(found) or "").startswith("Check failed: the unchanged arm repeats its parent in 1 of 2")
+    assert (repetition_text(found) or "").startswith("Check: the unchanged arm repeats its parent in 1 of 2")
     # Somebody changed the parent before step 12: up to there they are the same.
     found = compared(arms, [ForkPoint(FORK, 1, parent, unchanged_until=11)])
     assert found.repetition is not None
