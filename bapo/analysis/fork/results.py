@@ -105,6 +105,6 @@ def repetition_text(found: ForkExperiment) -> str | None:
     return (
         f"Check: the unchanged arm repeats its parent in {repeated.num_equal:,} of "
         f"{counted(repeated.num_steps, 'common step')}, and differs from step {repeated.first_difference:,}. Other "
-        "machines and versions round otherwise, and vLLM's batches depend on timing: differences between arms have that "
-        "in them too."
+        "machines and versions round otherwise, and vLLM's batches depend on timing: differences between arms have "
+        "that in them too."
     )
