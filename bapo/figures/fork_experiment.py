@@ -90,10 +90,11 @@ def fork_experiment_figure(data: ForkExperiment, palette: Palette) -> go.Figure:
 
 
 def _line(curve: ForkCurve, fork: int, axis: str, name: str, style: LineStyle, *, legend: bool = False) -> go.Scatter:
+    # A panel without any point has no axes to draw.
+    nothing: list[float | None] = [None]
     return go.Scatter(
-        # A panel without any point has no axes to draw.
-        x=[each + fork for each in curve.x] or [None],
-        y=list(curve.y) or [None],
+        x=[each + fork for each in curve.x] or nothing,
+        y=list(curve.y) or nothing,
         name=shown(name),
         legendgroup=name,
         mode="lines+markers" if len(curve.x) <= MOST_MARKERS else "lines",
