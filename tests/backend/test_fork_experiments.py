@@ -39,10 +39,10 @@ def checkpoint(number: int) -> Record:
     return event("checkpoint", number, checkpoint=f"step-{number:06d}")
 
 
-def make_parent(admin: Client, worker: FakeWorker, name: str, seed: int = 1, group: str | None = None) -> RunDetail:
+def make_parent(admin: Client, worker: FakeWorker, name: str, seed: int = 1) -> RunDetail:
     """Six of eight steps, checkpoints of 2 and 4."""
     changes = {"training.keep_checkpoints": 3, "training.steps": 8, "training.seed": seed}
-    run = admin.create_run(RunCreate(name=name, recipe="countdown-demo", changes=changes, group=group))
+    run = admin.create_run(RunCreate(name=name, recipe="countdown-demo", changes=changes))
     claim = worker.begin(run)
     worker.upload(claim, [event("started", num_steps=8), evaluated(0, (1, 1, 1, 1))])
     worker.upload(claim, [*map(trained, (1, 2)), evaluated(2, (2, 2, 2, 2)), checkpoint(2)])

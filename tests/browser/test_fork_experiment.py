@@ -16,8 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_settings_are_tried_from_a_checkpoint_and_one_goes_on(page: Page, admin: Client, worker: FakeWorker) -> None:
-    parent = make_parent(admin, worker, "parent <b>", group="siblings")
-    make_parent(admin, worker, "sibling", seed=2, group="siblings")
+    parent = make_parent(admin, worker, "parent <b>")
     page.goto(f"/new?fork={parent.id}&step=2")
     page.get_by_label("Try several settings").check(force=True)
     preview = page.locator("#grid-preview")
@@ -37,15 +36,6 @@ def test_settings_are_tried_from_a_checkpoint_and_one_goes_on(page: Page, admin:
     expect(preview).to_contain_text("write FIELD=VALUE")
     lines.fill("method.c1=1/4")
     expect(page.locator("#grid-count")).to_have_text("2 runs")
-    # From the checkpoints of the run and of its group.
-    further = page.get_by_role("textbox", name="Repeat from further checkpoints")
-    further.click()
-    page.get_by_role("option", name="sibling: after step 2", exact=False).click()
-    expect(page.locator("#grid-count")).to_have_text("4 runs")
-    expect(preview).to_contain_text("unchanged · from step 2 of sibling")
-    further.press("Backspace")
-    expect(page.locator("#grid-count")).to_have_text("2 runs")
-    further.press("Escape")
     page.get_by_label("With an arm of noise").check(force=True)
     expect(page.locator("#grid-count")).to_have_text("3 runs")
     page.get_by_label("Further steps").fill("2")
