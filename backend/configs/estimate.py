@@ -61,17 +61,19 @@ def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step:
     return _estimate(planned, _similar(session, plain), prices)
 
 
-def estimates(session: Session, configs: Sequence[RunConfig], prices: Prices) -> list[RunEstimate]:
-    """One for each config; configs of the same shape share their similar runs."""
+def estimates(
+    session: Session, configs: Sequence[RunConfig], prices: Prices, first_steps: Sequence[int]
+) -> list[RunEstimate]:
+    """One for each config and the steps that it begins with; configs of the same shape share their similar runs."""
     shapes: dict[str, list[_Rates]] = {}
     found = []
     files = num_rows(session)
-    for config in configs:
+    for config, first_step in zip(configs, first_steps, strict=True):
         plain = config.model_dump(mode="json")
         shape = json.dumps([_at(plain, path) for path in ("method.type", *_SAME, *_SCALES)])
         if shape not in shapes:
             shapes[shape] = _similar(session, plain)
-        found.append(_estimate(rollout_estimate(plain, files), shapes[shape], prices))
+        found.append(_estimate(rollout_estimate(plain, files, first_step=first_step), shapes[shape], prices))
     return found
 
 

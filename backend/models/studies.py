@@ -16,7 +16,10 @@ class Study(Base):
     """A group whose runs were made together and are read together; it has the group's identifier."""
 
     __tablename__ = "studies"
-    __table_args__ = (CheckConstraint("(text IS NULL) = (digest IS NULL)", name="declaration"),)
+    __table_args__ = (
+        CheckConstraint("(text IS NULL) = (digest IS NULL)", name="declaration"),
+        CheckConstraint("(further_steps IS NULL) = (checkpoints = '[]')", name="experiment"),
+    )
 
     id: Mapped[str] = mapped_column(ForeignKey("run_groups.id", ondelete="CASCADE"), primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
@@ -36,6 +39,10 @@ class Study(Base):
     """Of every run."""
     notes: Mapped[str]
     priority: Mapped[int]
+    checkpoints: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    """Of a fork experiment: `ForkedFrom` of each checkpoint; its runs stand checkpoint by checkpoint."""
+    further_steps: Mapped[int | None]
+    """Of a fork experiment."""
     choices: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     """What tuning chose, as `regime`, `arm` and `set`; None until all runs can be submitted."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -10,18 +10,21 @@ from fastapi import Query, Response
 from backend.compare import importance
 from backend.compare.endpoints import Metric
 from backend.kit import cursors
-from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
+from backend.kit.context import AnswersOf, ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
 from backend.prices.in_force import prices_in_force
-from backend.studies import planning, reporting, repository, results, service
+from backend.studies import continuing, experiment, planning, reporting, repository, results, service
 from bapo.api.compare import ParameterImportance
 from bapo.api.studies import (
+    ForkExperiment,
     ShippedStudies,
     StudyActionAnswer,
     StudyActionRequest,
+    StudyContinuation,
+    StudyContinued,
     StudyCreate,
     StudyDetail,
     StudyPage,
@@ -35,7 +38,10 @@ router = new_router("studies")
 
 @router.post("/studies/preview", summary="Preview a study")
 def preview_study(_: Reader, session: DbSession, settings: SettingsOf, body: StudyWrite) -> StudyPreview:
-    """Check every run that a study file, a grid or a list would make, and estimate their cost. Makes nothing."""
+    """Check every run that a study file, a grid, a list or a fork experiment would make, and estimate their cost.
+
+    Makes nothing.
+    """
     return planning.preview(session, body, prices_in_force(session, settings))
 
 
@@ -43,9 +49,10 @@ def preview_study(_: Reader, session: DbSession, settings: SettingsOf, body: Stu
 def create_study(
     caller: Writer, session: DbSession, body: StudyCreate, idempotency_key: IdempotencyKey = None
 ) -> StudyDetail:
-    """Make all runs of a study file, a grid or a list, or none: 422 names each run that cannot run.
+    """Make all runs of a study file, a grid, a list or a fork experiment, or none: 422 names each run that cannot run.
 
-    A study with tuning makes its tuning runs now and the others when those have ended.
+    A study with tuning makes its tuning runs now and the others when those have ended. With `checkpoints`, every run is
+    a fork: each grid point or listed point is an arm, made from each of them.
     """
 
     def make() -> StudyDetail:
@@ -112,6 +119,55 @@ def get_study_importance(
     row = repository.get(session, study_id)
     made = repository.made_runs(session, study_id)
     return importance.describe(session, results.varied(row.study, made), metric)
+
+
+@router.get(
+    "/studies/{study_id}/experiment", summary="Get the results of a fork experiment", response_model=ForkExperiment
+)
+def get_fork_experiment(
+    _: Reader,
+    session: DbSession,
+    context: ContextOf,
+    answers: AnswersOf,
+    study_id: str,
+    dataset: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """Its arms side by side from the fork on, and their paired differences to the baseline with intervals.
+
+    Arms share their draws, so they are paired by held-out problem and by fresh prompt. `covers` says what the intervals
+    cover. 409 for a study that is none of forks.
+    """
+    row = repository.get(session, study_id)
+    experiment.require(row.study)
+    made = repository.made_runs(session, study_id)
+    run_ids = [each.run.id for each in made if each.run is not None]
+    parents = experiment.parents_of(session, row.study)
+    told = [[each.name, each.run and each.run.status] for each in made]
+    named = replace(answers, question=f"{answers.question} {told} {[run.id for run in parents.values()]}")
+    return named.of(
+        session,
+        [*run_ids, *parents],
+        lambda: Answer.of(experiment.read(session, context, row.study, made, parents, dataset).model_dump(mode="json")),
+    )
+
+
+@router.post("/studies/{study_id}/continue", status_code=201, summary="Continue an arm of a fork experiment")
+def continue_arm(
+    caller: Writer,
+    session: DbSession,
+    study_id: str,
+    body: StudyContinuation,
+    idempotency_key: IdempotencyKey = None,
+) -> StudyContinued:
+    """Fork the last checkpoint of each of the arm's runs, to train on up to its parent's number of steps.
+
+    The experiment and its other arms stay as they are. 409 where one of the runs has not ended well.
+    """
+
+    def make() -> StudyContinued:
+        return continuing.continue_arm(session, study_id, body, caller)
+
+    return once(session, caller, idempotency_key, f"{study_id} {body.model_dump_json()}", StudyContinued, make)
 
 
 @router.post("/studies/{study_id}/actions", summary="Apply an action to all runs of a study")

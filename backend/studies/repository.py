@@ -101,8 +101,10 @@ class Progress(NamedTuple):
 
 def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progress]]:
     """By study."""
-    steps = func.coalesce(Run.num_steps, 0)
-    sums = (func.count(), func.sum(func.coalesce(Run.step, 0)), func.sum(steps), func.max(steps))
+    # What a fork has of its parent is no work of the study.
+    begun = func.coalesce(Run.fork_step, 0)
+    steps = func.coalesce(Run.num_steps, 0) - begun
+    sums = (func.count(), func.sum(func.coalesce(Run.step, 0) - begun), func.sum(steps), func.max(steps))
     query = (
         select(StudyRun.study_id, Run.status, StudyRun.was_submitted, *sums)
         .join(Run, Run.id == StudyRun.run_id, isouter=True)
@@ -124,6 +126,24 @@ def unfinished(session: Session) -> Sequence[str]:
 def rows(session: Session, study_id: str) -> dict[str, StudyRun]:
     """The rows of a study's runs by name."""
     return {row.name: row for row in session.scalars(select(StudyRun).where(StudyRun.study_id == study_id))}
+
+
+def runs_of(session: Session, run_ids: Sequence[str]) -> dict[str, Run]:
+    """Those of these runs that are there, by identifier."""
+    return {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
+
+
+def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
+    """The forks that continue a run after its last step, by that run, oldest first."""
+    ends = {run.id: run.step for run in runs if run.step}
+    query = (
+        select(Run.forked_from, Run.fork_step, Run.id).where(Run.forked_from.in_(ends)).order_by(Run.created_at, Run.id)
+    )
+    found: dict[str, list[str]] = {run_id: [] for run_id in ends}
+    for run_id, step, fork_id in session.execute(query):
+        if run_id is not None and step == ends[run_id]:
+            found[run_id].append(fork_id)
+    return found
 
 
 def configs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -10,21 +10,21 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
-from backend.configs import service as configs
 from backend.control import bulk
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Study, StudyRun
 from backend.projects import choice
+from backend.runs import repository as runs
 from backend.runs import states
 from backend.studies import planning, results
 from backend.studies import repository as studies
-from backend.studies.planning import Candidate
+from backend.studies.candidates import Candidate
 from backend.studies.repository import MadeRun, Progress, StudyRow
-from backend.submissions import submission
+from backend.submissions import forks, submission
 from bapo.api import studies as api
-from bapo.api.runs import MAX_BULK, BulkRequest, RunCreate, RunStatus
+from bapo.api.runs import MAX_BULK, BulkRequest, RunCreate, RunFork, RunStatus
 from bapo.api.studies import (
     ShippedStudies,
     ShippedStudy,
@@ -78,7 +78,7 @@ def create(session: Session, body: StudyCreate, caller: Principal) -> str:
 
     Raises ConfigError naming each run that cannot run, Problem 409 for a name that is taken.
     """
-    project = choice.for_new(session, caller, body.project, beside=configs.parent_project(session, body))
+    project = choice.for_new(session, caller, body.project, beside=planning.parent_project(session, body))
     plan = planning.plan_of(session, body, project.id)
     problems = [
         ConfigProblem(problem.field, problem.value, f"run {number}, {_named(run.point)}: {problem.remedy}")
@@ -109,6 +109,8 @@ def create(session: Session, body: StudyCreate, caller: Principal) -> str:
         recipe=None if plan.declaration is not None else plan.recipe,
         parent_id=plan.parent_id,
         base=dict(plan.base),
+        checkpoints=[origin.model_dump() for origin in plan.origins],
+        further_steps=body.further_steps,
         tags=list(body.tags),
         notes=body.notes,
         priority=body.priority,
@@ -155,20 +157,19 @@ def submit(
         made = rows[candidate.name]
         if made.was_submitted:
             continue
-        run = submission.create(
-            session,
-            RunCreate(
-                name=candidate.run_name,
-                project=row.project,
-                recipe=recipe,
-                parent_id=row.study.parent_id,
-                changes={**row.study.base, **candidate.changes},
-                tags=row.study.tags,
-                priority=row.study.priority,
-                start=start,
-            ),
-            caller,
-        )
+        asked: dict[str, Any] = {
+            "name": candidate.run_name,
+            "changes": {**row.study.base, **candidate.changes},
+            "tags": row.study.tags,
+            "priority": row.study.priority,
+            "start": start,
+        }
+        if candidate.origin is None:
+            body = RunCreate(project=row.project, recipe=recipe, parent_id=row.study.parent_id, **asked)
+            run = submission.create(session, body, caller)
+        else:
+            parent = runs.get(session, candidate.origin.run_id)
+            run = forks.fork(session, parent, RunFork(step=candidate.origin.step, **asked), None, caller)
         run.group_id = row.study.id
         made.run_id, made.was_submitted = run.id, True
     session.flush()
@@ -253,6 +254,8 @@ def _summary_fields(row: StudyRow, declaration: Declaration | None, progress: Se
         "project": row.project,
         "created_at": row.study.created_at,
         "fields": row.study.fields,
+        "checkpoints": row.study.checkpoints,
+        "further_steps": row.study.further_steps,
         "num_runs": sum(each.num_runs for each in progress),
         "states": dict(states),
         "statuses": {status: statuses[status] for status in RunStatus if status in statuses},
@@ -283,9 +286,13 @@ def detail(session: Session, study_id: str) -> StudyDetail:
         "actions": [action for action in ACTIONS if any(_allows(each, action) for each in made)],
     }
     if declaration is None:
+        later = studies.continued(session, [each.run for each in made if each.run is not None and study.checkpoints])
         found |= {
-            "runs": [_run(each, {"set": each.point}) for each in made],
-            "settings": results.settings_of(made),
+            "runs": [
+                _run(each, {"set": each.point, "continued_as": later.get(each.run.id if each.run else "", ())})
+                for each in made
+            ],
+            "settings": [] if study.checkpoints else results.settings_of(made),
             "eval_name": results.main_evaluation(made),
         }
     else:

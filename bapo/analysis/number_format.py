@@ -33,3 +33,11 @@ def share_interval(estimate: MeanEstimate) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
     return f" [{share(max(0.0, estimate.low))}, {share(min(1.0, estimate.high))}]"
+
+
+def points_text(difference: MeanEstimate) -> str:
+    """A difference of shares in percentage points: "+2.3 points [+0.5, +4.1]"."""
+    text = f"{100 * difference.value:+.1f} points"
+    if difference.low is None or difference.high is None:
+        return text
+    return f"{text} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"

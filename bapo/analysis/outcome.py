@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bapo.analysis.result import MeanEstimate, Outcome, OutcomeSide, SeedDisagreement, Standing, Verdict
+from bapo.analysis.result import MeanEstimate, Outcome, OutcomeSide, PairedOver, SeedDisagreement, Standing, Verdict
 
 
 class Contender(NamedTuple):
@@ -17,16 +17,23 @@ class Contender(NamedTuple):
     num_runs: int
     """Runs that were evaluated."""
     against_reference: MeanEstimate | None
-    """Mean difference to the reference group over the seeds that both have."""
+    """Mean difference to the reference group over the seeds that both have, or whatever pairs them."""
     disagreement: SeedDisagreement | None
     """Of that difference."""
 
 
-def outcome(dataset: str | None, contenders: Sequence[Contender], reference: str, standing: Standing) -> Outcome:
+def outcome(
+    dataset: str | None,
+    contenders: Sequence[Contender],
+    reference: str,
+    standing: Standing,
+    *,
+    paired_over: PairedOver = "seed",
+) -> Outcome:
     """Holds the group with the highest accuracy against the reference, or against the second best where it is that.
 
     The evidence is the paired difference over seeds. Intervals over the problems of single runs tell how well a run was
-    measured, and nothing of another seed.
+    measured, and nothing of another seed; a difference over problems can thus show none, but not one of settings.
     """
     sides = {
         each.label: OutcomeSide(label=each.label, accuracy=each.accuracy, num_runs=each.num_runs)
@@ -46,7 +53,8 @@ def outcome(dataset: str | None, contenders: Sequence[Contender], reference: str
         if best.label == reference:
             difference, disagreement = _negated(difference), _turned(disagreement)
     return Outcome(
-        verdict=_verdict(best, other, difference, disagreement, standing),
+        verdict=_verdict(best, other, difference, disagreement, standing, paired_over),
+        paired_over=paired_over,
         dataset=dataset,
         best=best,
         other=other,
@@ -64,6 +72,7 @@ def _verdict(
     difference: MeanEstimate | None,
     disagreement: SeedDisagreement | None,
     standing: Standing,
+    paired_over: PairedOver,
 ) -> Verdict:
     if best is None:
         return Verdict.NOT_EVALUATED
@@ -76,7 +85,8 @@ def _verdict(
         return Verdict.ONE_SEED if is_single else Verdict.UNPAIRED
     if disagreement is not None:
         return Verdict.SEEDS_DISAGREE
-    return Verdict.NO_DIFFERENCE if difference.low <= 0 <= difference.high else Verdict.DIFFERENCE
+    shown = Verdict.ONE_SEED if paired_over == "problem" else Verdict.DIFFERENCE
+    return Verdict.NO_DIFFERENCE if difference.low <= 0 <= difference.high else shown
 
 
 def _negated(difference: MeanEstimate | None) -> MeanEstimate | None:

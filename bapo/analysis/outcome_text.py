@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.analysis.comparison import shown_name
-from bapo.analysis.number_format import counted, percent, share_interval
+from bapo.analysis.number_format import counted, percent, points_text, share_interval
 from bapo.analysis.result import MeanEstimate, Outcome, OutcomeSide, Verdict
 
 MOST_NAMED = 3
@@ -29,7 +29,10 @@ def outcome_text(found: Outcome) -> str:
 
 
 def _side(side: OutcomeSide) -> str:
-    return f"{shown_name(side.label)} {percent(side.accuracy.value)}{share_interval(side.accuracy)}"
+    name = shown_name(side.label)
+    # A setting's own number would run into that of its accuracy.
+    colon = ":" if name[-1:].isdigit() else ""
+    return f"{name}{colon} {percent(side.accuracy.value)}{share_interval(side.accuracy)}"
 
 
 def _where(found: Outcome) -> str:
@@ -75,16 +78,20 @@ def _named(found: Outcome) -> str:
 
 
 def _evidence(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
-    if found.difference is None or found.verdict in (Verdict.ONE_SEED, Verdict.UNPAIRED):
+    is_shown = found.verdict not in (Verdict.ONE_SEED, Verdict.UNPAIRED) or found.paired_over == "problem"
+    if found.difference is None or not is_shown:
         return _intervals(found, best, other)
-    paired = f"over {counted(found.difference.n, 'seed')} the paired difference is {_points(found.difference)}"
+    unit = found.paired_over
+    paired = f"over {counted(found.difference.n, unit)} the paired difference is {points_text(found.difference)}"
     if found.verdict is Verdict.DIFFERENCE:
         return f"{paired}, which excludes 0"
+    if found.verdict is Verdict.ONE_SEED:
+        return f"{paired}, which excludes 0: the policies differ, but one run of each cannot tell a setting from chance"
     if found.disagreement is None:
         return f"{paired}, which includes 0: no evidence of a difference"
     needed = found.disagreement.seeds_needed
-    many = "more than 1,000 seeds" if needed is None else f"about {counted(needed, 'seed')}"
-    return f"{paired}: the seeds disagree by more than that, and {many} would be needed to show it"
+    many = f"more than 1,000 {unit}s" if needed is None else f"about {counted(needed, unit)}"
+    return f"{paired}: the {unit}s disagree by more than that, and {many} would be needed to show it"
 
 
 def _intervals(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
@@ -113,13 +120,6 @@ def _overlap(first: MeanEstimate, second: MeanEstimate) -> bool | None:
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return None
     return first.low <= second.high and second.low <= first.high
-
-
-def _points(difference: MeanEstimate) -> str:
-    text = f"{100 * difference.value:+.1f} points"
-    if difference.low is None or difference.high is None:
-        return text
-    return f"{text} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"
 
 
 def _many(found: Outcome) -> str:

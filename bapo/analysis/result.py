@@ -83,7 +83,8 @@ class Verdict(StrEnum):
     ALONE = "alone"
     """Only one group was evaluated."""
     ONE_SEED = "one_seed"
-    """At most one pair of runs has a seed in common, and a side has one run only: no interval over seeds."""
+    """At most one pair of runs has a seed in common, and a side has one run only: no interval over seeds. Of a fork
+    experiment with one checkpoint: its two policies differ, which may be the setting's doing or chance."""
     UNPAIRED = "unpaired"
     """Several runs on both sides, of which none have a seed in common."""
     SEEDS_DISAGREE = "seeds_disagree"
@@ -120,17 +121,23 @@ class Standing(Result):
     """First and last of the steps of the last evaluations; None without an evaluation."""
 
 
+PairedOver = Literal["seed", "checkpoint", "problem"]
+"""What a paired difference is a mean over."""
+
+
 class Outcome(Standing):
     """The outcome of a comparison: the group with the highest accuracy, and the one that it is held against."""
 
     verdict: Verdict
+    paired_over: PairedOver = "seed"
+    """Only a fork experiment, whose arms begin as one run, has another than seeds."""
     dataset: str | None
     """Held-out set; None if no run was evaluated."""
     best: OutcomeSide | None
     other: OutcomeSide | None
     """The reference group; where that is the best itself, or was not evaluated, the second best."""
     difference: MeanEstimate | None
-    """Best minus other over the seeds that both have; no interval with one seed."""
+    """Best minus other over the seeds that both have, or over what `paired_over` says; no interval with one seed."""
     disagreement: SeedDisagreement | None
     """Present where the seeds disagree; of the same difference."""
     num_groups: int

@@ -8,23 +8,36 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
+from bapo.analysis.fork.results import ForkExperiment
 from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft, EstimateRange
 from bapo.api.runs import MAX_TAGS, RunStatus, Tag
 from bapo.run.control import StopMoment
 from bapo.study.results import StudyArm, StudyPower, StudyReport, StudyRunState, StudyStage
 
-__all__ = ["StudyArm", "StudyPower", "StudyReport", "StudyRunState"]
+__all__ = ["ForkExperiment", "StudyArm", "StudyPower", "StudyReport", "StudyRunState"]
 
 MAX_GRID_RUNS = 500
+MAX_CHECKPOINTS = 50
+MAX_STEPS = 2**31 - 1
 
 StudyAction = Literal["start", "stop", "pause", "resume", "hold", "release", "retry"]
 
 # ---------------------------------------------------------------- requests
 
 
+class StudyCheckpoint(Body):
+    """A checkpoint that forks begin with."""
+
+    run_id: Text = Field(min_length=1, max_length=100)
+    step: int = Field(ge=1, le=MAX_STEPS, examples=[100])
+
+
 class StudyWrite(ConfigDraft):
-    """The runs to make: a study file in `text`; or a `name`, a base config, and a `grid` or a list of `points`."""
+    """The runs to make: a study file in `text`; or a `name`, a base config, and a `grid` or a list of `points`.
+
+    With `checkpoints`, each point is an arm of a fork experiment: a run from each of the checkpoints.
+    """
 
     text: Text | None = Field(default=None, min_length=1, max_length=200_000)
     """Study file in TOML, as `bapo study` reads it. It says everything itself: give nothing else but the project."""
@@ -34,11 +47,18 @@ class StudyWrite(ConfigDraft):
     """Dotted fields and their values: every combination is a run."""
     points: Sequence[JsonObject] = Field(default=(), max_length=MAX_GRID_RUNS)
     """Instead of a grid: the fields that each run sets."""
+    checkpoints: Sequence[StudyCheckpoint] = Field(default=(), max_length=MAX_CHECKPOINTS)
+    """Instead of a recipe or parent: every run is a fork, and begins with one of these checkpoints of runs of one
+    project. Several repeat the experiment, so that its differences get an interval over them."""
+    further_steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, examples=[40])
+    """Of a fork experiment: steps that every run trains after its checkpoint."""
+    with_unchanged: StrictBool = True
+    """Of a fork experiment: put an arm that sets nothing before the others. The first arm is the baseline."""
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:
         if self.text is not None:
-            others = ("recipe", "parent_id", "changes", "name", "grid", "points")
+            others = ("recipe", "parent_id", "changes", "name", "grid", "points", "checkpoints", "further_steps")
             given = [field for field in others if getattr(self, field)]
             if given:
                 raise ValueError(f"a study file says everything itself: leave out {', '.join(given)}")
@@ -46,6 +66,12 @@ class StudyWrite(ConfigDraft):
             raise ValueError("give a study file as `text`, or a `name` with a grid or a list of points")
         elif bool(self.grid) == bool(self.points):
             raise ValueError("give a grid, or a list of points: one of them")
+        elif bool(self.checkpoints) != (self.further_steps is not None):
+            raise ValueError("a fork experiment needs both checkpoints and further_steps; leave both out otherwise")
+        elif self.checkpoints and (self.recipe is not None or self.parent_id is not None or self.project is not None):
+            raise ValueError(
+                "forks have the config and the project of their checkpoints: leave out recipe, parent_id and project"
+            )
         return self
 
 
@@ -152,6 +178,8 @@ class StudyRun(Body):
     eval_latest: float | None = None
     eval_best: float | None = None
     eval_best_step: int | None = None
+    continued_as: Sequence[str] = ()
+    """Of a fork experiment: forks that continue it after its last step."""
 
 
 class StudySetting(Body):
@@ -170,6 +198,19 @@ class StudySetting(Body):
     """Mean best evaluation."""
 
 
+class ForkedFrom(Body):
+    """A checkpoint that an experiment's runs began with."""
+
+    run_id: str
+    run_name: str
+    """When the experiment was made."""
+    step: int
+    seed: int | None
+    """Of that run."""
+    num_steps: int
+    """Planned steps of that run; an arm that continues trains up to there."""
+
+
 class StudySummary(Body):
     """A row of the list of studies."""
 
@@ -186,6 +227,10 @@ class StudySummary(Body):
     num_seeds: int = 0
     fields: Sequence[str] = ()
     """The fields that vary in a grid or list."""
+    checkpoints: Sequence[ForkedFrom] = ()
+    """Of a fork experiment: where its runs began; empty for any other study."""
+    further_steps: int | None = None
+    """Steps that they train after that."""
     num_runs: int
     states: Mapping[StudyRunState, int]
     """Number of runs in each state that occurs."""
@@ -244,3 +289,29 @@ class StudyActionAnswer(Body):
     """Runs whose state does not allow it, such as ended ones."""
     refused: Mapping[str, str]
     """Run and reason, for runs that refused although their state allows it."""
+
+
+class StudyContinuation(Body):
+    """Let an arm of a fork experiment train on, as forks of its runs' last checkpoints."""
+
+    arm: int = Field(ge=0, le=MAX_GRID_RUNS)
+    """Number of the arm, from 0."""
+    steps: int | None = Field(default=None, ge=1, le=MAX_STEPS)
+    """Training steps of the runs in all; by default those of their first parent, or as many further steps as the
+    experiment had where it has done all of these."""
+
+
+class ContinuedRun(Body):
+    """A run that continues an arm."""
+
+    id: str
+    name: str
+    continues: str
+    """The run of the arm."""
+    num_steps: int
+
+
+class StudyContinued(Body):
+    """The runs that continue an arm, one for each checkpoint of the experiment."""
+
+    runs: Sequence[ContinuedRun]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bapo.analysis.number_format import counted
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunCreate, RunFork
+from bapo.api.studies import StudyWrite
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.fork_experiment import ArmOptions, create_of
 from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
-from bapo.cli.output import percent
-from bapo.cli.submit import DraftOption, Labels, SetOption, Submission
+from bapo.cli.output import percent, say
+from bapo.cli.submit import DraftOption, Labels, SetOption, Submission, print_plan
 from bapo.client import Client
 from bapo.config import parse_assignments
 from bapo.files.prompt_lists import read_prompt_list
@@ -54,13 +57,18 @@ def fork(
     *,
     labels: Labels,
     draft: DraftOption = False,
+    experiment: ArmOptions,
     submission: Submission,
 ) -> None:
     """Submit a run that continues from a checkpoint of another, with changes. Prints its id.
 
+    With `--arm`, submit several, each with its own changes and one without: `bapo study show` compares them.
+
     [bold]bapo checkpoints kzx3[/bold]
 
     [bold]bapo fork kzx3 --step 100 --set method.c1=1/4[/bold]
+
+    [bold]bapo fork kzx3 --step 100 --arm method.c1=1/4 --arm 'method.c1=1/4 method.v=3' --for 40[/bold]
     """
     parent = find_run(client, run)
     if step is None:
@@ -70,9 +78,36 @@ def fork(
         step = kept[0].step
     changes = parse_assignments(assignments or ())
     name = f"{parent.name} from step {step} {label_of(changes)}".strip()
+    if experiment.is_given:
+        _submit_experiment(
+            client,
+            experiment.plan(client, parent, step, changes, labels.name or name),
+            submission,
+            labels.given(),
+            is_draft=draft,
+            is_dry=experiment.dry_run,
+        )
+        return
     content = {**labels.of_child(parent, name), "step": step, "changes": changes, "start": not draft}
     made = client.fork(parent.id, RunFork.model_validate(content), idempotency_key=submission.key)
     submission.tell(client, made)
+
+
+def _submit_experiment(
+    client: Client,
+    plan: StudyWrite,
+    submission: Submission,
+    labels: Mapping[str, Any],
+    *,
+    is_draft: bool,
+    is_dry: bool,
+) -> None:
+    if is_dry:
+        print_plan(client.preview_study(plan), as_json=submission.as_json)
+        return
+    study = client.create_study(create_of(plan, labels, start=not is_draft), idempotency_key=submission.key)
+    say(f"study {study.id}: {counted(study.num_runs, 'run')}; `bapo study show {study.id}` compares them")
+    submission.tell(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
 
 
 def _listed(path: Path) -> list[str]:

@@ -15,6 +15,7 @@ from bapo.analysis.importance_text import importance_notes, share_note
 from bapo.analysis.number_format import counted, share
 from bapo.api.studies import (
     StudyActionRequest,
+    StudyContinuation,
     StudyCreate,
     StudyDetail,
     StudyPage,
@@ -29,6 +30,7 @@ from bapo.api.studies import (
 from bapo.cli.connection import Server, online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError, plain_errors
+from bapo.cli.fork_experiment import print_experiment
 from bapo.cli.life import StopWhen
 from bapo.cli.listing import Listing, listed
 from bapo.cli.option_sets import with_option_sets
@@ -71,7 +73,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Declared studies and grids of runs. `bapo study FILE` runs a study file on this machine; "
+    help="Declared studies, grids of runs and fork experiments. `bapo study FILE` runs a study file on this machine; "
     "`bapo submit --sweep` makes a grid of runs on a server.",
 )
 
@@ -81,7 +83,8 @@ StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Id, as `bap
 
 def _compared(study: StudySummary) -> str:
     if study.question is None:
-        return ", ".join(study.fields)
+        begun = f"{counted(len(study.checkpoints), 'checkpoint')}: " if study.checkpoints else ""
+        return begun + ", ".join(study.fields)
     return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}"
 
 
@@ -389,6 +392,8 @@ def show(
 ) -> None:
     """Show a study: its runs, and the results of a grid by setting, with intervals over seeds.
 
+    Of a fork experiment: its arms against the baseline, and what the intervals cover.
+
     [bold]bapo watch $(bapo study show a7f3k2m9qe --ids)[/bold]
     """
     found = client.study(study)
@@ -398,6 +403,10 @@ def show(
         for each in found.runs:
             if each.run_id is not None:
                 print(each.run_id)
+    elif found.checkpoints:
+        print_experiment(client.fork_experiment(study), found.title)
+        print()
+        GRID_RUNS.print(found.runs, title="Runs")
     elif found.question is None:
         _print_grid(found)
     else:
@@ -459,6 +468,49 @@ def importance(
         shares.print(what.shares, title=f"{found.eval_name or found.metric} of {counted(what.num_runs, 'run')}")
     for line in importance_notes(what):
         say(line)
+
+
+@app.command("arms")
+@online
+def arms(
+    client: Client,
+    study: StudyArgument,
+    dataset: Annotated[str | None, typer.Option(help="Held-out set. Default: the widest.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the arms of a fork experiment against its baseline, paired, and what the intervals cover."""
+    found = client.fork_experiment(study, dataset=dataset)
+    if as_json:
+        print_json(found)
+    else:
+        print_experiment(found, client.study(study).title)
+
+
+@app.command("continue")
+@online
+def continue_arm(
+    client: Client,
+    study: StudyArgument,
+    arm: Annotated[int, typer.Argument(metavar="ARM", min=0, help="Number, as `bapo study show` prints it.")],
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Training steps in all. Default: those of the first parent.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Repeating the command with the same key makes no further runs.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Continue an arm of a fork experiment from its last checkpoint. Prints the ids of the runs.
+
+    The experiment and its other arms stay as they are.
+    """
+    made = client.continue_arm(study, StudyContinuation(arm=arm, steps=steps), idempotency_key=key)
+    if as_json:
+        print_json(made)
+        return
+    for run in made.runs:
+        print(run.id)
+        say(f"{run.name}: up to step {run.num_steps:,}")
 
 
 @app.command("change")

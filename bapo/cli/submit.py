@@ -168,7 +168,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def _check(client: Client, options: dict[str, Any], grid: dict[str, list[Any]], *, as_json: bool) -> None:
     if grid:
         plan = {field: options[field] for field in StudyWrite.model_fields if field in options}
-        _print_plan(client.preview_study(StudyWrite.model_validate({**plan, "grid": grid})), as_json=as_json)
+        print_plan(client.preview_study(StudyWrite.model_validate({**plan, "grid": grid})), as_json=as_json)
         return
     draft = {field: options[field] for field in ConfigDraft.model_fields if field in options}
     report = client.validate(ConfigDraft.model_validate(draft))
@@ -183,7 +183,8 @@ def _check(client: Client, options: dict[str, Any], grid: dict[str, list[Any]], 
         say(f"warning: {warning.field} = {warning.value!r}: {warning.remedy}")
 
 
-def _print_plan(plan: StudyPreview, *, as_json: bool) -> None:
+def print_plan(plan: StudyPreview, *, as_json: bool) -> None:
+    """Print the runs that a plan would make. Raises ConfigError or RefusedError where it cannot be made."""
     if plan.problems:
         raise ConfigError([ConfigProblem(each.field, each.value, each.remedy) for each in plan.problems])
     if as_json:
@@ -193,5 +194,7 @@ def _print_plan(plan: StudyPreview, *, as_json: bool) -> None:
         for run in plan.runs:
             made.add_row(user_text(run.name), user_text("; ".join(f"{p.field}: {p.remedy}" for p in run.problems)))
         print_table(made, counted(plan.num_runs, "run"), cut=("problem",))
+        for warning in plan.warnings:
+            say(f"warning: {warning.field} = {warning.value!r}: {warning.remedy}")
     if plan.num_illegal:
         raise RefusedError(f"{plan.num_illegal} of {plan.num_runs} runs are invalid: nothing would be submitted")

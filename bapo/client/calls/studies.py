@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bapo.api.compare import ParameterImportance
 from bapo.api.studies import (
+    ForkExperiment,
     ShippedStudies,
     StudyActionAnswer,
     StudyActionRequest,
+    StudyContinuation,
+    StudyContinued,
     StudyCreate,
     StudyDetail,
     StudyPage,
@@ -47,6 +50,16 @@ class StudyCalls:
     @route("GET /studies/{study_id}/importance")
     def study_importance(self, study_id: str, *, metric: str | None = None) -> ParameterImportance:
         """How much of the variance of a result each varied field explains, beside chance."""
+
+    @route("GET /studies/{study_id}/experiment")
+    def fork_experiment(self, study_id: str, *, dataset: str | None = None) -> ForkExperiment:
+        """The results of a fork experiment: its arms against the baseline, paired by the draws that they share."""
+
+    @route("POST /studies/{study_id}/continue")
+    def continue_arm(
+        self, study_id: str, body: StudyContinuation, idempotency_key: str | None = None
+    ) -> StudyContinued:
+        """Let an arm of a fork experiment train on; the others stay as they are."""
 
     @route("POST /studies/{study_id}/actions")
     def change_study(self, study_id: str, body: StudyActionRequest) -> StudyActionAnswer:

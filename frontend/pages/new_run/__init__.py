@@ -26,8 +26,8 @@ from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, 
 from frontend.components.config_form.values import FormField, shown
 from frontend.components.markup import Later
 from frontend.components.notices import nothing_to_write, notice
+from frontend.pages.new_run import arms, form, several
 from frontend.pages.new_run import fork as forking
-from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fork import Fork
 from frontend.projects import writable_projects
 from frontend.session import Api
@@ -242,6 +242,7 @@ def _form(
             offers=offers[field.info.path],
         )
 
+    infos = [field.info for field in fields]
     by_path = {field.info.path: field for field in fields}
     listed = _listed(fields)
     rest = further(fields)
@@ -307,7 +308,7 @@ def _form(
         [
             heading,
             card(about, title="About"),
-            html.Div(several.grid_builder([field.info for field in fields]), style={"display": "none"} if fork else {}),
+            arms.arms_builder(fork, infos) if fork else several.grid_builder(infos),
             *sections,
             html.Div([html.H2("All other fields", className="chart-title all-title"), everything]),
         ],
@@ -408,4 +409,5 @@ def register(app: Dash, api: Api) -> None:
     """Registers validation while typing, and submission."""
     form.register(app, api)
     forking.register(app)
+    arms.register(app)
     several.register(app, api)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
@@ -17,6 +19,9 @@ from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.notices import link_button, notice
 
+MOST_SIBLINGS = 20
+"""Runs of the group whose checkpoints are offered."""
+
 
 class Fork(NamedTuple):
     """A run, one of its checkpoints, and what had been changed by then."""
@@ -27,6 +32,9 @@ class Fork(NamedTuple):
     """None where it keeps no checkpoint."""
     in_force: Mapping[str, Any]
     """The changes that the checkpoint contains, by field, the later over the earlier."""
+    others: Mapping[str, str] = MappingProxyType({})
+    """Further checkpoints to repeat an experiment from, as `run:step` → what they are called: of this run, and of runs
+    of its group with its method."""
 
 
 async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
@@ -35,7 +43,19 @@ async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
     steps = [each.step for each in page.items]
     chosen = int(step) if step and step.isdigit() and int(step) in steps else next(iter(steps), None)
     held = [change for change in parent.applied_changes if chosen is not None and change.step <= chosen]
-    return Fork(parent, page.items, chosen, values_in_force({}, held))
+    return Fork(parent, page.items, chosen, values_in_force({}, held), await _others(client, parent, page.items))
+
+
+async def _others(client: AsyncClient, parent: RunDetail, own: Sequence[CheckpointInfo]) -> dict[str, str]:
+    found = {f"{parent.id}:{each.step}": _label(each) for each in own}
+    if parent.group is None:
+        return found
+    page = await client.runs(group=parent.group, project=parent.project, method=parent.method, limit=MOST_SIBLINGS)
+    siblings = [run for run in page.items if run.id != parent.id and run.step]
+    kept = await asyncio.gather(*(client.checkpoints(run.id) for run in siblings))
+    for run, checkpoints in zip(siblings, kept, strict=True):
+        found |= {f"{run.id}:{each.step}": f"{run.name}: {_label(each)}" for each in checkpoints.items}
+    return found
 
 
 def further_steps(step: int, steps: int | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from frontend.components.config_form.inputs import (
     problems_of,
 )
 from frontend.components.config_form.remarks import problem_list, threshold_map
-from frontend.pages.new_run import several
+from frontend.pages.new_run import arms, several
 from frontend.pages.new_run.summary import (
     diff_summary,
     estimate_summary,
@@ -135,6 +135,7 @@ def _submitting(app: Dash, api: Api) -> None:
         State("new-several", "checked"),
         State({"type": "grid-field", "row": ALL}, "value"),
         State({"type": "grid-values", "row": ALL}, "value"),
+        State(arms.PARTS, "value"),
         *FILLED,
         prevent_initial_call=True,
         running=[(Output("new-submit", "loading"), True, False)],
@@ -149,6 +150,7 @@ def _submitting(app: Dash, api: Api) -> None:
         is_several: bool,
         varied: Sequence[str | None],
         texts: Sequence[str | None],
+        parts: Sequence[Any],
         *form: Any,
     ) -> Any:
         if not (start_clicks or draft_clicks or probe_clicks):
@@ -156,12 +158,17 @@ def _submitting(app: Dash, api: Api) -> None:
         filled = Filled(*form)
         probes = ctx.triggered_id == "new-probe"
         is_several = is_several and not probes
-        plan = several.plan_of(varied, texts, name, filled) if is_several else None
+        try:
+            plan = several.plan_of(varied, texts, parts, name, filled) if is_several else None
+        except ValueError as error:
+            listed = problem_list(several.plan_problems(error), colour="red", title="Not submitted")
+            return no_update, no_update, listed, None
         if refusal := name_refusal(name or ""):
             problem = FieldProblem(field="name", remedy=refusal)
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), refusal
         if is_several and plan is None:
-            problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
+            remedy = "add an arm" if parts else "choose a field to vary and give its values"
+            problem = FieldProblem(field="arms" if parts else "several runs", remedy=remedy)
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
         starts = ctx.triggered_id != "new-draft"
         wanted = Wanted(str(name).strip(), tags or (), project, filled.changes()[1], plan)
@@ -205,12 +212,13 @@ async def _probe_of(client: AsyncClient, start: Mapping[str, Any], wanted: Wante
 async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *, starts: bool) -> str:
     """Creates the run, the fork or the runs of a grid and returns the address of the page; sent twice, once."""
     common = {"name": wanted.name, "tags": wanted.tags, "start": starts}
+    if wanted.plan is not None:
+        project = None if start.get("fork") else wanted.project
+        study = StudyCreate(**wanted.plan.model_dump() | {"project": project}, tags=wanted.tags, start=starts)
+        return f"/studies/{(await client.create_study(study, _key(start, study))).id}"
     if start.get("fork"):
         fork = RunFork(step=start["fork"]["step"], changes=wanted.changes, **common)
         return f"/runs/{(await client.fork(start['fork']['run_id'], fork, _key(start, fork))).id}"
-    if wanted.plan is not None:
-        study = StudyCreate(**wanted.plan.model_dump() | {"project": wanted.project}, tags=wanted.tags, start=starts)
-        return f"/studies/{(await client.create_study(study, _key(start, study))).id}"
     source = {"recipe": start["recipe"], "parent_id": start["parent_id"], "project": wanted.project}
     body = RunCreate(**source, changes=wanted.changes, **common)
     return f"/runs/{(await client.create_run(body, _key(start, body))).id}"

@@ -7,17 +7,20 @@ from typing import Any
 
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, html, no_update
+from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyPreview, StudyWrite
+from bapo.config import ConfigError
 from bapo.figures import formatting
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.config_form.inputs import FILLED, Filled, problems_of
 from frontend.components.config_form.remarks import problem_list
 from frontend.components.config_form.values import values_of
+from frontend.pages.new_run import arms
 from frontend.pages.new_run.summary import cost_row, with_range
 from frontend.session import Api
 
@@ -108,10 +111,12 @@ def preview_summary(preview: StudyPreview) -> list[Any]:
     named = [html.Li(run.name) for run in preview.runs[:MOST_NAMED]]
     if number > MOST_NAMED:
         named.append(html.Li(f"and {number - MOST_NAMED:,} more"))
+    warned = problem_list(preview.warnings, colour="yellow", title="Check before starting")
     shown = problem_list(problems[:MOST_NAMED], colour="red", title=f"{preview.num_illegal:,} of {what} cannot run")
     return [
         html.Div(html.Strong(what, id="grid-count"), className="cost-row"),
         *([shown] if problems else known or unknown),
+        *([warned] if preview.warnings else []),
         html.Ul(named, className="grid-runs"),
     ]
 
@@ -127,6 +132,7 @@ def register(app: Dash, api: Api) -> None:
         Input({"type": "grid-field", "row": ALL}, "value"),
         Input({"type": "grid-values", "row": ALL}, "value"),
         Input("new-typed", "data"),
+        Input(arms.PARTS, "value"),
         State("new-name", "value"),
         *FILLED,
     )
@@ -135,14 +141,19 @@ def register(app: Dash, api: Api) -> None:
         fields: Sequence[str | None],
         texts: Sequence[str | None],
         _: int,
+        parts: Sequence[Any],
         name: str | None,
         *form: Any,
     ) -> Any:
         if not several:
             return {"display": "none"}, no_update, "Start the run"
-        plan = plan_of(fields, texts, name, Filled(*form))
+        try:
+            plan = plan_of(fields, texts, parts, name, Filled(*form))
+        except ValueError as error:
+            return {}, problem_list(plan_problems(error), colour="red", title="Not a plan yet"), "Start the runs"
         if plan is None:
-            return {}, dmc.Text("Choose a field and give its values.", size="sm", c="dimmed"), "Start the runs"
+            hint = "Add an arm." if parts else "Choose a field and give its values."
+            return {}, dmc.Text(hint, size="sm", c="dimmed", mt="sm"), "Start the runs"
         try:
             preview = await api.client().preview_study(plan)
         except FAILURES as error:
@@ -153,10 +164,31 @@ def register(app: Dash, api: Api) -> None:
         return {}, preview_summary(preview), label
 
 
+def plan_problems(error: ValueError) -> list[FieldProblem]:
+    """What is wrong with a plan that cannot be sent."""
+    if isinstance(error, ConfigError):
+        return [FieldProblem(field=each.field, value=each.value, remedy=each.remedy) for each in error.problems]
+    if isinstance(error, ValidationError):
+        return [
+            FieldProblem(field=".".join(map(str, each["loc"])) or "arms", value=each["input"], remedy=each["msg"])
+            for each in error.errors()
+        ]
+    raise error
+
+
 def plan_of(
-    varied: Sequence[str | None], texts: Sequence[str | None], name: str | None, filled: Filled
+    varied: Sequence[str | None],
+    texts: Sequence[str | None],
+    parts: Sequence[Any],
+    name: str | None,
+    filled: Filled,
 ) -> StudyWrite | None:
-    """The study that form and grid describe; None where nothing varies yet."""
+    """The study that form and grid, or a fork's arms, describe; None where nothing varies yet.
+
+    Raises ConfigError or pydantic's ValidationError for arms that cannot be read.
+    """
+    if parts:
+        return arms.plan_of(parts, name, filled)
     fields, changed = filled.changes()
     grid = grid_of({field.info.path: field.info for field in fields}, varied, texts)
     if not grid:

@@ -62,7 +62,8 @@ def _row(study: StudySummary, now: datetime) -> dmc.TableTr:
 
 def _compared(study: StudySummary) -> Any:
     if study.question is None:
-        fields = ", ".join(study.fields)
+        begun = f"{counted(len(study.checkpoints), 'checkpoint')}: " if study.checkpoints else ""
+        fields = begun + ", ".join(study.fields)
         return html.Code(fields, className="study-run", title=fields)
     regimes = f" × {study.num_regimes} regimes" if study.num_regimes > 1 else ""
     return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}{regimes}"

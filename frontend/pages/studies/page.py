@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +13,17 @@ from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
 from bapo.api.compare import ParameterImportance
-from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyDetail
-from bapo.figures.theme import palette_of
+from bapo.api.studies import ForkExperiment, StudyActionAnswer, StudyActionRequest, StudyContinuation, StudyDetail
+from bapo.figures.fork_experiment import fork_experiment_figure
+from bapo.figures.theme import Palette, palette_of, themed
 from bapo.report.document import drawings
 from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
-from frontend.components.attributes import attributes
+from frontend.components.attributes import attributes, figure_named
+from frontend.components.card import card
+from frontend.components.chart_card import BLANK_FIGURE, table_button
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards, register_importance
@@ -27,7 +31,9 @@ from frontend.components.markdown import markdown
 from frontend.components.moment import moment
 from frontend.components.notices import link_button
 from frontend.components.stop_choices import stop_choices
+from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.studies.declared import report_parts, run_grid
+from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
 from frontend.pages.studies.progress import progress
 from frontend.pages.studies.results import result_tables
 from frontend.reports.study import STUDY_PREFIX
@@ -35,6 +41,8 @@ from frontend.session import Api
 
 REFRESH_MILLISECONDS = 4000
 MOST_COMPARED = 50
+ARMS = "Arms from the fork on"
+FORK_HEIGHT = 960
 VERBS: tuple[tuple[str, str, Any, str], ...] = (
     ("start", "Start all", "play", "blue"),
     ("resume", "Resume all", "play", "blue"),
@@ -59,6 +67,14 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     study, columns = await asyncio.gather(client.study(path["study_id"]), client.run_columns())
     metrics = [each.name.removeprefix("metric.") for each in columns.items if each.name.startswith("metric.")]
     is_grid = study.question is None
+    results = html.Div(id="study-results", className="panel-stack", hidden=not is_grid)
+    figure, datasets = BLANK_FIGURE, dataset_select(None)
+    if study.checkpoints:
+        found = await client.fork_experiment(study.id)
+        results.children, figure = _experiment(study, found, palette_of(None))
+        datasets = dataset_select(found)
+    elif is_grid:
+        results.children = result_tables(study)
     return html.Div(
         [
             dcc.Store(id="study-id", data=study.id),
@@ -66,13 +82,26 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
             dcc.Store(id="study-seen"),
             dcc.Store(id="study-ended"),
             dcc.Store(id="study-figures"),
+            dcc.Store(id="study-visit", data=uuid.uuid4().hex),
+            button_store(CONTINUE),
             dcc.Interval(id="study-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(id="study-sink", hidden=True),
             _header(study),
             *([html.Div(markdown(study.notes), className="panel-card")] if study.notes else []),
             html.Div(_progress(study), id="study-progress", className="panel-card"),
-            html.Div(
-                result_tables(study) if is_grid else [], id="study-results", className="panel-stack", hidden=not is_grid
+            results,
+            card(
+                datasets,
+                dcc.Graph(
+                    id="study-arms",
+                    figure=figure,
+                    config={"displayModeBar": False, "responsive": True},
+                    style={"height": FORK_HEIGHT},
+                ),
+                table_button(ARMS),
+                title=ARMS,
+                **figure_named(ARMS),
+                style={} if study.checkpoints else HIDDEN,
             ),
             html.Div([] if is_grid else _skeletons(), id="study-report", hidden=is_grid),
             *importance_cards("study", metrics),
@@ -83,9 +112,16 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     )
 
 
+def _experiment(study: StudyDetail, found: ForkExperiment, palette: Palette) -> tuple[list[Any], Any]:
+    """What a fork experiment shows above its chart, and the chart."""
+    return experiment_parts(study, found, palette), themed(fork_experiment_figure(found, palette), palette)
+
+
 def _header(study: StudyDetail) -> html.Div:
     made = [f"{study.owner}, ", moment(study.created_at)]
-    if study.question is None:
+    if study.checkpoints:
+        made += origin_of(study)
+    elif study.question is None:
         base = dcc.Link("a run", href=f"/runs/{study.parent_id}") if study.parent_id else study.recipe
         made += [", varies ", html.Code(", ".join(study.fields)), *([" from ", base] if base else [])]
     return html.Div(
@@ -165,25 +201,34 @@ def _refreshing(app: Dash, api: Api) -> None:
     @app.callback(
         Output("study-progress", "children"),
         Output("study-results", "children"),
+        Output("study-arms", "figure"),
         Output("study-seen", "data"),
         Output("study-ended", "data"),
         Output({"type": "study-action", "verb": ALL}, "style"),
         Input("study-refresh", "n_intervals"),
         Input("study-reload", "data"),
+        Input("scheme", "data"),
+        Input("study-dataset", "value"),
         State("study-id", "data"),
         State("study-ended", "data"),
         on_error=in_place("study-progress"),
     )
-    async def refresh(_: int | None, __: int, study_id: str, seen: list[str] | None) -> Any:
-        verbs = [output["id"]["verb"] for output in ctx.outputs_list[4]]
+    async def refresh(
+        _: int | None, __: int, scheme: str | None, dataset: str | None, study_id: str, seen: list[str] | None
+    ) -> Any:
+        verbs = [output["id"]["verb"] for output in ctx.outputs_list[5]]
         study = await api.client().study(study_id)
         styles: list[dict[str, Any]] = [{} if verb in study.actions else HIDDEN for verb in verbs]
         # Reports and charts of results change when a run ends, or fails.
         ended = sorted(f"{run.name} {run.state}" for run in study.runs if run.state not in ("waiting", "training"))
         new = no_update if seen == ended else ended
+        if study.checkpoints:
+            found = await api.client().fork_experiment(study_id, dataset=dataset)
+            parts, figure = _experiment(study, found, palette_of(scheme))
+            return _progress(study), parts, figure, no_update, new, styles
         if study.question is None:
-            return _progress(study), result_tables(study), no_update, new, styles
-        return _progress(study), no_update, new, new, styles
+            return _progress(study), result_tables(study), no_update, no_update, new, styles
+        return _progress(study), no_update, no_update, new, new, styles
 
     @app.callback(
         Output("study-report", "children"),
@@ -235,6 +280,23 @@ def _acting(app: Dash, api: Api) -> None:
             ), no_update
         _tell(verb, await api.client().change_study(study_id, StudyActionRequest(action=verb)))
         return no_update, reloads + 1
+
+    @when_pressed(
+        app,
+        pressed_in(CONTINUE),
+        outputs=[reload, Output("url", "pathname", allow_duplicate=True)],
+        states=[study, reloads, State("study-visit", "data")],
+        on_error=in_toast("Could not continue the arm"),
+    )
+    async def continue_arm(pressed: Mapping[str, Any], study_id: str, reloads: int, visit: str) -> Any:
+        # Two presses ask for the same; where an arm continues already, it has no button.
+        key = f"{visit} {pressed['arm']}"
+        made = await api.client().continue_arm(study_id, StudyContinuation(arm=pressed["arm"]), idempotency_key=key)
+        first = made.runs[0]
+        if len(made.runs) == 1:
+            return no_update, f"/runs/{first.id}"
+        tell(f"{counted(len(made.runs), 'run')} up to step {first.num_steps:,}.", f"{pressed['label']} continues")
+        return reloads + 1, no_update
 
     @when_agreed(app, "study-stop", [reload], [State("study-stop-when", "value"), study, reloads])
     async def stop(_: None, when: StopMoment, study_id: str, reloads: int) -> Any:

@@ -24,6 +24,7 @@ from bapo.cli import app
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, step
+from tests.backend.test_fork_experiments import make_parent, train
 from tests.services import BackendServer, wait_until
 
 Cli = Callable[..., Result]
@@ -420,6 +421,33 @@ def test_a_grid_is_read_and_steered_as_one_study(cli: Cli, admin: Client) -> Non
     cli("study", "stop", "--when", "now", study)
     assert {admin.run(each).status for each in identifiers} <= {"cancelled", "stopping"}
     assert "no report" in cli("study", "report", study, code=1).stderr
+
+
+def test_settings_are_tried_from_a_checkpoint(cli: Cli, admin: Client, worker: FakeWorker) -> None:
+    parent = make_parent(admin, worker, "forked from a shell")
+    arms = ("fork", parent.id, "--step", "2", "--arm", "method.c1=1/4 method.v=3")
+    assert "belong" not in cli(*arms, "--for", "2", "--dry-run").output
+    assert "an experiment needs --for STEPS" in cli(*arms, code=2).stderr
+    assert "give --arm too" in cli("fork", parent.id, "--step", "2", "--for", "2", code=2).stderr
+    assert "has no checkpoint of step 3" in cli(*arms, "--for", "2", "--also", f"{parent.id}:3", code=2).stderr
+    assert "write RUN:STEP" in cli(*arms, "--for", "2", "--also", parent.id, code=2).stderr
+    refused = cli(*arms, "--arm", "rollout.group_size=4", "--for", "2", "--dry-run", code=2)
+    assert "1 of 3 runs are invalid" in refused.stderr
+    made = cli(*arms, "--for", "2", "--name", "from a shell")
+    identifiers = lines(made)
+    study = made.stderr.split()[1].rstrip(":")
+    assert [run.run_id for run in admin.study(study).runs] == identifiers
+    for run, answers in zip(admin.study(study).runs, ((2, 2, 2, 2), (4, 4, 4, 3)), strict=True):
+        train(admin, worker, run, answers)
+    shown = cli("study", "show", study)
+    assert "c1 = 1/4, v = 3" in shown.stdout
+    assert "+21.9 points [+11.9, +31.8]" in shown.stdout
+    assert "cannot tell a setting from chance" in shown.stderr
+    assert "repeats its parent in all 2 common steps" in shown.stderr
+    assert json.loads(cli("study", "arms", study, "--json").stdout)["read_at"] == 2
+    [continued] = lines(cli("study", "continue", study, "1"))
+    assert (admin.run(continued).fork_step, admin.run(continued).num_steps) == (4, 8)
+    assert "give a number from 0 to 1" in cli("study", "continue", study, "2", code=1).stderr
 
 
 def test_a_study_is_submitted_read_and_stopped_as_one(cli: Cli, admin: Client, tmp_path: Path) -> None:

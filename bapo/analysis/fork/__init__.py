@@ -1,0 +1,1 @@
+"""Fork experiments: several settings from one checkpoint, compared on what the keyed draws make common to them."""
