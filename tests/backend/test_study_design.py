@@ -18,12 +18,11 @@ RESULTS = (0.10, 0.30, 0.50, 0.62, 0.12, 0.28, 0.54, 0.60)
 @pytest.fixture(scope="module")
 def grid(admin: Client, worker: FakeWorker) -> StudyDetail:
     """A whole grid over two fields and two seeds, with one more run that has not ended."""
-    fields = {"method.c1": [0.125, 0.25], "method.v": [2, 3]}
     points = [
         {"method.c1": c1, "method.v": v, "training.seed": seed}
         for seed in (1, 2)
-        for c1 in fields["method.c1"]
-        for v in fields["method.v"]
+        for c1 in (0.125, 0.25)
+        for v in (2, 3)
     ]
     body = StudyCreate(name="c1 and v", recipe="countdown-demo", points=[*points, {"training.seed": 9}])
     study = admin.create_study(body)
