@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -148,11 +148,12 @@ def _followed_members(part: str, sections: Sequence[_Section], given: Sequence[A
         texts[-1].append(section)
     left = dict(enumerate(given))
     origin: dict[int, int] = {}
-    for is_same in (
-        lambda new, old: wanted[new] == given[old],
-        lambda new, old: _name(wanted[new]) is not None and _name(wanted[new]) == _name(given[old]),
+    rules: tuple[Callable[[int, int], bool], ...] = (
+        lambda new, old: bool(wanted[new] == given[old]),
+        lambda new, old: bool(_name(wanted[new]) is not None and _name(wanted[new]) == _name(given[old])),
         lambda new, old: new == old and len(wanted) >= len(given),
-    ):
+    )
+    for is_same in rules:
         for new in range(len(wanted)):
             match = next((old for old in left if new not in origin and is_same(new, old)), None)
             if match is not None:

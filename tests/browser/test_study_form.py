@@ -24,7 +24,7 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     # 1.682 · 1.41 points = 2.4 points.
     expect(power).to_have_text("5 seeds show 2.4 points")
     title = page.get_by_label("Title", exact=True)
-    expect(page.locator('[id*="study-wrap"][id*="title"]').first).to_contain_text("at least 1 character")
+    expect(page.locator(".study-wide .field-wrap").first).to_contain_text("at least 1 character")
     expect(page.locator(".study-problems li")).to_have_count(2)
     expect(make).to_be_disabled()
     # The file gets a comment, which the form then keeps, and another seed less, which the form follows.
@@ -38,7 +38,7 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     page.get_by_label("Question", exact=True).fill("Is BAPO above GRPO?")
     # The file declares 10 runs, and four seeds make 8.
     expect(page.locator(".study-problems li").filter(has_text="write 8")).to_have_count(1)
-    expect(page.locator('[id*="study-wrap"][id*="num_runs"]')).to_contain_text("write 8")
+    expect(page.locator(".field-wrap", has_text="Number of runs")).to_contain_text("write 8")
     # Fewer seeds show less, and the form counts the runs: 3.264 · 1.41 = 4.6 points.
     seeds.fill("1..3")
     expect(power).to_have_text("3 seeds show 4.6 points")
@@ -51,7 +51,7 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     c1 = page.get_by_label("method.c1", exact=True)
     expect(c1).to_be_visible()
     c1.fill("7")
-    expect(page.locator('[id*="study-wrap"][id*="arms/1/set/method.c1"]')).to_contain_text("less than 1")
+    expect(page.locator('[data-field="arms/1/set/method.c1"]')).to_contain_text("less than 1")
     c1.fill("1/4")
     expect(make).to_have_text("Make the 6 runs")
     expect(text).to_have_value(re.compile(r'set = \{ "method\.c1" = "1/4" \}'))

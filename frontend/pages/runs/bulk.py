@@ -62,7 +62,6 @@ def bar(tags: list[NamedCount]) -> html.Div:
         variant="default",
         leftSection=icon("study", 14),
         className="for-members",
-        **attributes(title="Draft a study with their settings as arms"),
     )
     clear = dmc.Button("Clear", id="runs-unselect", size="compact-sm", variant="subtle", color="gray")
     return html.Div(

@@ -413,7 +413,7 @@ def _show_inputs(before: Drawing, after: Drawing, ids: Sequence[Mapping[str, Any
         if key in FOLLOWING and before.data_of(key) != (data := after.data_of(key)):
             changed |= {"data": data, "value": now}
         if changed:
-            set_props(identifier, changed)
+            set_props(dict(identifier), changed)
 
 
 def _refusal(error: Failure) -> Any:

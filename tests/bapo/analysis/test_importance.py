@@ -52,13 +52,15 @@ def test_a_shift_by_seed_is_neither_noise_nor_a_field() -> None:
     random = np.random.default_rng(0)
     results = random.normal(size=12)
     shifted = results + np.repeat([100.0, -50.0, 7.0], 4)
-    assert shares(importance(points, shifted, seeds)) == pytest.approx(shares(importance(points, results, seeds)))
+    assert shares(importance(points, shifted.tolist(), seeds)) == pytest.approx(
+        shares(importance(points, results.tolist(), seeds))
+    )
 
 
 def test_without_repetitions_the_higher_interactions_are_the_noise() -> None:
     points, _ = grid(1, a=[0, 1], b=[0, 1, 2], c=[0, 1, 2])
     random = np.random.default_rng(1)
-    found = importance(points, random.normal(size=18) + [9.0 * point["a"] for point in points], [1] * 18)
+    found = importance(points, (random.normal(size=18) + [9.0 * point["a"] for point in points]).tolist(), [1] * 18)
     # (2 − 1)(3 − 1)(3 − 1) = 4 degrees of freedom.
     assert (found.decomposition, found.noise_source, found.higher) == ("grid", "interactions", None)
     assert (found.shares[0].fields, found.shares[0].is_shown) == (["a"], True)
@@ -91,7 +93,9 @@ def test_too_little_is_refused_with_its_reason(points: Points, results: Sequence
 
 def test_other_runs_are_read_field_by_field_on_ranks() -> None:
     random = np.random.default_rng(2)
-    points = [{"rate": float(random.random()), "kind": "xyz"[int(random.integers(3))], "twin": 0} for _ in range(40)]
+    points: Points = [
+        {"rate": float(random.random()), "kind": "xyz"[int(random.integers(3))], "twin": 0} for _ in range(40)
+    ]
     points = [{**point, "twin": round(point["rate"], 1)} for point in points]
     results = [np.exp(9 * point["rate"]) + random.normal() for point in points]
     found = importance(points, results, [None] * 40)
