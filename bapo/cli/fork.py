@@ -17,10 +17,10 @@ from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import percent
+from bapo.cli.prompt_files import identities_of
 from bapo.cli.submit import DraftOption, Labels, SetOption, Submission
 from bapo.client import Client
 from bapo.config import parse_assignments
-from bapo.files.prompt_lists import read_prompt_list
 
 EXCLUDED = "task.exclude_prompts"
 CHECKPOINTS = Listing[CheckpointInfo](
@@ -75,15 +75,6 @@ def fork(
     submission.tell(client, made)
 
 
-def _listed(path: Path) -> list[str]:
-    try:
-        return read_prompt_list(path)
-    except OSError as error:
-        raise RefusedError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise RefusedError(str(error)) from None
-
-
 @online
 def clone(
     client: Client,
@@ -112,7 +103,7 @@ def clone(
     changes = parse_assignments(assignments or ())
     label = label_of(changes)
     if without_prompts is not None:
-        listed = _listed(without_prompts)
+        listed = identities_of(without_prompts)
         label = f"{label} without {counted(len(listed), 'prompt')}".strip()
         before = parent.config["task"].get("exclude_prompts", ())
         changes = {**changes, EXCLUDED: list(dict.fromkeys([*before, *listed]))}
