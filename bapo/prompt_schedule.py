@@ -1,12 +1,12 @@
 """Decides which prompts are rolled out when: one shuffled pass over the training problems per epoch.
 
-With weights, which are our addition to the paper's uniform pass, an epoch is as long as without them, and a prompt comes
-up in proportion to its weight: of N problems with weights w, problem i is expected
+With weights, which are our addition to the paper's uniform pass, an epoch is as long as without them, and a prompt
+comes up in proportion to its weight: of N problems with weights w, problem i is expected
 
     q_i = N · w_i / Σ_j w_j
 
-times in an epoch, and comes ⌊q_i⌋ or ⌈q_i⌉ times. A batch has no prompt twice, so that q_i is at most the number of full
-batches; what is above that goes to the others in proportion. The copies of a prompt are spread evenly over the epoch.
+times in an epoch, and comes ⌊q_i⌋ or ⌈q_i⌉ times. A batch has no prompt twice, so that q_i is at most the number of
+full batches; what is above that goes to the others in proportion. The copies of a prompt are spread over the epoch.
 """
 
 from __future__ import annotations

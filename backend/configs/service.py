@@ -82,7 +82,10 @@ def check(
 
 
 def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | None) -> Resolution:
-    """The config with paths in place of names, and the version of its prompt list. Raises ConfigError with what is wrong with paths and anything else."""
+    """The config with paths in place of names, and the version of its prompt list.
+
+    Raises ConfigError with what is wrong with paths and anything else.
+    """
     named, problems = references.resolved(session, explicit, project_id)
     named, of_lists = prompt_lists.pinned(session, named, project_id)
     problems += of_lists

@@ -1,5 +1,7 @@
-"""Looks for findings in every run now and then, and keeps what it found and what the run's visits of prompts come to, so
-that no list, no alert and no page of a prompt has to compute."""
+"""Looks for findings in every run now and then; keeps what it found, and what the run's visits of prompts come to.
+
+No list, no alert and no page of a prompt then has to compute it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,7 @@ from backend.kit.context import Context
 from backend.kit.database import Database, clock
 from backend.kit.leadership import LeaderThread
 from backend.models import PromptTotals, Run, RunFindings
-from backend.prompt_totals.keeping import keep as keep_totals
-from backend.prompt_totals.keeping import take_out_gone
+from backend.prompt_totals import keeping
 from backend.runs import states
 from backend.visits.service import visits_of_run
 from bapo.analysis.across_runs import SUSPECTING
@@ -40,7 +41,7 @@ class FindingsWatcher(LeaderThread):
     def work(self) -> None:
         """Look at the runs that are due."""
         with self._database.session() as session, session.begin():
-            take_out_gone(session)
+            keeping.take_out_gone(session)
             due = runs_due(session)
         for run_id in due:
             if self._ended.is_set():
@@ -93,11 +94,11 @@ def look(session: Session, context: Context, run_id: str) -> None:
             each.prompt_id for kind in SUSPECTING if kind in search.prompts for each in search.prompts[kind].items
         }
         with session.begin_nested():
-            texts = {prompt_id: content for prompt_id, content, _ in repository.prompt_texts(session, run_id)}
-            keep_totals(session, run, visits_of_run(session, context, run), suspected, texts)
+            keeping.keep(session, run, visits_of_run(session, context, run), suspected)
     except Exception:
         # A run that cannot be read must not keep all others from being looked at.
         LOG.exception("no findings could be looked for", extra={"run_id": run_id})
+        keeping.keep_nothing(session, run)
     _keep(session, run_id, revision, step, found, now, is_over=is_over)
 
 

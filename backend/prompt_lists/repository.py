@@ -20,6 +20,7 @@ from backend.models import (
     User,
 )
 from bapo.api.prompt_lists import PromptEntry, PromptListRun
+from bapo.api.prompts import ListedIn
 from bapo.config.prompt_weights import UNIT
 
 FIELD = "task.prompt_list"
@@ -107,7 +108,9 @@ class EntryRow(NamedTuple):
     author: str
 
 
-def _entries(list_id: str, version: int, *, search: str | None, is_quarantine: bool | None) -> Select[PromptListEntry, str]:
+def _entries(
+    list_id: str, version: int, *, search: str | None, is_quarantine: bool | None
+) -> Select[PromptListEntry, str]:
     query = select(PromptListEntry, User.name).join(User, User.id == PromptListEntry.author_id)
     query = query.where(_holds(list_id, version))
     if search:
@@ -156,7 +159,7 @@ def end(session: Session, list_id: str, prompt_ids: Collection[str], version: in
         .where(
             PromptListEntry.list_id == list_id,
             PromptListEntry.to_version.is_(None),
-            PromptListEntry.prompt_id == any_(literal(list(prompt_ids), ARRAY(Text))),
+            _is_one(prompt_ids),
         )
         .values(to_version=version),
         execution_options={"synchronize_session": False},
@@ -217,3 +220,29 @@ def runs_with(session: Session, each: PromptList) -> list[PromptListRun]:
 def forget(session: Session, list_id: str) -> None:
     """Delete a list that never held anything."""
     session.execute(delete(PromptList).where(PromptList.id == list_id))
+
+
+def holding(session: Session, project_id: str, prompt_ids: Sequence[str]) -> dict[str, list[ListedIn]]:
+    """The lists of a project that hold each of these prompts now, by name."""
+    query = (
+        select(
+            PromptListEntry.prompt_id, PromptList.id, PromptList.name, PromptListEntry.thousandths, PromptListEntry.note
+        )
+        .join(PromptList, PromptList.id == PromptListEntry.list_id)
+        .where(
+            PromptList.project_id == project_id,
+            PromptList.removed_at.is_(None),
+            PromptListEntry.to_version.is_(None),
+            _is_one(prompt_ids),
+        )
+        .order_by(PromptList.name)
+    )
+    found: dict[str, list[ListedIn]] = {}
+    for prompt_id, list_id, name, thousandths, note in session.execute(query):
+        listed = ListedIn(list_id=list_id, name=name, weight=thousandths / UNIT, note=note)
+        found.setdefault(prompt_id, []).append(listed)
+    return found
+
+
+def _is_one(prompt_ids: Collection[str]) -> ColumnElement[bool]:
+    return PromptListEntry.prompt_id == any_(literal(list(prompt_ids), ARRAY(Text)))

@@ -80,11 +80,7 @@ def change(session: Session, list_id: str, body: PromptListChange, caller: Princ
         remedy = "the prompt is set and removed at once: do one of them"
         raise Problem(422, "invalid_request", remedy, field="remove", value=both)
     now = repository.current(session, list_id)
-    new = [
-        entry
-        for entry in wanted.values()
-        if now.get(entry.prompt_id) != (round(entry.weight * UNIT), entry.note)
-    ]
+    new = [entry for entry in wanted.values() if now.get(entry.prompt_id) != (round(entry.weight * UNIT), entry.note)]
     gone = {prompt_id for prompt_id in (now if body.replace else body.remove) if prompt_id in now} - wanted.keys()
     if not new and not gone:
         return

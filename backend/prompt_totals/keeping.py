@@ -6,17 +6,17 @@ the run is gone, exactly that is taken out again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Text, any_, func, literal, or_, select, text
+from sqlalchemy import ColumnElement, Text, any_, func, literal, or_, select, text
 from sqlalchemy.dialects.postgresql import ARRAY, insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from backend.models import ProjectPrompt, PromptTotals, Run
-from bapo.analysis.across_runs import run_totals
+from backend.models import ProjectPrompt, PromptText, PromptTotals, Run
+from bapo.analysis.across_runs import RunTotals, run_totals
 from bapo.analysis.visits import Visits
 
 MOST_GONE = 100
@@ -25,25 +25,37 @@ CONTENT_LETTERS = 500
 
 Sums = NDArray[np.int64]
 """Runs, visits, responses, correct ones, runs never solved, always solved, suspected: one row per prompt."""
-_SUMS = ("num_runs", "num_visits", "num_responses", "num_correct", "num_never_solved", "num_always_solved", "num_suspected")
-_ADD = text(
-    "UPDATE project_prompts AS prompt SET "
-    + ", ".join(f"{name} = prompt.{name} + added.{name}" for name in _SUMS)
-    + " FROM unnest("
-    + ", ".join(f"CAST(:{name} AS bigint[])" for name in ("id", *_SUMS))
-    + f") AS added(id, {', '.join(_SUMS)}) WHERE prompt.id = added.id"
+_SUMS = (
+    *("num_runs", "num_visits", "num_responses", "num_correct"),
+    *("num_never_solved", "num_always_solved", "num_suspected"),
 )
+_ADD = text("""
+    UPDATE project_prompts AS prompt SET
+        num_runs = prompt.num_runs + added.num_runs,
+        num_visits = prompt.num_visits + added.num_visits,
+        num_responses = prompt.num_responses + added.num_responses,
+        num_correct = prompt.num_correct + added.num_correct,
+        num_never_solved = prompt.num_never_solved + added.num_never_solved,
+        num_always_solved = prompt.num_always_solved + added.num_always_solved,
+        num_suspected = prompt.num_suspected + added.num_suspected
+    FROM unnest(
+        CAST(:id AS bigint[]), CAST(:num_runs AS bigint[]), CAST(:num_visits AS bigint[]),
+        CAST(:num_responses AS bigint[]), CAST(:num_correct AS bigint[]), CAST(:num_never_solved AS bigint[]),
+        CAST(:num_always_solved AS bigint[]), CAST(:num_suspected AS bigint[])
+    ) AS added(
+        id, num_runs, num_visits, num_responses, num_correct, num_never_solved, num_always_solved, num_suspected
+    )
+    WHERE prompt.id = added.id
+""")
 
 
-def keep(
-    session: Session, run: Run, visits: Visits, suspected: Collection[str], texts: Mapping[str, str]
-) -> None:
+def keep(session: Session, run: Run, visits: Visits, suspected: Collection[str]) -> None:
     """Keep what a run has recorded by now in place of what was kept of it.
 
-    `suspected`: prompts whose label or verifier its findings doubt. `texts`: what prompts say, as far as stored.
+    `suspected`: prompts whose label or verifier its findings doubt.
     """
     totals = run_totals(visits)
-    numbers = _numbers(session, run.project_id, visits.prompt_ids, texts)
+    numbers = _numbers(session, run, visits.prompt_ids)
     values = {
         "project_id": run.project_id,
         "group_size": visits.group_size,
@@ -63,30 +75,51 @@ def keep(
     session.flush()
 
 
-def _numbers(session: Session, project_id: str, prompt_ids: Collection[str], texts: Mapping[str, str]) -> list[int]:
-    ids = list(prompt_ids)
-    is_one = ProjectPrompt.prompt_id == any_(literal(ids, ARRAY(Text)))
-    query = select(ProjectPrompt.prompt_id, ProjectPrompt.id, ProjectPrompt.content.is_(None)).where(
-        ProjectPrompt.project_id == project_id, is_one
-    )
-    found = {prompt_id: (number, is_bare) for prompt_id, number, is_bare in session.execute(query)}
-    wanted = [
-        {
-            "project_id": project_id,
-            "prompt_id": prompt_id,
-            "content": texts[prompt_id][:CONTENT_LETTERS] if prompt_id in texts else None,
-        }
-        for prompt_id in ids
-        if prompt_id not in found or (found[prompt_id][1] and prompt_id in texts)
+def _numbers(session: Session, run: Run, prompt_ids: Sequence[str]) -> list[int]:
+    """The project's numbers of prompts; new ones are added, with what they say if the run has stored it."""
+    found, without_text = _known(session, run.project_id, prompt_ids)
+    wanted = [prompt_id for prompt_id in prompt_ids if prompt_id not in found or prompt_id in without_text]
+    texts = _texts(session, run.id, wanted)
+    rows = [
+        {"project_id": run.project_id, "prompt_id": prompt_id, "content": texts.get(prompt_id)}
+        for prompt_id in wanted
+        if prompt_id not in found or prompt_id in texts
     ]
-    if wanted:
+    if rows:
         query = insert(ProjectPrompt)
-        content = func.coalesce(ProjectPrompt.content, query.excluded.content)
-        session.execute(
-            query.on_conflict_do_update(index_elements=["project_id", "prompt_id"], set_={"content": content}), wanted
-        )
-        return _numbers(session, project_id, prompt_ids, {})
-    return [found[prompt_id][0] for prompt_id in ids]
+        said = {"content": func.coalesce(ProjectPrompt.content, query.excluded.content)}
+        session.execute(query.on_conflict_do_update(index_elements=["project_id", "prompt_id"], set_=said), rows)
+        found, _ = _known(session, run.project_id, prompt_ids)
+    return [found[prompt_id] for prompt_id in prompt_ids]
+
+
+def _known(session: Session, project_id: str, prompt_ids: Sequence[str]) -> tuple[dict[str, int], set[str]]:
+    query = select(ProjectPrompt.prompt_id, ProjectPrompt.id, ProjectPrompt.content.is_(None)).where(
+        ProjectPrompt.project_id == project_id, _is_one(ProjectPrompt.prompt_id, prompt_ids)
+    )
+    rows = session.execute(query).all()
+    return (
+        {prompt_id: number for prompt_id, number, _ in rows},
+        {prompt_id for prompt_id, _, is_without in rows if is_without},
+    )
+
+
+def _texts(session: Session, run_id: str, prompt_ids: Sequence[str]) -> dict[str, str]:
+    query = select(PromptText.prompt_id, func.left(PromptText.content, CONTENT_LETTERS)).where(
+        PromptText.run_id == run_id, _is_one(PromptText.prompt_id, prompt_ids)
+    )
+    return dict(session.execute(query).all()) if prompt_ids else {}
+
+
+def _is_one(column: InstrumentedAttribute[str], prompt_ids: Sequence[str]) -> ColumnElement[bool]:
+    return column == any_(literal(list(prompt_ids), ARRAY(Text)))
+
+
+def keep_nothing(session: Session, run: Run) -> None:
+    """Of a run that cannot be read, so that it is not tried again and again."""
+    if session.get(PromptTotals, run.id) is None:
+        columns: dict[str, list[int]] = {name: [] for name in ("numbers", *RunTotals._fields)}
+        session.add(PromptTotals(run_id=run.id, project_id=run.project_id, group_size=1, is_suspected=[], **columns))
 
 
 def _sums(row: PromptTotals) -> Sums:

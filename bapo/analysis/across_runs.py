@@ -144,5 +144,3 @@ def agreement(groups: Iterable[tuple[str, ResponseGroup]]) -> Agreement:
         first[suspected] if suspected is not None and num_responses >= LEAST_RESPONSES else None,
         share,
     )
-
-

@@ -53,8 +53,8 @@ class TaskSection(TypedSection):
     """How often training problems come up, as `ID=WEIGHT`: with 2 twice as often as those that are not listed, which
     weigh 1; 0 leaves the problem out, as `exclude_prompts` does. Up to 1,000, in thousandths."""
     prompt_list: Annotated[PlainText, Field(pattern=r"^@[A-Za-z0-9][A-Za-z0-9._-]*(:[1-9][0-9]{0,8})?$")] | None = None
-    """Prompt list of the server's project, as `@name` or `@name:version`. When the run is submitted, its entries are
-    written into `prompt_weights`, beside those that are there; without a server, use `bapo train --prompt-list FILE`."""
+    """Prompt list of the server's project, as `@name` or `@name:version`. When the run is submitted, its entries go
+    into `prompt_weights`, beside those that are there. Without a server, use `bapo train --prompt-list FILE`."""
 
     @property
     def excluded(self) -> frozenset[str]:

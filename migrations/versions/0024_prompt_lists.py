@@ -106,9 +106,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["author_id"], [USER_ID], name=op.f("fk_prompt_list_entries_author_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_prompt_list_entries")),
     )
-    op.create_index(
-        "ix_prompt_list_entries_versions", "prompt_list_entries", ["list_id", "from_version", "to_version"]
-    )
+    op.create_index("ix_prompt_list_entries_versions", "prompt_list_entries", ["list_id", "from_version", "to_version"])
     op.create_index(
         "uq_prompt_list_entries_current",
         "prompt_list_entries",

@@ -72,7 +72,9 @@ def test_weights_of_one_are_the_order_without_weights() -> None:
     plain = PromptSchedule(PROBLEMS, batch_size=4, seed=42)
     for weights in ({"p1": 1.0}, {problem.prompt_id: 7.5 for problem in PROBLEMS}, {"unknown": 3.0}):
         weighted = schedule(weights)
-        assert [list(weighted.batch(step)) for step in range(1, 13)] == [list(plain.batch(step)) for step in range(1, 13)]
+        assert [list(weighted.batch(step)) for step in range(1, 13)] == [
+            list(plain.batch(step)) for step in range(1, 13)
+        ]
 
 
 def test_copies_are_spread_over_the_epoch() -> None:
