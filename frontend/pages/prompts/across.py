@@ -33,8 +33,8 @@ CHART_HEIGHT = 340
 MOST_LETTERS = 4_000
 CHART_TITLE = "Accuracy by run"
 CHART_EXPLANATION = (
-    "Each mark is an evaluation; its shape is the source, as on the prompt's page in a run. Lines of one colour are runs "
-    "of one method and model. The twelve newest runs that visited the prompt are drawn."
+    "Each mark is an evaluation; its shape is the source, as on the prompt's page in a run. Lines of one colour are "
+    "runs of one method and model. The twelve newest runs that visited the prompt are drawn."
 )
 
 
@@ -194,8 +194,8 @@ def _verdict(found: PromptAnswers) -> dmc.Alert:
         )
         return dmc.Alert(text, title="Suspected verifier", color="yellow", variant="light", mb="sm")
     text = (
-        f"{found.num_correct:,} of {pooled} are judged right. No wrong answer is given by 60 % or more of them: nothing "
-        "here speaks against label or verifier."
+        f"{found.num_correct:,} of {pooled} are judged right. No wrong answer is given by 60 % or more of them: "
+        "nothing here speaks against label or verifier."
     )
     return dmc.Alert(text, color="gray", variant="light", mb="sm")
 
