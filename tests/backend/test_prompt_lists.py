@@ -70,15 +70,16 @@ def test_a_list_is_exported_for_spreadsheets_and_scripts(admin: Client, made: Pr
 
 
 def test_what_cannot_be_listed_is_refused_and_changes_nothing(admin: Client, made: PromptListInfo) -> None:
-    for change in (
-        {"set": [LEFT_OUT, LEFT_OUT]},
-        {"set": [LEFT_OUT], "remove": ["sums:1f"]},
-        {"set": [{"prompt_id": "a:1", "weight": 0.0001}]},
-        {"set": [{"prompt_id": "a:1", "weight": 1_001}]},
-        {"set": [{"prompt_id": ""}]},
+    twice = {"prompt_id": "sums:1f"}
+    for change, field in (
+        ({"set": [twice, twice]}, "set"),
+        ({"set": [twice], "remove": ["sums:1f"]}, "remove"),
+        ({"set": [{"prompt_id": "a:1", "weight": 0.0001}]}, "set.0.weight"),
+        ({"set": [{"prompt_id": "a:1", "weight": 1_001}]}, "set.0.weight"),
+        ({"set": [{"prompt_id": ""}]}, "set.0.prompt_id"),
     ):
-        with refuses(422):
-            admin.change_prompt_list(made.id, PromptListChange.model_construct(**change))
+        answer = admin.http.post(f"/prompt-lists/{made.id}/entries", json=change)
+        assert (answer.status_code, answer.json()["field"]) == (422, field)
     full = [PromptEntry(prompt_id=f"sums:{number}") for number in range(MOST_ENTRIES - 1)]
     with refuses(422, "too_many_prompts", field="set"):
         admin.change_prompt_list(made.id, PromptListChange(set=full))
