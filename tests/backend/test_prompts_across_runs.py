@@ -12,6 +12,7 @@ from sqlalchemy import delete
 
 from backend.kit.database import Database
 from backend.models import ProjectPrompt, PromptTotals, Run
+from bapo.answer_text import ANSWER_TEXT
 from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreate
 from bapo.api.prompts import ProjectPromptFilter, PromptTotalsAcross
 from bapo.api.runs import RunCreate
@@ -23,6 +24,7 @@ from tests.backend.journals import sample, step
 from tests.refusals import refuses
 from tests.services import BackendServer, add_person, wait_until
 
+ANSWER = {ANSWER_TEXT: "41"}
 FRESH, REEVALUATED, REUSED = BatchSource.FRESH, BatchSource.REEVALUATED, BatchSource.REUSED
 
 
@@ -41,7 +43,8 @@ def answered(number: int, prompt_id: str, texts: Sequence[tuple[str, int]]) -> S
     """A sampled group of a problem whose label is 41."""
     return sample(number, prompt_id).model_copy(
         update={
-            "answer": {"answer": "41"},
+            "prompt": "What is 6 times 7?",
+            "answer": ANSWER,
             "group_size": len(texts),
             "num_correct": sum(reward for _, reward in texts),
             "responses": [
@@ -62,7 +65,7 @@ def runs(worker: FakeWorker, admin: Client) -> tuple[str, str]:
         worker.upload(
             claim,
             [
-                PromptRecord(prompt_id="x:hard", prompt="What is 6 times 7?", answer={"answer": "41"}),
+                PromptRecord(prompt_id="x:hard", prompt="What is 6 times 7?", answer=ANSWER),
                 answered(min(steps), "x:hard", [("42", 0)] * 7 + [("41", 1)]),
             ],
             kind="samples",
@@ -125,7 +128,7 @@ def test_a_prompt_shows_each_run_newest_first(admin: Client, runs: tuple[str, st
     assert (first.run_name, first.method, first.num_visits, first.last_step) == ("first", "bapo", 2, 2)
     assert (first.first_correct, first.last_correct, first.group_size, first.accuracy.num_responses) == (0, 0, 8, 16)
     assert first.model
-    assert (page.whole_text, page.answer, page.total) == ("What is 6 times 7?", {"answer": "41"}, 2)
+    assert (page.whole_text, page.answer, page.total) == ("What is 6 times 7?", ANSWER, 2)
     assert [each.run_id for each in admin.prompt_in_runs("x:hard", offset=1, limit=1).items] == [runs[0]]
     assert admin.prompt_in_runs("x:nowhere").totals is None
 
