@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html
+from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
@@ -80,14 +80,14 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         on_error=in_place("list-problem", "red"),
     )
-    async def upload(contents: str | None, name: str, mounted: Mapping[str, str]) -> str:
+    async def upload(contents: str | None, name: str, mounted: Mapping[str, str]) -> Any:
         if not contents:
             raise PreventUpdate
         try:
             change = PromptListChange(set=entries_of(name, contents))
         except ValueError as error:
             show("list-problem", dmc.Alert(str(error), color="red", variant="light", mb="sm"))
-            raise PreventUpdate from None
+            return no_update
         changed = await api.client().change_prompt_list(mounted["id"], change)
         tell(f"{counted(len(change.set), 'prompt')}: version {changed.version} now.", "Saved")
         return f"/prompt-lists/{changed.id}?version={changed.version}"
@@ -111,11 +111,11 @@ def register(app: Dash, api: Api) -> None:
     )
     async def drop(
         _: Any, ticked: Sequence[bool | None], ids: Sequence[Mapping[str, str]], mounted: Mapping[str, str]
-    ) -> str:
+    ) -> Any:
         chosen = [each["id"] for each, is_ticked in zip(ids, ticked, strict=True) if is_ticked]
         if not chosen:
             show("list-problem", dmc.Alert("Tick some entries first.", color="yellow", variant="light", mb="sm"))
-            raise PreventUpdate
+            return no_update
         changed = await api.client().change_prompt_list(mounted["id"], PromptListChange(remove=chosen))
         tell(f"{counted(len(chosen), 'prompt')} taken off: version {changed.version} now.", "Saved")
         return f"/prompt-lists/{changed.id}?version={changed.version}"
