@@ -85,7 +85,7 @@ def num_visits(weights: Sequence[int], most: int, draw: float) -> list[int]:
     ⌊q_i⌋ or ⌈q_i⌉ times, on average q_i times. With equal weights it is once each.
     """
     counts = [0] * len(weights)
-    shared, num_left = range(len(weights)), len(weights)
+    shared, num_left = list(range(len(weights))), len(weights)
     while True:
         total = sum(weights[place] for place in shared)
         over = [place for place in shared if num_left * weights[place] > most * total]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Float, Select, cast, func, or_, select
 from sqlalchemy.orm import Session
@@ -37,9 +37,9 @@ def _matching(project_id: str, wanted: ProjectPromptFilter) -> Select[ProjectPro
     return query
 
 
-def _order(wanted: ProjectPromptFilter) -> Sequence[ColumnElement[object]]:
+def _order(wanted: ProjectPromptFilter) -> Sequence[ColumnElement[Any]]:
     prompt = ProjectPrompt
-    key: ColumnElement[object] = (
+    key: ColumnElement[Any] = (
         cast(prompt.num_correct, Float) / func.nullif(prompt.num_responses, 0)
         if wanted.sort == "accuracy"
         else getattr(prompt, wanted.sort)

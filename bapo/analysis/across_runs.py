@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from bapo.analysis.findings.answers import agreed_wrong, extracted, plain
 from bapo.analysis.findings.estimates import Estimate
+from bapo.analysis.findings.finding import FindingKind
 from bapo.analysis.findings.stream import ResponseGroup
 from bapo.analysis.prompt_outcomes import answered
 from bapo.analysis.visits import Visits
 
 Integers = NDArray[np.int64]
-SUSPECTING = ("label_suspected", "answer_format")
+SUSPECTING: tuple[FindingKind, ...] = ("label_suspected", "answer_format")
 """Kinds of findings that doubt what a prompt's responses are judged by."""
 MOST_ANSWERS = 20
 LEAST_RESPONSES = 8
@@ -81,7 +82,7 @@ class Answer(NamedTuple):
 
     text: str
     """As the first response wrote it."""
-    count: int
+    num_responses: int
     num_correct: int
     """Of these, judged right."""
     is_label: bool

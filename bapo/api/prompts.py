@@ -262,7 +262,7 @@ class PooledAnswer(Body):
     """An answer that responses give, in whatever form."""
 
     text: str
-    count: int
+    num_responses: int
     num_correct: int
     """Of these, judged right."""
     is_label: bool

@@ -85,9 +85,8 @@ def across_runs_figure(data: AcrossRuns, palette: Palette) -> go.Figure:
         go.Scatter(
             x=line.steps,
             y=line.accuracies,
-            name=line.name if len(line.name) <= 40 else f"{line.name[:39]}…",
+            name=f"{line.group}: {line.name if len(line.name) <= 40 else f'{line.name[:39]}…'}",
             legendgroup=line.group,
-            legendgrouptitle={"text": line.group},
             mode="lines+markers",
             line={"color": styles[line.group].colour, "width": 1.5, "dash": line.dash},
             marker={"symbol": line.symbols, "size": 7},

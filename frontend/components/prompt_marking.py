@@ -14,6 +14,7 @@ from bapo.api.prompts import ProjectPromptFilter
 from bapo.client import AsyncClient
 from bapo.config.prompt_weights import LARGEST, LEFT_OUT, MOST_ENTRIES, parse_weight
 from frontend.components.actions import FormError, tell, when_submitted
+from frontend.components.attributes import attributes
 from frontend.components.dialog import form_dialog
 from frontend.session import Api
 
@@ -29,7 +30,12 @@ def marks(prompt_ids: Sequence[str] = (), **more: Any) -> dcc.Store:
 
 def pick(prompt_id: str) -> dmc.Checkbox:
     """Returns the checkbox of a prompt in a list."""
-    return dmc.Checkbox(id={"type": "mark-pick", "id": prompt_id}, size="xs", **{"aria-label": f"Choose {prompt_id}"})
+    return dmc.Checkbox(
+        id={"type": "mark-pick", "id": prompt_id},
+        size="xs",
+        radius="sm",
+        **attributes(aria_label=f"Choose {prompt_id}"),
+    )
 
 
 def marking_fields(lists: Sequence[PromptListInfo], *, total: int | None = None, note: str = "") -> list[Any]:

@@ -143,7 +143,10 @@ def test_curves_have_the_evaluations_of_each_run(admin: Client, runs: tuple[str,
 def test_answers_are_pooled_and_held_against_the_label(admin: Client, runs: tuple[str, str]) -> None:
     pooled = admin.prompt_answers("x:hard")
     assert (pooled.num_runs, pooled.num_responses, pooled.num_correct, pooled.label) == (2, 16, 2, "41")
-    assert [(each.text, each.count, each.is_label) for each in pooled.answers] == [("42", 14, False), ("41", 2, True)]
+    assert [(each.text, each.num_responses, each.is_label) for each in pooled.answers] == [
+        ("42", 14, False),
+        ("41", 2, True),
+    ]
     # 14 of 16 agree on an answer that is judged wrong.
     assert (pooled.suspected, pooled.share) == ("42", 14 / 16)
     assert [each.run_id for each in pooled.newest] == [runs[1], runs[0]]

@@ -18,6 +18,7 @@ from bapo.api.prompt_lists import PromptEntry, PromptListChange
 from bapo.config.prompt_weights import parse_weight
 from bapo.files.prompt_lists import read_entries
 from frontend.components.actions import in_place, show, tell, when_pressed
+from frontend.components.attributes import attributes
 from frontend.components.controls import search_field
 from frontend.components.icon import icon
 from frontend.session import Api
@@ -28,7 +29,12 @@ FILE_HINT = "A CSV file with the column prompt_id, and action (quarantine or wei
 
 def pick_entry(prompt_id: str) -> dmc.Checkbox:
     """Returns the checkbox of an entry."""
-    return dmc.Checkbox(id={"type": "list-pick", "id": prompt_id}, size="xs", **{"aria-label": f"Choose {prompt_id}"})
+    return dmc.Checkbox(
+        id={"type": "list-pick", "id": prompt_id},
+        size="xs",
+        radius="sm",
+        **attributes(aria_label=f"Choose {prompt_id}"),
+    )
 
 
 def entry_form() -> html.Div:
@@ -44,8 +50,8 @@ def entry_form() -> html.Div:
                         accept=".csv,.txt,text/csv,text/plain",
                         max_size=MOST_BYTES,
                     ),
-                    html.Span(FILE_HINT, className="queue-detail"),
                     dmc.Button("Take off what is ticked", id="list-drop", size="xs", variant="subtle", color="red"),
+                    html.Span(FILE_HINT, className="queue-detail"),
                 ],
                 gap="sm",
                 mb="xs",

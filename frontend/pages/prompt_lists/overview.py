@@ -62,20 +62,17 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 async def _of_finding(client: AsyncClient, query: Mapping[str, str], lists: Sequence[PromptListInfo]) -> Any:
     """Returns the form for a finding's prompts."""
     run_id, kind = query.get("run"), query.get("finding")
-    if run_id is None or kind not in LABELS:
+    if run_id is None or kind is None or kind not in LABELS:
         return None
     run, found = await asyncio.gather(client.run(run_id), client.finding_prompts(run_id, kind))
     label = LABELS[found.kind]
+    where = dcc.Link(run.name, href=f"/runs/{run.id}?tab=findings", className="wrap-anywhere")
+    if not found.items:
+        return card(html.P([f"The finding “{label}” names no prompts now in ", where, "."]))
     own = [each for each in lists if each.project == run.project]
     return card(
         marks(project=run.project, run=run.id, finding=kind),
-        html.P(
-            [
-                f"{counted(len(found.items), 'prompt')} of the finding “{label}” in ",
-                dcc.Link(run.name, href=f"/runs/{run.id}?tab=findings", className="wrap-anywhere"),
-                ".",
-            ]
-        ),
+        html.P([f"{counted(len(found.items), 'prompt')} of the finding “{label}” in ", where, "."]),
         html.Div(
             [
                 *marking_fields(own, note=f"{label}, run {run.id}"),

@@ -193,6 +193,12 @@ def _verdict(found: PromptAnswers) -> dmc.Alert:
             "verifier."
         )
         return dmc.Alert(text, title="Suspected verifier", color="yellow", variant="light", mb="sm")
+    if not found.answers:
+        text = (
+            f"{found.num_correct:,} of {pooled} are judged right. None states an answer in <answer> or \\boxed{{}}, so "
+            "that there is nothing to hold against a label."
+        )
+        return dmc.Alert(text, color="gray", variant="light", mb="sm")
     text = (
         f"{found.num_correct:,} of {pooled} are judged right. No wrong answer is given by 60 % or more of them: "
         "nothing here speaks against label or verifier."
@@ -210,8 +216,8 @@ def _answers_table(found: PromptAnswers) -> html.Div:
     rows = [
         row(
             html.Code(_short(each.text), className="wrap-anywhere"),
-            cell(f"{each.count:,}", "number"),
-            cell(percent(each.count / found.num_responses), "number"),
+            cell(f"{each.num_responses:,}", "number"),
+            cell(percent(each.num_responses / found.num_responses), "number"),
             *(cell(f"{each.by_model.get(model, 0):,}", "number") for model in models[:6]),
             cell(f"{each.num_correct:,}", "number"),
             dmc.Badge("the label", color="green", variant="light", size="sm") if each.is_label else None,

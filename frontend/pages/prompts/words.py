@@ -12,6 +12,7 @@ from dash import dcc, html
 from bapo.analysis.number_format import percent
 from bapo.api.prompts import Accuracy, ListedIn
 from bapo.config.prompt_weights import LEFT_OUT, weight_text
+from frontend.components.attributes import attributes
 
 MISSING = "–"
 
@@ -36,7 +37,7 @@ def accuracy_cell(found: Accuracy) -> Any:
                     html.Div(className="finding-bar-interval", style=interval),
                 ],
                 className="finding-bar",
-                **{"aria-hidden": "true"},
+                **attributes(aria_hidden="true"),
             ),
         ],
         title=f"{found.num_correct:,} of {found.num_responses:,} responses",
@@ -86,7 +87,7 @@ def paging(path: str, query: Mapping[str, str], offset: int, limit: int, total: 
             way("Next ›", offset + limit, is_there=last < total),
         ],
         className="pages across-pages",
-        **{"aria-label": "Pages"},
+        **attributes(aria_label="Pages"),
     )
 
 

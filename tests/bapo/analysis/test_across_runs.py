@@ -82,7 +82,7 @@ def test_responses_are_pooled_by_their_answer_whatever_its_form() -> None:
             ("large", group("41", ("42.", 0), ("42", 0), ("42", 0), ("{42}", 0))),
         ]
     )
-    assert [(each.text, each.count, each.num_correct, each.is_label) for each in pooled.answers] == [
+    assert [(each.text, each.num_responses, each.num_correct, each.is_label) for each in pooled.answers] == [
         ("42", 6, 0, False),
         ("41", 1, 1, True),
     ]

@@ -34,7 +34,7 @@ def test_a_file_without_identities_is_refused(tmp_path: Path, text: str) -> None
 
 
 def entries(text: str) -> list[tuple[str, str, str]]:
-    return [tuple(each) for each in read_entries(text.splitlines(), "list.csv")]
+    return [(each.prompt_id, each.weight, each.note) for each in read_entries(text.splitlines(), "list.csv")]
 
 
 @pytest.mark.parametrize(
