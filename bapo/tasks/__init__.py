@@ -33,7 +33,8 @@ def build_task(section: TaskSection) -> Task:
     config_class = type(section)
     problems = SHIPPED.get(config_class) or TASKS.implementation(config_class).problems
     train, held_out = problems(section)
-    if section.prompt_list is not None and not section.prompt_weights:
+    # What a server has resolved names a version, and has its entries.
+    if section.prompt_list is not None and (":" not in section.prompt_list or not section.prompt_weights):
         remedy = "its entries are not in the config: submit the run to its server, or give a file with --prompt-list"
         raise ConfigError([ConfigProblem("task.prompt_list", section.prompt_list, remedy)])
     if section.exclude_prompts or section.prompt_weights:

@@ -172,5 +172,10 @@ def test_weights_of_other_data_and_a_list_without_its_entries_are_refused() -> N
     with pytest.raises(ConfigError, match="none of them is a training problem") as caught:
         build_task(SECTION.model_copy(update={"prompt_weights": ("other:1=2",)}))
     assert caught.value.problems[0].field == "task.prompt_weights"
-    with pytest.raises(ConfigError, match="its entries are not in the config: submit the run to its server"):
-        build_task(SECTION.model_copy(update={"prompt_list": "@hard"}))
+    every = [problem.prompt_id for problem in build_task(SECTION).train]
+    for changed in ({"prompt_list": "@hard:2"}, {"prompt_list": "@hard", "prompt_weights": (f"{every[0]}=2",)}):
+        with pytest.raises(ConfigError, match="its entries are not in the config: submit the run to its server"):
+            build_task(SECTION.model_copy(update=changed))
+    # As a server leaves it.
+    section = SECTION.model_copy(update={"prompt_list": "@hard:2", "prompt_weights": (f"{every[0]}=0",)})
+    assert len(build_task(section).train) == 19

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -22,6 +21,7 @@ from frontend.components.notices import link_button, notice
 from frontend.components.prompt_marking import marking_dialog, marks, pick
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
+from frontend.projects import first_choice
 from frontend.session import Api
 
 ROWS = 50
@@ -50,15 +50,19 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     """Returns the page of the list that the address asks for."""
     wanted, offset = filter_of(query), offset_of(query)
     client = api.client()
+    me = await client.me()
+    names = [each.name for each in me.projects if not each.is_archived]
+    if wanted.project is None and len(names) > 1:
+        wanted = wanted.model_copy(update={"project": first_choice(names, None) or names[0]})
     page = await client.project_prompts(wanted, offset=offset, limit=ROWS)
-    lists, me = await asyncio.gather(client.prompt_lists(page.project), client.me())
+    lists = await client.prompt_lists(page.project)
     given = wanted.model_dump(mode="json", exclude_defaults=True)
     kept = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
     return html.Div(
         [
             marks(project=page.project, filter=given),
             page_heading("Prompts", ABOUT, *_actions(kept)),
-            _filters(wanted, [each.name for each in me.projects], page.project),
+            _filters(wanted, names, page.project),
             _waiting(page),
             _content(page, wanted, kept),
             paging("/prompts", kept, offset, ROWS, page.total),
