@@ -29,7 +29,7 @@ TABLE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}
 }
 LINES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/jsonl": {"schema": {"type": "string"}}}, "description": "One JSON object a line."}
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One JSON object a line."}
 }
 Project = Annotated[str | None, Query(max_length=200, description="Defaults to all projects of the caller.")]
 Version = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Defaults to the newest.")]
@@ -139,7 +139,7 @@ def export_prompt_list_lines(_: Reader, session: DbSession, list_id: str, versio
     number = service.version_of(row, version)
     lines = "".join(f"{each.model_dump_json()}\n" for each in service.exported(session, row, number))
     headers = {"Content-Disposition": f'attachment; filename="{row.list.name}-{number}.jsonl"'}
-    return Response(lines, media_type="application/jsonl", headers=headers)
+    return Response(lines, media_type="text/plain", headers=headers)
 
 
 @router.get("/prompt-lists/{list_id}/versions", summary="List the versions of a prompt list")

@@ -32,7 +32,7 @@ TABLE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}
 }
 LINES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/jsonl": {"schema": {"type": "string"}}}, "description": "One JSON object a line."}
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One JSON object a line."}
 }
 PromptId = Annotated[str, Query(min_length=1, max_length=1_000, description="Identity of the prompt.")]
 ProjectName = Annotated[str | None, Query(max_length=200, description="Defaults to the caller's only or first one.")]
@@ -109,7 +109,7 @@ def export_project_prompt_lines(
 ) -> Response:
     """The prompts of a project that a filter finds with their totals, one JSON object a line, at most 100,000."""
     lines = "".join(f"{each.model_dump_json()}\n" for each in across.all_matching(session, wanted))
-    return _download(lines, "application/jsonl", "prompts.jsonl")
+    return _download(lines, "text/plain", "prompts.jsonl")
 
 
 @router.get("/prompt-curves", summary="Get a prompt's accuracy by run")
@@ -147,7 +147,7 @@ def export_prompt_history_lines(
 ) -> Response:
     """Every visit of a prompt in every run of the project, one JSON object a line."""
     lines = b"".join(orjson.dumps(visit) + b"\n" for visit in across.history(session, prompt_id, project))
-    return _download(lines, "application/jsonl", "prompt-history.jsonl")
+    return _download(lines, "text/plain", "prompt-history.jsonl")
 
 
 def _download(content: str | bytes, media_type: str, name: str) -> Response:
