@@ -197,14 +197,14 @@ def put(
     weight: Annotated[
         str | None, typer.Option("--weight", help="How often they come up, others weigh 1. Default: quarantine.")
     ] = None,
-    note: Annotated[str, typer.Option(help="Why.")] = "",
+    note: Annotated[str, typer.Option("--note", help="Why.")] = "",
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="CSV file with prompt_id, and action, weight and note if given."),
+        typer.Option("--file", metavar="FILE", help="CSV file with prompt_id, and action, weight and note if given."),
     ] = None,
-    run: Annotated[str | None, typer.Option(metavar="RUN", help="With --finding: the run.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="With --finding: the run.")] = None,
     finding: Annotated[
-        str | None, typer.Option(metavar="KIND", help="The prompts of a run's finding, such as label-suspected.")
+        str | None, typer.Option("--finding", metavar="KIND", help="The prompts of a run's finding, such as label-suspected.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take everything else off the list.")] = False,
     project: ProjectOption = None,
