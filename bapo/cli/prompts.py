@@ -204,7 +204,7 @@ def put(
     ] = None,
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="With --finding: the run.")] = None,
     finding: Annotated[
-        str | None, typer.Option("--finding", metavar="KIND", help="The prompts of a run's finding, such as label-suspected.")
+        str | None, typer.Option("--finding", metavar="KIND", help="Finding of the run, such as label-suspected.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take everything else off the list.")] = False,
     project: ProjectOption = None,
