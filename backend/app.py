@@ -32,6 +32,7 @@ import backend.ops.metrics.endpoints
 import backend.people.endpoints
 import backend.prices.endpoints
 import backend.projects.endpoints
+import backend.prompt_lists.endpoints
 import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
@@ -93,6 +94,7 @@ ROUTERS = (
     backend.records.endpoints.router,
     backend.records.series_endpoints.router,
     backend.prompts.endpoints.router,
+    backend.prompt_lists.endpoints.router,
     backend.samples.endpoints.router,
     backend.difficulty.endpoints.router,
     backend.checkpoints.endpoints.router,

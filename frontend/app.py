@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from bapo.report.document import ASSETS, SCRIPTS
 from frontend import shell
-from frontend.components import confirm
+from frontend.components import confirm, prompt_marking
 from frontend.components.actions import in_toast
 from frontend.gate import Gate
 from frontend.page import Page
@@ -29,6 +29,8 @@ from frontend.pages import (
     prices,
     projects,
     prompt,
+    prompt_lists,
+    prompts,
     queue,
     resources,
     run,
@@ -55,6 +57,30 @@ PAGES = (
         "Prompt",
         prompt.layout,
         section="a-run",
+        query_makes_page=True,
+    ),
+    Page(
+        re.compile(r"/prompts"), "Prompts", prompts.list_layout, section="prompts-over-all-runs", query_makes_page=True
+    ),
+    Page(
+        re.compile(r"/prompts/(?P<prompt_id>.+)"),
+        "Prompt",
+        prompts.layout,
+        section="prompts-over-all-runs",
+        query_makes_page=True,
+    ),
+    Page(
+        re.compile(r"/prompt-lists"),
+        "Prompt lists",
+        prompt_lists.list_layout,
+        section="prompt-lists",
+        query_makes_page=True,
+    ),
+    Page(
+        re.compile(r"/prompt-lists/(?P<list_id>[^/]+)"),
+        "Prompt list",
+        prompt_lists.layout,
+        section="prompt-lists",
         query_makes_page=True,
     ),
     Page(re.compile(r"/new"), "New run", new_run.layout, section="new-run", query_makes_page=True),
@@ -122,10 +148,13 @@ def create_app(settings: FrontendSettings) -> Gate:
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
     confirm.register(app)
+    prompt_marking.register(app, api)
     for page in (
         runs,
         run,
         prompt,
+        prompts,
+        prompt_lists,
         new_run,
         paper,
         queue,

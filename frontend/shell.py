@@ -36,6 +36,7 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
     ("Data & models", "/data", "data"),
+    ("Prompts", "/prompts", "tag"),
     ("Alerts", "/alerts", "bell"),
 )
 

@@ -11,6 +11,7 @@ from backend.checkpoints import service as checkpoints
 from backend.configs.theory import constants, threshold_map
 from backend.kit.errors import field_problems
 from backend.models import Run
+from backend.prompt_lists import references as prompt_lists
 from backend.queue.matching import why_never
 from backend.resources import references
 from backend.runs import repository
@@ -81,8 +82,13 @@ def check(
 
 
 def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | None) -> Resolution:
-    """The config with paths in place of names. Raises ConfigError with what is wrong with paths and anything else."""
+    """The config with paths in place of names, and the version of its prompt list.
+
+    Raises ConfigError with what is wrong with paths and anything else.
+    """
     named, problems = references.resolved(session, explicit, project_id)
+    named, of_lists = prompt_lists.pinned(session, named, project_id)
+    problems += of_lists
     try:
         resolution = resolve(named)
     except ConfigError as error:

@@ -1,4 +1,7 @@
-"""Looks for findings in every run now and then and keeps what it found, so that no list and no alert has to compute."""
+"""Looks for findings in every run now and then; keeps what it found, and what the run's visits of prompts come to.
+
+No list, no alert and no page of a prompt then has to compute it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from backend.findings import repository, service
 from backend.kit.context import Context
 from backend.kit.database import Database, clock
 from backend.kit.leadership import LeaderThread
-from backend.models import Run, RunFindings
+from backend.models import PromptTotals, Run, RunFindings
+from backend.prompt_totals import keeping
 from backend.runs import states
+from backend.visits.service import visits_of_run
+from bapo.analysis.across_runs import SUSPECTING
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +40,8 @@ class FindingsWatcher(LeaderThread):
 
     def work(self) -> None:
         """Look at the runs that are due."""
-        with self._database.session() as session:
+        with self._database.session() as session, session.begin():
+            keeping.take_out_gone(session)
             due = runs_due(session)
         for run_id in due:
             if self._ended.is_set():
@@ -44,13 +51,20 @@ class FindingsWatcher(LeaderThread):
 
 
 def runs_due(session: Session) -> list[str]:
-    """Runs that were never checked, or that have trained further since."""
+    """Runs that were never checked or counted, or that have trained further since."""
     query = (
         select(Run.id)
         .join(RunFindings, RunFindings.run_id == Run.id, isouter=True)
+        .join(PromptTotals, PromptTotals.run_id == Run.id, isouter=True)
         .where(
             Run.step > 0,
-            or_(RunFindings.run_id.is_(None), RunFindings.is_over.is_(False), Run.status.in_(states.ACTIVE)),
+            Run.trashed_at.is_(None),
+            or_(
+                RunFindings.run_id.is_(None),
+                PromptTotals.run_id.is_(None),
+                RunFindings.is_over.is_(False),
+                Run.status.in_(states.ACTIVE),
+            ),
         )
         .order_by(RunFindings.found_at.asc().nulls_first(), Run.created_at.desc())
         .limit(MOST_RUNS)
@@ -67,16 +81,24 @@ def look(session: Session, context: Context, run_id: str) -> None:
     revision, is_over = repository.revision(session, run_id), states.is_terminal(run.status)
     known = session.get(RunFindings, run_id)
     now = clock(session)
-    if known is not None and known.revision == revision:
+    is_counted = session.get(PromptTotals, run_id) is not None
+    if known is not None and known.revision == revision and is_counted:
         known.is_over, known.found_at = is_over, now
         return
     step, found = run.step, []
     try:
-        report = service.search_of_run(session, context, run).report
+        search = service.search_of_run(session, context, run)
+        report = search.report
         step, found = report.step, [each.model_dump(include={"kind", "severity", "title"}) for each in report.findings]
+        suspected = {
+            each.prompt_id for kind in SUSPECTING if kind in search.prompts for each in search.prompts[kind].items
+        }
+        with session.begin_nested():
+            keeping.keep(session, run, visits_of_run(session, context, run), suspected)
     except Exception:
         # A run that cannot be read must not keep all others from being looked at.
         LOG.exception("no findings could be looked for", extra={"run_id": run_id})
+        keeping.keep_nothing(session, run)
     _keep(session, run_id, revision, step, found, now, is_over=is_over)
 
 

@@ -16,6 +16,7 @@ from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.findings import RunFindings
 from backend.models.prices import PriceRow
+from backend.models.prompts import ProjectPrompt, PromptList, PromptListEntry, PromptListVersion, PromptTotals
 from backend.models.records import (
     IngestOffset,
     LogPiece,
@@ -63,7 +64,12 @@ __all__ = [
     "PendingSignIn",
     "PriceRow",
     "Project",
+    "ProjectPrompt",
+    "PromptList",
+    "PromptListEntry",
+    "PromptListVersion",
     "PromptText",
+    "PromptTotals",
     "ProviderIdentity",
     "Resource",
     "ResourceVersion",

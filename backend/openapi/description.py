@@ -20,7 +20,11 @@ server's log. Changes authorised by the cookie need this server's own `Origin`."
 TAGS = [
     {"name": "runs", "description": "Submit, list and steer runs."},
     {"name": "records", "description": "Recorded data: metrics, records, logs."},
-    {"name": "prompts", "description": "Training prompts over a whole run."},
+    {"name": "prompts", "description": "Training prompts over a whole run, and over all runs of a project."},
+    {
+        "name": "prompt lists",
+        "description": "Which prompts the next runs leave out, and which they see more or less often.",
+    },
     {"name": "events", "description": "Server-sent events: live updates."},
     {"name": "configs", "description": "Recipes, fields, validation and cost estimates of configs."},
     {"name": "account", "description": "Login, sessions, tokens."},

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 import orjson
@@ -12,9 +10,8 @@ from sqlalchemy import ColumnElement, Integer, LargeBinary, any_, func, literal,
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
-from backend.models import PromptText, Run, StepRow
+from backend.models import PromptText, StepRow
 from backend.models.packing import unpack
-from bapo.rollout import BatchSource
 
 _STEPS_AT_ONCE = 500
 
@@ -48,27 +45,29 @@ class VisitRow(NamedTuple):
 def visits(session: Session, run_id: str, prompt_id: str, steps: Sequence[int]) -> list[VisitRow]:
     """A prompt's visits in these steps."""
     is_wanted = StepRow.step == any_(literal(list(steps), ARRAY(Integer)))
-    return [visit for _, visit in _visits(session, [run_id], prompt_id, is_wanted)]
+    return list(_visits(session, run_id, prompt_id, is_wanted))
 
 
-def _visits(
-    session: Session, run_ids: Sequence[str], prompt_id: str, *conditions: ColumnElement[bool]
-) -> Iterator[tuple[str, VisitRow]]:
-    """Runs and a prompt's visits in them, by run and step."""
+def all_visits(session: Session, run_id: str, prompt_id: str) -> Iterator[VisitRow]:
+    """All of a prompt's visits. A look at each step of the run."""
+    return _visits(session, run_id, prompt_id)
+
+
+def _visits(session: Session, run_id: str, prompt_id: str, *conditions: ColumnElement[bool]) -> Iterator[VisitRow]:
     # As bytes: most steps have not visited the prompt and need not be read as JSON.
     query = (
-        select(StepRow.run_id, StepRow.step, type_coerce(StepRow.visits, LargeBinary))
-        .where(StepRow.run_id.in_(run_ids), *conditions)
-        .order_by(StepRow.run_id, StepRow.step)
+        select(StepRow.step, type_coerce(StepRow.visits, LargeBinary))
+        .where(StepRow.run_id == run_id, *conditions)
+        .order_by(StepRow.step)
         .execution_options(yield_per=_STEPS_AT_ONCE)
     )
     wanted = orjson.dumps(prompt_id)
-    for run_id, step, packed in session.execute(query):
+    for step, packed in session.execute(query):
         content = unpack(packed)
         if wanted in content:
             for visited, *visit in zip(*orjson.loads(content), strict=True):
                 if visited == prompt_id:
-                    yield run_id, VisitRow(step, *visit)
+                    yield VisitRow(step, *visit)
 
 
 class TrackingRow(NamedTuple):
@@ -95,32 +94,3 @@ def trackings(session: Session, run_id: str, prompt_id: str) -> list[TrackingRow
     """A prompt's samplings apart from training; none where it is not tracked."""
     rows = session.execute(_TRACKINGS, {"run_id": run_id, "prompt_id": prompt_id})
     return [TrackingRow(*row) for row in rows]
-
-
-class CourseRow(NamedTuple):
-    """A prompt in a run."""
-
-    run_id: str
-    num_visits: int
-    evaluated: list[int]
-    """Correct responses at each evaluation, by step."""
-    known: list[int]
-    """The same of each visit."""
-    last_step: int
-
-
-def newest_runs(session: Session, limit: int) -> list[Run]:
-    """Runs that have trained, newest first."""
-    query = select(Run).where(Run.step > 0).order_by(Run.created_at.desc(), Run.id).limit(limit)
-    return list(session.scalars(query))
-
-
-def courses(session: Session, run_ids: Sequence[str], prompt_id: str) -> dict[str, CourseRow]:
-    """Summaries of a prompt in the runs that visited it."""
-    found = {}
-    for run_id, rows in groupby(_visits(session, run_ids, prompt_id), key=itemgetter(0)):
-        visits = [visit for _, visit in rows]
-        evaluated = [visit.num_correct for visit in visits if visit.source != BatchSource.REUSED]
-        known = [visit.num_correct for visit in visits]
-        found[run_id] = CourseRow(run_id, len(visits), evaluated, known, visits[-1].step)
-    return found

@@ -20,8 +20,6 @@ from bapo.analysis.visits import SOURCES
 from bapo.api.prompts import (
     PromptDetail,
     PromptFilter,
-    PromptInRun,
-    PromptInRuns,
     PromptNeighbours,
     PromptPage,
     PromptSummary,
@@ -29,16 +27,12 @@ from bapo.api.prompts import (
     PromptTrackings,
     PromptVisits,
 )
-from bapo.api.runs import RunStatus
-from bapo.config.sections import group_size_of
 from bapo.rollout import BatchSource
 
 SPARKLINE_VISITS = 100
 """Visits that a prompt in a list shows at most."""
 BEGINNING_LETTERS = 300
 """Of a prompt's text in a list."""
-SEARCHED_RUNS = 20
-"""Newest runs in which a prompt is looked for: it takes a look at each of their steps."""
 
 
 class PageOf(NamedTuple):
@@ -176,29 +170,3 @@ def _neighbours(prompts: RunPrompts, selection: Selection, number: int) -> Promp
         previous_id=ids[numbers[place - 1]] if place else None,
         next_id=ids[numbers[place + 1]] if place + 1 < len(numbers) else None,
     )
-
-
-def in_runs(session: Session, prompt_id: str) -> PromptInRuns:
-    """Summaries of a prompt in the newest runs, newest first."""
-    runs = repository.newest_runs(session, SEARCHED_RUNS)
-    courses = repository.courses(session, [run.id for run in runs], prompt_id)
-    items = []
-    for run in runs:
-        if run.id not in courses:
-            continue
-        course = courses[run.id]
-        correct = course.evaluated or course.known
-        items.append(
-            PromptInRun(
-                run_id=run.id,
-                run_name=run.name,
-                status=RunStatus(run.status),
-                method=run.method,
-                num_visits=course.num_visits,
-                first_correct=correct[0],
-                last_correct=correct[-1],
-                group_size=group_size_of(run.config),
-                last_step=course.last_step,
-            )
-        )
-    return PromptInRuns(items=items, num_runs_searched=len(runs))

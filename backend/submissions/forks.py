@@ -12,6 +12,7 @@ from backend.kit.errors import Problem
 from backend.kit.events import announce_status
 from backend.kit.principal import Principal
 from backend.models import Run, RunStorage
+from backend.prompt_lists import references as prompt_lists
 from backend.resources import references
 from backend.resources.repository import note_use
 from backend.runs import lifecycle
@@ -45,11 +46,12 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> 
         )
     draft = ConfigDraft(parent_id=parent.id, changes=body.changes)
     resolution = configs.check(session, draft, parent.project_id, fork_step=body.step).resolution
-    run = new_run(session, body.name, resolution.config, caller, project_id=parent.project_id, group=body.group)
+    config = prompt_lists.written_in(session, resolution.config, parent.project_id)
+    run = new_run(session, body.name, config, caller, project_id=parent.project_id, group=body.group)
     run.recipe, run.parent_id = parent.recipe, parent.id
     run.forked_from, run.fork_step = parent.id, body.step
     run.explicit = resolution.explicit
-    run.diff = dict(difference(resolution.config, RunConfig.model_validate(parent.config)))
+    run.diff = dict(difference(config, RunConfig.model_validate(parent.config)))
     run.tags, run.notes, run.priority = list(body.tags), body.notes, body.priority
     run.num_steps = run.num_steps or parent.num_steps
     # A worker of this machine copies the checkpoint out of the parent's folder, now rather than when the run starts: a
@@ -58,7 +60,7 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> 
     session.add(run)
     session.flush()
     session.add(RunStorage(run_id=run.id, is_folder_due=True))
-    note_use(session, run.id, references.uses(resolution.config))
+    note_use(session, run.id, {**references.uses(config), **prompt_lists.uses(config)})
     inheritance.inherit(session, run, parent, body.step)
     detail = {"parent_id": parent.id, "step": body.step, "changes": body.changes}
     add_audit(session, run.id, caller.name, "forked", detail)

@@ -16,6 +16,7 @@ from backend.kit.events import announce_status
 from backend.kit.principal import Principal
 from backend.models import Run
 from backend.projects import choice
+from backend.prompt_lists import references as prompt_lists
 from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import lifecycle, repository
@@ -89,7 +90,9 @@ def create(session: Session, body: RunCreate, caller: Principal) -> Run:
     """Make a run. Raises ConfigError for a config that cannot run."""
     project = choice.for_new(session, caller, body.project, beside=configs.parent_project(session, body))
     checked = configs.check(session, body, project.id)
-    run = new_run(session, body.name, checked.resolution.config, caller, project_id=project.id, group=body.group)
+    # The run's own config has the list's entries; what it was made from, and what differs, names the list.
+    config = prompt_lists.written_in(session, checked.resolution.config, project.id)
+    run = new_run(session, body.name, config, caller, project_id=project.id, group=body.group)
     run.recipe = checked.recipe
     run.parent_id = checked.parent_id
     run.explicit = checked.resolution.explicit
@@ -99,7 +102,7 @@ def create(session: Session, body: RunCreate, caller: Principal) -> Run:
     run.priority = body.priority
     session.add(run)
     session.flush()
-    note_use(session, run.id, uses(checked.resolution.config))
+    note_use(session, run.id, {**uses(config), **prompt_lists.uses(config)})
     detail = {"recipe": run.recipe, "parent_id": run.parent_id, "changes": body.changes}
     add_audit(session, run.id, caller.name, "created", detail)
     if body.start:

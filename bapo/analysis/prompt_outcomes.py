@@ -61,10 +61,10 @@ def prompt_columns(visits: Visits) -> PromptColumns:
     seen_from[visits.prompt, visits.source] = True
     first_step, last_step = step[starts[:-1]], step[starts[1:] - 1]
 
-    answered = _answered(visits)
-    prompt = visits.prompt[answered]
+    rows_answered = answered(visits)
+    prompt = visits.prompt[rows_answered]
     order, evaluated_from = _grouped(prompt, num_prompts)
-    correct = visits.num_correct[answered][order].astype(np.int64)
+    correct = visits.num_correct[rows_answered][order].astype(np.int64)
     prompt = prompt[order]
     begin, end = evaluated_from[:-1], evaluated_from[1:]
     num_evaluations = end - begin
@@ -108,7 +108,7 @@ def _grouped(prompt: NDArray[np.int32], num_prompts: int) -> tuple[Integers, Int
     return np.argsort(prompt, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
 
 
-def _answered(visits: Visits) -> Flags:
+def answered(visits: Visits) -> Flags:
     """The evaluations; of a prompt whose evaluations are not recorded, its reuses, which show what they had shown."""
     evaluations = visits.is_evaluation
     has_evaluation = np.zeros(len(visits.prompt_ids), np.bool_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
@@ -134,22 +135,180 @@ class PromptDetail(PromptSummary):
     neighbours: PromptNeighbours
 
 
+PromptShow = Literal["all", "never_solved", "always_solved", "mixed", "suspected", "disputed"]
+PromptAcrossOrder = Literal["accuracy", "num_responses", "num_runs", "num_visits", "num_suspected", "prompt_id"]
+
+
+class Accuracy(Body):
+    """Share of correct responses over runs."""
+
+    num_correct: int
+    num_responses: int
+    value: float | None
+    """Null without responses."""
+    low: float | None
+    """Of the central 95 % of the posterior Beta(1 + k, 1 + n - k), which takes all responses as one policy's."""
+    high: float | None
+
+
+class ListedIn(Body):
+    """A list that holds a prompt now."""
+
+    list_id: str
+    name: str
+    weight: float
+    """0: quarantined."""
+    note: str
+
+
+class ProjectPromptFilter(Body):
+    """Filters and order of a project's prompts; a prompt must match all filters."""
+
+    project: Text | None = Field(default=None, max_length=200)
+    """Project; empty: the caller's only or first one."""
+    search: Text | None = Field(default=None, max_length=200)
+    """Part of the ID, or of the text's beginning if stored."""
+    show: PromptShow = "all"
+    """Never solved, always solved, neither, suspected by the findings of a run, or disputed: never solved in one run
+    and always in another."""
+    min_runs: int = Field(default=1, ge=1, le=1_000_000)
+    sort: PromptAcrossOrder = "accuracy"
+    """By accuracy, of equal ones those with the most responses come first."""
+    descending: bool = False
+
+
+class PromptTotalsAcross(Body):
+    """A prompt over all runs of a project that visited it."""
+
+    prompt_id: str
+    text: str | None
+    """Beginning of its text, if a run stored it."""
+    num_runs: int
+    num_visits: int
+    accuracy: Accuracy
+    """Over all evaluations of all runs."""
+    num_never_solved: int
+    """Runs in which no response was correct."""
+    num_always_solved: int
+    num_suspected: int
+    """Runs whose findings suspect its label, or that right answers are judged wrong."""
+    lists: Sequence[ListedIn]
+
+
+class ProjectPromptPage(Page):
+    """Prompts of a project in the requested order."""
+
+    items: Sequence[PromptTotalsAcross]
+    total: int
+    """Number of matching prompts on all pages."""
+    project: str
+    num_waiting: int
+    """Runs whose visits are not counted yet."""
+
+
 class PromptInRun(Body):
-    """Summary of a prompt in one run."""
+    """A prompt in one run."""
 
     run_id: str
     run_name: str
     status: RunStatus
     method: str
+    model: str
+    created_at: datetime
     num_visits: int
+    accuracy: Accuracy
     first_correct: int
     last_correct: int
     group_size: int
     last_step: int
+    is_suspected: bool
 
 
 class PromptInRuns(Page):
-    """Summaries of a prompt in the newest runs that trained on it."""
+    """A prompt over all runs of a project, and in some of them, newest first."""
 
     items: Sequence[PromptInRun]
-    num_runs_searched: int
+    total: int
+    """Runs that visited it."""
+    project: str
+    whole_text: str | None
+    answer: dict[str, Any] | None
+    """Ground truth of the newest run that stored it."""
+    totals: PromptTotalsAcross | None
+    """Null where no counted run visited it."""
+
+
+class PromptCurve(Body):
+    """Columns, one row per evaluation of a prompt in a run, by step."""
+
+    run_id: str
+    run_name: str
+    method: str
+    model: str
+    group_size: int
+    step: Sequence[int]
+    num_correct: Sequence[int]
+    policy_version: Sequence[int | None]
+    source: Sequence[BatchSource]
+
+
+class PromptCurves(Page):
+    """A prompt's accuracy by run."""
+
+    items: Sequence[PromptCurve]
+
+
+class PooledAnswer(Body):
+    """An answer that responses give, in whatever form."""
+
+    text: str
+    num_responses: int
+    num_correct: int
+    """Of these, judged right."""
+    is_label: bool
+    """Whether it is the label but for its form."""
+    by_model: dict[str, int]
+
+
+class SampledText(Body):
+    """A response."""
+
+    text: str
+    """Its end, where it is long."""
+    reward: float
+    is_correct: bool
+    answer: str | None
+
+
+class SampledIn(Body):
+    """The newest stored group of a prompt in a run."""
+
+    run_id: str
+    run_name: str
+    method: str
+    model: str
+    step: int
+    num_correct: int
+    responses: Sequence[SampledText]
+
+
+class PromptAnswers(Body):
+    """What the stored responses of the newest runs answer to a prompt."""
+
+    num_runs: int
+    """Runs that stored responses, of at most twenty."""
+    num_responses: int
+    num_correct: int
+    num_without_answer: int
+    num_label_refused: int
+    """Give the label in another form and are judged wrong."""
+    label: str | None
+    answers: Sequence[PooledAnswer]
+    """The most frequent first, at most twenty."""
+    num_answers: int
+    suspected: str | None
+    """The wrong answer on which 60 % of the responses agree; null where there is none."""
+    share: float
+    """Of responses that give the most frequent wrong answer."""
+    newest: Sequence[SampledIn]
+    """The newest group of each of the six newest runs."""

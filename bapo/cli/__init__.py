@@ -87,6 +87,7 @@ PANELS = (
         (
             LazyCommand("compare", "compare:compare", "Compare runs: results, costs, configs."),
             LazyCommand("findings", "findings:findings", "Show what is wrong with a run's data."),
+            LazyCommand("prompts", "prompts:app", "Prompts over all runs, and lists that runs leave out or weigh."),
             LazyCommand("walk", "walk:walk_command", "Walk through a step of a run, line by line."),
             LazyCommand("what-if", "what_if:what_if_command", "Replay a run's batches under other settings."),
             LazyCommand("checkpoints", "fork:checkpoints", "List a run's checkpoints."),

@@ -20,10 +20,10 @@ from bapo.cli.fork_experiment import ArmOptions, create_of
 from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import percent, say
+from bapo.cli.prompt_files import identities_of
 from bapo.cli.submit import DraftOption, Labels, SetOption, Submission, print_plan
 from bapo.client import Client
 from bapo.config import parse_assignments
-from bapo.files.prompt_lists import read_prompt_list
 
 EXCLUDED = "task.exclude_prompts"
 CHECKPOINTS = Listing[CheckpointInfo](
@@ -110,15 +110,6 @@ def _submit_experiment(
     submission.tell(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
 
 
-def _listed(path: Path) -> list[str]:
-    try:
-        return read_prompt_list(path)
-    except OSError as error:
-        raise RefusedError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise RefusedError(str(error)) from None
-
-
 @online
 def clone(
     client: Client,
@@ -147,7 +138,7 @@ def clone(
     changes = parse_assignments(assignments or ())
     label = label_of(changes)
     if without_prompts is not None:
-        listed = _listed(without_prompts)
+        listed = identities_of(without_prompts)
         label = f"{label} without {counted(len(listed), 'prompt')}".strip()
         before = parent.config["task"].get("exclude_prompts", ())
         changes = {**changes, EXCLUDED: list(dict.fromkeys([*before, *listed]))}

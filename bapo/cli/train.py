@@ -13,7 +13,9 @@ import typer
 
 from bapo.cli.failures import plain_errors
 from bapo.cli.progress import TrainingProgress
+from bapo.cli.prompt_files import entries_of
 from bapo.config import apply_changes, parse_assignments, resolve
+from bapo.config.prompt_weights import texts_of
 from bapo.config.recipes import load_recipe
 from bapo.config.resolve import Resolution
 from bapo.engines.verl.interpreter import trainer_python
@@ -32,6 +34,14 @@ def train(
             "--set", metavar="FIELD=VALUE", help="Change a config field; repeatable. `bapo config` lists them."
         ),
     ] = None,
+    prompt_list: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Leave out or weigh prompts: a CSV file with prompt_id and action or weight, as "
+            "`bapo prompts export` prints it.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/RECIPE."),
@@ -43,7 +53,10 @@ def train(
     """
     with plain_errors():
         starting_point = load_recipe(recipe)
-        resolution = resolve(apply_changes(starting_point.explicit, parse_assignments(assignments or [])))
+        changes = parse_assignments(assignments or [])
+        if prompt_list is not None:
+            changes["task.prompt_weights"] = texts_of({each.prompt_id: each.weight for each in entries_of(prompt_list)})
+        resolution = resolve(apply_changes(starting_point.explicit, changes))
         summary = train_here(resolution, out or Path("runs") / starting_point.name)
     print(summary.model_dump_json(), flush=True)
     if summary.status == "stopped":

@@ -82,6 +82,15 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _weights_take_effect(self) -> Self:
+        if self.method.chooses_prompts and self.task.weights:
+            raise ValueError(
+                f"task.prompt_weights|{self.method.label} chooses prompts by a rule of its own, whatever they weigh: "
+                "give weights of 0 and 1 alone, or take another method"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _reserved_gpus_suffice(self) -> Self:
         given, engine = self.resources.gpus, self.engine
         # With `auto` the local engine trains on the CPU where it is given no GPU.

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from bapo.config.prompt_weights import LEFT_OUT, MOST_ENTRIES, USUAL, weights_of
 from bapo.config.registry import Registry
 from bapo.config.section import DataFile, NamesPath, PlainText, TypedSection
 from bapo.config.verifiers import checked_reference
@@ -36,6 +37,11 @@ Seed = Annotated[
 ]
 
 
+def _readable(texts: tuple[str, ...]) -> tuple[str, ...]:
+    weights_of(texts)
+    return texts
+
+
 class TaskSection(TypedSection):
     """Base of every task's config class: where its problems come from, and what verifies responses to them."""
 
@@ -43,6 +49,24 @@ class TaskSection(TypedSection):
     exclude_prompts: Annotated[tuple[PlainText, ...], Field(max_length=20_000)] = ()
     """Training problems to leave out, by the identities that findings list; those that the task does not have are
     ignored."""
+    prompt_weights: Annotated[tuple[PlainText, ...], Field(max_length=MOST_ENTRIES), AfterValidator(_readable)] = ()
+    """How often training problems come up, as `ID=WEIGHT`: with 2 twice as often as those that are not listed, which
+    weigh 1; 0 leaves the problem out, as `exclude_prompts` does. Up to 1,000, in thousandths."""
+    prompt_list: Annotated[PlainText, Field(pattern=r"^@[A-Za-z0-9][A-Za-z0-9._-]*(:[1-9][0-9]{0,8})?$")] | None = None
+    """Prompt list of the server's project, as `@name` or `@name:version`. When the run is submitted, its entries go
+    into `prompt_weights`, beside those that are there. Without a server, use `bapo train --prompt-list FILE`."""
+
+    @property
+    def excluded(self) -> frozenset[str]:
+        """Identities of all training problems that are left out."""
+        weights = weights_of(self.prompt_weights)
+        return frozenset(self.exclude_prompts) | {each for each, weight in weights.items() if weight == LEFT_OUT}
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Identity → weight of the problems that are trained on and do not weigh 1."""
+        weights = weights_of(self.prompt_weights)
+        return {each: weight for each, weight in weights.items() if weight not in (LEFT_OUT, USUAL)}
 
     @staticmethod
     def canonical_form(_: Mapping[str, Any]) -> str | None:

@@ -189,7 +189,10 @@ class _Attempt:
         self._resources.callback(self._engine.close)
         self._gpu_load = self._resources.enter_context(GpuLoad(config))
         self._schedule = PromptSchedule(
-            self._task.train, batch_size=config.rollout.batch_size, seed=config.training.seed
+            self._task.train,
+            batch_size=config.rollout.batch_size,
+            seed=config.training.seed,
+            weights=config.task.weights,
         )
         self._num_steps = config.training.steps or (config.training.epochs or 0) * self._schedule.steps_per_epoch
         self._loop = Loop(

@@ -33,23 +33,33 @@ def build_task(section: TaskSection) -> Task:
     config_class = type(section)
     problems = SHIPPED.get(config_class) or TASKS.implementation(config_class).problems
     train, held_out = problems(section)
-    if section.exclude_prompts:
-        train = _without_excluded(train, section.exclude_prompts)
+    # What a server has resolved names a version, and has its entries.
+    if section.prompt_list is not None and (":" not in section.prompt_list or not section.prompt_weights):
+        remedy = "its entries are not in the config: submit the run to its server, or give a file with --prompt-list"
+        raise ConfigError([ConfigProblem("task.prompt_list", section.prompt_list, remedy)])
+    if section.exclude_prompts or section.prompt_weights:
+        train = _listed_out(train, section)
     return ListedTask(section.type, train, held_out, verify)
 
 
-def _without_excluded(train: Sequence[Problem], excluded: Sequence[str]) -> Sequence[Problem]:
-    """The other problems. Raises ConfigError where these are all, or none, of the task's."""
-    left_out = frozenset(excluded)
-    kept = [problem for problem in train if problem.prompt_id not in left_out]
-    if kept and len(kept) < len(train):
+def _listed_out(train: Sequence[Problem], section: TaskSection) -> Sequence[Problem]:
+    """The problems that are trained on. Raises ConfigError where none is left, or none of the task's is listed."""
+    excluded = section.excluded
+    kept = [problem for problem in train if problem.prompt_id not in excluded]
+    weights = section.weights
+    if kept and (len(kept) < len(train) or any(problem.prompt_id in weights for problem in kept)):
+        return kept
+    field = "task.exclude_prompts" if section.exclude_prompts else "task.prompt_weights"
+    num_listed = len(excluded) + len(weights)
+    if kept and not num_listed:
+        # All weigh what those that are not listed weigh.
         return kept
     remedy = (
         "no training problem is left: list fewer"
         if not kept
         else f"none of them is a training problem, such as {train[0].prompt_id}: take the list of a run on this data"
     )
-    raise ConfigError([ConfigProblem("task.exclude_prompts", f"{len(left_out)} prompts", remedy)])
+    raise ConfigError([ConfigProblem(field, f"{num_listed} prompts", remedy)])
 
 
 def verifier(section: TaskSection) -> Verifier:

@@ -12,7 +12,7 @@
   const PAGES = [
     ["r", "Runs", "/runs"], ["n", "New run", "/new"], ["c", "Compare", "/compare"], ["p", "Paper view", "/paper"],
     ["s", "Studies", "/studies"], ["q", "Queue", "/queue"], ["w", "Workers", "/workers"], ["d", "Data & models", "/data"],
-    ["a", "Alerts", "/alerts"],
+    ["m", "Prompts", "/prompts"], ["a", "Alerts", "/alerts"],
   ];
 
   const onRunPage = () => Boolean(find("run-tabs"));

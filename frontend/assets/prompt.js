@@ -34,11 +34,14 @@
   async function loadRuns() {
     const mine = view;
     try {
-      const found = await ask(`/api/v1/prompts/${encodeURIComponent(mine.prompt)}`);
+      const found = await ask(`/api/v1/prompts/${encodeURIComponent(mine.prompt)}?${new URLSearchParams({ project: mine.project })}`);
       if (mine !== view || !box("runs")) return;
       const others = found.items.filter((item) => item.run_id !== mine.run);
-      const searched = make("span", "panel-hint", `Searched in the ${plural(found.num_runs_searched, "newest run")}.`);
-      box("runs").replaceChildren(...others.map(other), searched);
+      const rest = found.total > found.items.length ? `, of which the newest ${count(found.items.length)} are shown` : "";
+      const counted = found.total
+        ? `Visited by ${plural(found.total, "run")} of the project${rest}.`
+        : "This run is not counted among the project's prompts yet: it happens within seconds.";
+      box("runs").replaceChildren(...others.map(other), make("span", "panel-hint", counted));
     } catch (error) {
       if (mine === view) box("runs")?.replaceChildren(failure(error));
     }

@@ -10,7 +10,7 @@ import pytest
 
 from backend.prompts.service import BEGINNING_LETTERS, SPARKLINE_VISITS
 from bapo.api.prompts import PromptFilter, PromptSummary, Story
-from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.runs import RunDetail
 from bapo.client import Client
 from bapo.records import PromptRecord, PromptVisit, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
@@ -238,17 +238,6 @@ def test_later_steps_are_seen_at_once(worker: FakeWorker, admin: Client, run: Ru
 def test_a_run_that_has_not_trained_has_no_prompts(admin: Client, run: RunDetail) -> None:
     page = admin.prompts(run.id)
     assert (page.items, page.total, page.totals.first_accuracy, page.totals.last_step) == ([], 0, None, 0)
-
-
-def test_a_prompt_is_found_in_other_runs(worker: FakeWorker, admin: Client, recorded: str) -> None:
-    other = admin.create_run(RunCreate(name="other", recipe="countdown-demo"))
-    claim = worker.begin(other)
-    worker.upload(claim, [step(7).model_copy(update={"prompts": [PromptVisit("hard", FRESH, 6, 6, in_batch=True)]})])
-    here = {item.run_id: item for item in admin.prompt_in_runs("hard").items}
-    assert (here[other.id].run_name, here[other.id].num_visits, here[other.id].last_step) == ("other", 1, 7)
-    assert (here[other.id].first_correct, here[other.id].last_correct, here[other.id].group_size) == (6, 6, 8)
-    assert (here[recorded].num_visits, here[recorded].last_correct) == (3, 0)
-    assert admin.prompt_in_runs("nowhere").items == []
 
 
 def test_a_recorded_run_reads_as_its_journal(admin: Client, recorded_folders: Mapping[str, Path]) -> None:

@@ -43,6 +43,8 @@ PAGES = (
     "/queue",
     "/workers",
     "/data",
+    "/prompts",
+    "/prompt-lists",
     "/alerts",
     "/alerts/rules",
     "/alerts/webhooks",

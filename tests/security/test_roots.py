@@ -33,6 +33,8 @@ NO_PATHS = {
     "engine.verl.ray_address",  # host and port
     "task.datasets",  # names within reasoning-gym
     "task.exclude_prompts",  # identities
+    "task.prompt_weights",  # identities with weights
+    "task.prompt_list",  # the name of a list
     "task.prompt_template",
     "task.instruction",
     "task.prompt_column",

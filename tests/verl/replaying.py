@@ -75,7 +75,12 @@ def replayed_decisions(run_folder: Path, config: RunConfig) -> Mapping[int, dict
     method = build_method(config)
     loop = Loop(
         problems={problem.prompt_id: problem for problem in task.train},
-        schedule=PromptSchedule(task.train, batch_size=config.rollout.batch_size, seed=config.training.seed),
+        schedule=PromptSchedule(
+            task.train,
+            batch_size=config.rollout.batch_size,
+            seed=config.training.seed,
+            weights=config.task.weights,
+        ),
         method=method,
         engine=engine,
         group_size=config.rollout.group_size,

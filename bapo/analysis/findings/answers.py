@@ -38,7 +38,7 @@ def label_suspected(stream: RunStream) -> Outcome:
         return TooLittle(f"{len(visited)} of {LEAST_PROMPTS} prompts whose responses were kept from two policies")
     suspected: dict[str, tuple[float, str]] = {}
     for prompt, visits in visited.items():
-        answer, share = _agreed_wrong(visits)
+        answer, share = agreed_wrong(visits)
         if answer is not None:
             suspected[prompt] = (share, answer)
     if len(suspected) < max(LEAST_SUSPECTED, LEAST_SUSPECTED_SHARE * len(visited)):
@@ -136,7 +136,7 @@ def plain(answer: str) -> str:
     return _DECORATION.sub("", answer.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")).rstrip(".").lower()
 
 
-def _agreed_wrong(visits: Sequence[ResponseGroup]) -> tuple[str | None, float]:
+def agreed_wrong(visits: Sequence[ResponseGroup]) -> tuple[str | None, float]:
     """The wrong answer that most responses to a prompt give, if 60 % of all do; and the share that does.
 
     Over all visits at once: asked of each, one of many visits fails by chance, the sooner the more there are.

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from bapo.api.base import Body
 from bapo.api.difficulty import Flows, Migration, MigrationKind
 from bapo.api.findings import FindingsReport, PromptList
-from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
+from bapo.api.prompt_lists import (
+    Action,
+    PromptListChange,
+    PromptListCreate,
+    PromptListEntryPage,
+    PromptListInfo,
+    PromptListPage,
+    PromptListRunPage,
+    PromptListVersionPage,
+)
+from bapo.api.prompts import (
+    ProjectPromptFilter,
+    ProjectPromptPage,
+    PromptAnswers,
+    PromptCurves,
+    PromptDetail,
+    PromptFilter,
+    PromptInRuns,
+    PromptPage,
+)
 from bapo.api.samples import SamplePage
 from bapo.api.walk import StepWalk, WalkRequest
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
@@ -53,9 +72,97 @@ class PromptCalls:
         """The same as CSV."""
         return Call("GET", run_path(run_id, "findings", kind, "prompts.csv"), lambda response: response.text)
 
+    @Endpoint
+    def project_prompts(
+        self, wanted: ProjectPromptFilter | None = None, *, offset: int | None = None, limit: int | None = None
+    ) -> Call[ProjectPromptPage]:
+        """Prompts of a project with their totals over all runs; `wanted` says which and in which order."""
+        return get("/prompts", ProjectPromptPage, offset=offset, limit=limit, **_given(wanted))
+
+    @Endpoint
+    def project_prompts_csv(self, wanted: ProjectPromptFilter | None = None) -> Call[str]:
+        """The same as CSV."""
+        return _text("/prompts.csv", **_given(wanted))
+
+    @Endpoint
+    def project_prompts_jsonl(self, wanted: ProjectPromptFilter | None = None) -> Call[str]:
+        """The same as one JSON object a line."""
+        return _text("/prompts.jsonl", **_given(wanted))
+
     @route("GET /prompts/{prompt_id}")
-    def prompt_in_runs(self, prompt_id: str) -> PromptInRuns:
-        """The outcomes of a prompt in the newest runs."""
+    def prompt_in_runs(
+        self, prompt_id: str, project: str | None = None, *, offset: int | None = None, limit: int | None = None
+    ) -> PromptInRuns:
+        """A prompt's totals over all runs of a project, and the runs that visited it, newest first."""
+
+    @route("GET /prompt-curves")
+    def prompt_curves(self, prompt_id: str, project: str | None = None) -> PromptCurves:
+        """Every evaluation of a prompt in the newest runs that visited it."""
+
+    @route("GET /prompt-answers")
+    def prompt_answers(self, prompt_id: str, project: str | None = None) -> PromptAnswers:
+        """What the stored responses of the newest runs answer to a prompt."""
+
+    @Endpoint
+    def prompt_history_csv(self, prompt_id: str, project: str | None = None) -> Call[str]:
+        """Every visit of a prompt in every run of a project, as CSV."""
+        return _text("/prompt-history.csv", prompt_id=prompt_id, project=project)
+
+    @Endpoint
+    def prompt_history_jsonl(self, prompt_id: str, project: str | None = None) -> Call[str]:
+        """The same as one JSON object a line."""
+        return _text("/prompt-history.jsonl", prompt_id=prompt_id, project=project)
+
+    @route("GET /prompt-lists")
+    def prompt_lists(self, project: str | None = None) -> PromptListPage:
+        """The prompt lists of the caller's projects, or of one."""
+
+    @route("POST /prompt-lists")
+    def create_prompt_list(self, body: PromptListCreate) -> PromptListInfo:
+        """Make an empty list. Raises ApiError 409 where the project has one of that name."""
+
+    @route("GET /prompt-lists/{list_id}")
+    def prompt_list(self, list_id: str) -> PromptListInfo:
+        """A prompt list as it is now."""
+
+    @route("DELETE /prompt-lists/{list_id}")
+    def remove_prompt_list(self, list_id: str) -> None:
+        """Take the name away; runs that were submitted with the list keep what it said."""
+
+    @route("GET /prompt-lists/{list_id}/entries")
+    def prompt_list_entries(
+        self,
+        list_id: str,
+        version: int | None = None,
+        *,
+        search: str | None = None,
+        action: Action | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> PromptListEntryPage:
+        """What a version of a list holds, by identity."""
+
+    @route("POST /prompt-lists/{list_id}/entries")
+    def change_prompt_list(self, list_id: str, body: PromptListChange) -> PromptListInfo:
+        """Put prompts on a list, weigh them, take them off: one new version, or none where nothing changes."""
+
+    @Endpoint
+    def prompt_list_csv(self, list_id: str, version: int | None = None) -> Call[str]:
+        """A version of a list as CSV."""
+        return _text(f"/prompt-lists/{quote(list_id, safe='')}/entries.csv", version=version)
+
+    @Endpoint
+    def prompt_list_jsonl(self, list_id: str, version: int | None = None) -> Call[str]:
+        """A version of a list as one JSON object a line."""
+        return _text(f"/prompt-lists/{quote(list_id, safe='')}/entries.jsonl", version=version)
+
+    @route("GET /prompt-lists/{list_id}/versions")
+    def prompt_list_versions(self, list_id: str) -> PromptListVersionPage:
+        """Who changed a list when."""
+
+    @route("GET /prompt-lists/{list_id}/runs")
+    def prompt_list_runs(self, list_id: str) -> PromptListRunPage:
+        """The runs that were submitted with a list."""
 
     @route("GET /runs/{run_id}/samples")
     def samples(
@@ -108,3 +215,8 @@ class PromptCalls:
 
 def _given(wanted: Body | None) -> dict[str, object]:
     return {} if wanted is None else wanted.model_dump(mode="json", exclude_unset=True)
+
+
+def _text(path: str, **params: Any) -> Call[str]:
+    given = {key: value for key, value in params.items() if value is not None}
+    return Call("GET", path, lambda response: response.text, params=given)

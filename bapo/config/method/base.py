@@ -72,6 +72,8 @@ class MethodSection(TypedSection):
     known of that, and nothing offers it."""
     is_unmeasured: ClassVar[bool] = False
     """Its runs neither track difficulty nor are evaluated on held-out problems."""
+    chooses_prompts: ClassVar[bool] = False
+    """Chooses prompts among all training problems by a rule of its own, so that their weights say nothing."""
     filters_fresh: ClassVar[bool] = False
     """Leaves fresh groups without a gradient out of the batch."""
     is_on_policy: ClassVar[bool] = False

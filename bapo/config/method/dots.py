@@ -16,6 +16,7 @@ class DotsConfig(MethodSection):
     label: ClassVar = "DOTS"
     look: ClassVar = Look(11, "dot", "hexagram")
     reuses_groups: ClassVar = True
+    chooses_prompts: ClassVar = True
     steerable: ClassVar = ("v",)
 
     type: Literal["dots"] = "dots"

@@ -16,6 +16,7 @@ class MoppsConfig(MethodSection):
     look: ClassVar = Look(6, "solid", "hexagon")
     aggregation: ClassVar = "response-mean"
     is_on_policy: ClassVar = True
+    chooses_prompts: ClassVar = True
 
     type: Literal["mopps"] = "mopps"
     target_accuracy: Annotated[float, Field(gt=0, lt=1)] = 0.5

@@ -96,6 +96,8 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     hidden = hidden_fields(fields, method, task)
     registered = (await client.resources()).items
     offers = {info.path: sorted({f"@{each.name}" for each in registered if info.path in each.fields}) for info in infos}
+    lists = (await client.prompt_lists()).items
+    offers["task.prompt_list"] = sorted({f"@{each.name}" for each in lists if each.version})
     writable = writable_projects(me)
     wanted = parent.project if parent else query.get("project")
     project = project_select("new-project", writable, wanted, searchable=True, size="sm")

@@ -82,6 +82,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     mounted = {
         "run": run.id,
         "prompt": prompt.prompt_id,
+        "project": run.project,
         "text": prompt.text,
         "groups": GROUPS_AT_ONCE,
         "visitsShown": VISITS_SHOWN,
@@ -105,6 +106,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Section(
                 [
                     html.H2("The same prompt in other runs", className="section-title"),
+                    dcc.Link("Over all runs", href=_across(run, prompt), className="sample-link", id="prompt-across"),
                     html.Div(id="prompt-runs", className="panel-card"),
                 ]
             ),
@@ -112,6 +114,10 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         className="prompt-page",
         **attributes(data_prompt=prompt.prompt_id),
     )
+
+
+def _across(run: RunDetail, prompt: PromptDetail) -> str:
+    return f"/prompts/{quote(prompt.prompt_id, safe='')}?{urlencode({'project': run.project})}"
 
 
 def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:

@@ -24,6 +24,8 @@ from frontend.components.markdown import plain
 from frontend.components.table import row, table
 from frontend.symbols import short_name
 
+MOST_PARTS = 100
+
 
 def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     """Returns what differs from the parent or recipe, then every field with its meaning."""
@@ -137,9 +139,12 @@ def _rows(run: RunDetail) -> list[dmc.TableTr]:
         field = described.get(path)
         since, value = changed.get(path, [(0, submitted)])[-1]
         # A recipe or an import may set a field to what is its default anyway.
-        is_set = path in changed or (path in explicit and (field is None or not same_value(value, field.default)))
+        # A prompt list's entries are in the run's config, and not in what was set.
+        listed = config.get("task.prompt_list") if path == "task.prompt_weights" else None
+        is_given = path in explicit or listed is not None
+        is_set = path in changed or (is_given and (field is None or not same_value(value, field.default)))
         default = f"default {formatting.config_value(field.default) or 'empty' if field else 'none'}"
-        origin = f"since step {since:,}" if since else "set"
+        origin = f"since step {since:,}" if since else f"with {listed}" if listed else "set"
         notes = [f"before: {course_text(changed[path][:-1])}", default] if since else [default]
         rows.append(
             row(
@@ -147,13 +152,20 @@ def _rows(run: RunDetail) -> list[dmc.TableTr]:
                     html.Code(path, className="config-path"),
                     html.Div(plain(field.description) if field else "", className="config-meaning"),
                 ],
-                html.Code(formatting.config_value(value) or "empty"),
+                html.Code(shown_value(value) or "empty"),
                 [origin, *(html.Div(note, className="config-meaning") for note in notes)] if is_set else "default",
                 look="config-set" if is_set else "config-default",
                 attributes=attributes(data_field_row=path),
             )
         )
     return rows
+
+
+def shown_value(value: Any) -> str:
+    """Returns a value as text; of a list of thousands the first parts. The copies have all of it."""
+    if isinstance(value, list | tuple) and len(value) > MOST_PARTS:
+        return f"{formatting.config_value(value[:MOST_PARTS])} and {len(value) - MOST_PARTS:,} more"
+    return formatting.config_value(value)
 
 
 def register(app: Dash) -> None:

@@ -57,7 +57,7 @@ def _card(run_id: str, finding: Finding) -> html.Section:
             html.Div(
                 [
                     *[_remedy(run_id, finding, remedy) for remedy in finding.remedies],
-                    *([_list_link(run_id, finding)] if finding.num_prompts else []),
+                    *([_list_link(run_id, finding), _mark_link(run_id, finding)] if finding.num_prompts else []),
                 ],
                 className="finding-remedies",
             ),
@@ -127,6 +127,12 @@ def _list_link(run_id: str, finding: Finding) -> html.A:
         download=f"{run_id}-{finding.kind.replace('_', '-')}.csv",
         className="finding-list fact-link",
     )
+
+
+def _mark_link(run_id: str, finding: Finding) -> html.Div:
+    query = urlencode({"run": run_id, "finding": finding.kind})
+    button = link_button("Put on a prompt list…", f"/prompt-lists?{query}", size="compact-sm", variant="default")
+    return html.Div(button, className="for-members")
 
 
 def _checked(checks: Sequence[Check]) -> html.Section:

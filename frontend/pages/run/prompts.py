@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from dash import Dash, Input, Output, State, dcc, html
 
@@ -69,6 +70,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 ],
                 className="prompts-range",
             ),
+            dcc.Link("Over all runs", href=f"/prompts?{urlencode({'project': run.project})}", className="sample-link"),
             html.Span(
                 [html.Span(id="prompts-shown", role="status"), explained(EXPLANATION)], className="prompts-shown"
             ),

@@ -20,6 +20,8 @@ WITHOUT_ANSWER = {
     "export metrics": "writes a table: --format json",
     "export records": "JSON, one object a line",
     "export runs": "writes a table: --format json",
+    "prompts export": "writes a table: --jsonl",
+    "prompts history": "writes a table: --jsonl",
     "up": "runs until Ctrl-C",
     "worker": "runs until Ctrl-C",
     "completion": "prints a script",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.files.prompt_lists import read_prompt_list
+from bapo.files.prompt_lists import read_entries, read_prompt_list
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,42 @@ def test_a_file_without_identities_is_refused(tmp_path: Path, text: str) -> None
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="lists no prompts: give a CSV file with a column prompt_id"):
         read_prompt_list(file)
+
+
+def entries(text: str) -> list[tuple[str, str, str]]:
+    return [(each.prompt_id, each.weight, each.note) for each in read_entries(text.splitlines(), "list.csv")]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # What `bapo prompts export` prints.
+        (
+            "prompt_id,action,weight,note\na:1,quarantine,,label is 41\na:2,weight,2.5,\n",
+            [("a:1", "0", "label is 41"), ("a:2", "2.5", "")],
+        ),
+        # What `bapo findings RUN --prompts KIND` prints, and one identity a line: quarantine.
+        ("prompt_id,num_visits,detail\na:1,3,all agree\n", [("a:1", "0", "all agree")]),
+        ("a:1\n\nb c:2\n", [("a:1", "0", ""), ("b c:2", "0", "")]),
+        ("\ufeffprompt_id,weight\n'=x:1,3\n", [("=x:1", "3", "")]),
+        ("prompt_id,action,weight\na:1,quarantine,2\n", [("a:1", "0", "")]),
+    ],
+)
+def test_entries_are_read_with_their_weights(text: str, found: list[tuple[str, str, str]]) -> None:
+    assert entries(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "lists no prompts"),
+        ("prompt_id\n", "lists no prompts"),
+        ("prompt_id,action\na:1,delete\n", "row 2: the action 'delete' is none: give quarantine or weight"),
+        ("prompt_id,action,weight\na:1,weight,\n", "row 2: the action is weight, and no weight is given"),
+        ("prompt_id\na:1\na:1\n", "row 3: 'a:1' stands in an earlier row"),
+        ("prompt_id\nnothing\n", "row 2: 'nothing' is no prompt's identity"),
+    ],
+)
+def test_a_file_that_cannot_be_taken_whole_is_refused_by_row(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        entries(text)

@@ -15,6 +15,7 @@ import pytest
 
 from bapo.config import ConfigError
 from bapo.config.method import METHODS
+from bapo.prompt_schedule import PromptSchedule
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
 from bapo.run.checkpoint import CheckpointError, checkpoint_name
@@ -29,6 +30,7 @@ from bapo.run.trainer import (
     main,
     train,
 )
+from bapo.tasks import build_task
 from tests.bapo.run.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
 from tests.disks import small_disk
 
@@ -385,10 +387,23 @@ def test_a_withdrawn_change_is_answered_and_changes_nothing(undisturbed: Path, t
     assert lines(tmp_path) == lines(undisturbed)
 
 
-def test_excluded_prompts_are_never_trained_on(undisturbed: Path, tmp_path: Path) -> None:
-    visited = [visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts]
-    excluded = sorted(set(visited))[:20]
-    assert train(tmp_path, config(task__exclude_prompts=excluded)).status == "succeeded"
+def test_prompts_left_out_are_never_trained_on_and_heavy_ones_come_more_often(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    visited = sorted({visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts})
+    excluded, heavy = visited[:20], visited[20]
+    weights = [*(f"{prompt_id}=0" for prompt_id in excluded[10:]), f"{heavy}=50"]
+    changed = config(task__exclude_prompts=excluded[:10], task__prompt_weights=weights)
+    assert train(tmp_path, changed).status == "succeeded"
     steps = steps_of(tmp_path)
     assert len(steps) == 8
-    assert not {visit.prompt_id for step in steps for visit in step.prompts} & set(excluded)
+    fresh = [visit.prompt_id for step in steps for visit in step.prompts if visit.source is BatchSource.FRESH]
+    assert not set(fresh) & set(excluded)
+    schedule = PromptSchedule(
+        build_task(changed.task).train,
+        batch_size=changed.rollout.batch_size,
+        seed=changed.training.seed,
+        weights={heavy: 50.0},
+    )
+    assert fresh == [problem.prompt_id for step in range(1, 9) for problem in schedule.batch(step)]
+    assert fresh.count(heavy) > 1

@@ -1,0 +1,1 @@
+"""Prompt lists, whose entries the next run leaves out or weighs."""
