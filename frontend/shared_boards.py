@@ -22,7 +22,12 @@ from frontend.shipping import Bundle, plotly_address
 
 SHARED_PATH = "/shared"
 _UNSEEN = {"X-Robots-Tag": "noindex, nofollow", "Referrer-Policy": "no-referrer"}
-_HEADINGS = {410: "This link opens nothing any more", 404: "This link opens nothing", 429: "Too many requests"}
+_HEADINGS = {
+    422: "This link is not complete",
+    410: "This link opens nothing any more",
+    404: "This link opens nothing",
+    429: "Too many requests",
+}
 
 T = TypeVar("T", bound=Body)
 
@@ -36,7 +41,7 @@ async def shared_board(request: Request, api: Api, scripts: str) -> Response:
     """The page; `scripts`: their address. A link that opens nothing says why."""
     key = request.query_params.get("key", "")
     if not key:
-        return _refused(404, "the address holds no key: copy the whole link")
+        return _refused(422, "the address holds no key: copy the whole link")
     try:
         board = await _asked(api, request, "/shared-board", SharedBoard, key=key)
         shown = await asyncio.gather(

@@ -227,6 +227,6 @@ DASH_PATHS = {
 }
 """What Dash serves behind the gate: all of it to those who have logged in only, and the WebSocket to nobody."""
 
-OPEN_PAGES = {"/login", "/login/callback", "/set-password"}
+OPEN_PAGES = {"/login", "/login/callback", "/set-password", "/shared"}
 """Pages of the dashboard without a login; they need nothing but themselves. Where single sign-on is
 set up, `/login/single-sign-on` leads to the provider; without, there is no such page."""
