@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.boards import selection
 from backend.compare import series
 from backend.kit.errors import Problem
+from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Board, Run
 from backend.runs import where
 from backend.runs.grouping import number_of
@@ -59,14 +61,14 @@ def _checked(source: str) -> LiveNumber:
     return number
 
 
-def text_data(session: Session, board: Board, panel: TextPanel, *, is_public: bool) -> TextData:
+def text_data(session: Session, answers: AnswerCache, board: Board, panel: TextPanel, *, is_public: bool) -> TextData:
     """The text with its numbers; outside the team, what cannot be shown is not explained either."""
     problems: list[str] = []
 
     def value_of(source: str) -> str:
         try:
             number = _checked(source)
-            return escaped(written(number, _values(session, board, panel, number)))
+            return escaped(written(number, _values(session, answers, board, panel, number)))
         except LiveNumberError as error:
             problems.append(str(error))
             return NOT_SHOWN if is_public else f"**{escaped(source)}**"
@@ -76,7 +78,9 @@ def text_data(session: Session, board: Board, panel: TextPanel, *, is_public: bo
     return TextData(text=text, problems=[] if is_public else problems)
 
 
-def _values(session: Session, board: Board, panel: TextPanel, number: LiveNumber) -> Sequence[float]:
+def _values(
+    session: Session, answers: AnswerCache, board: Board, panel: TextPanel, number: LiveNumber
+) -> Sequence[float]:
     conditions = selection.conditions(session, board, panel, number.where)
     if number.column is None:
         return [0.0] * len(session.scalars(select(Run.id).where(*conditions)).all())
@@ -89,6 +93,13 @@ def _values(session: Session, board: Board, panel: TextPanel, number: LiveNumber
         remedy = f"{number.figure} reads every step of at most {MOST_RUNS} runs, and more match: narrow them with “of”"
         raise LiveNumberError(number.source, remedy)
     key = number.column.removeprefix(METRIC)
-    reduce = {"max": np.max, "min": np.min, "mean": np.mean}[number.figure]
-    columns = series.read(session, ids, [key]) if ids else {}
-    return [float(reduce(each[key].values)) for each in columns.values() if len(each[key].values)]
+
+    def work_out() -> Answer:
+        reduce = {"max": np.max, "min": np.min, "mean": np.mean}[number.figure]
+        columns = series.read(session, ids, [key]).values()
+        return Answer.of([float(reduce(each[key].values)) for each in columns if len(each[key].values)])
+
+    # Every step of every run: worked out again when one of them has recorded more.
+    question = f"live number {number.figure} {key} {ids}"
+    found: list[float] = orjson.loads(answers.answer(session, question, ids, work_out).content)
+    return found

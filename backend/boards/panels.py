@@ -43,7 +43,7 @@ def _answer(
     session: Session, context: Context, board: Board, panel: Panel, scheme: Scheme, *, is_public: bool
 ) -> Answer:
     if not isinstance(panel, ChartPanel | PaperPanel):
-        text = text_data(session, board, panel, is_public=is_public)
+        text = text_data(session, context.answers, board, panel, is_public=is_public)
         return Answer.of({"id": panel.id, "text": text.model_dump()})
     found = selection.selected(session, board, panel)
     empty = {"num_shown": 0, "num_matching": 0}

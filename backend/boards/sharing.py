@@ -44,7 +44,7 @@ def share(
         )
         raise Problem(422, "invalid_request", remedy, field="expires_in_days", value=body.expires_in_days)
     if len(repository.links(session, board_id)) >= MOST_LINKS:
-        raise Problem(409, "too_many_links", f"the board has {MOST_LINKS} links: delete it, or share another")
+        raise Problem(409, "too_many_links", f"the board has had {MOST_LINKS} links: make another board")
     secret = new_secret()
     link = BoardLink(
         project_id=board.project_id,

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StringConstraints
 
 from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.compare import ComparedCurve
-from bapo.api.runs import METRIC_COLUMN, RunFilters
+from bapo.api.runs import RunFilters
 
 MOST_PANELS = 60
 MOST_RUNS = 50
@@ -46,9 +46,7 @@ class ChartPanel(_OfRuns):
     """Empty: named after the metric."""
     y: Text = Field(min_length=1, max_length=300, examples=["critic/rewards/mean"])
     """Name of the metric, as the run's charts have it."""
-    x: Text = Field(
-        default="step", pattern=rf"^(step|rollouts|time|{METRIC_COLUMN}.+)$", max_length=307, examples=["rollouts"]
-    )
+    x: Text = Field(default="step", pattern=r"^(step|rollouts|time|metric\..+)$", max_length=307, examples=["rollouts"])
     """`step`, `rollouts`, `time`, or `metric.KEY`: over a metric each run is drawn alone."""
     group: Grouping = "config"
     """`config` (all but the seed), `run` (each alone), `tags`, `group`, or a config field such as `method.c1`."""

@@ -131,7 +131,6 @@
     const place = grid();
     if (!place) return;
     if (place !== shownGrid) begin();
-    if (window.bapoLive.dragging()) return;
     const known = [...cards].map(([id, { digest }]) => `${id}:${digest}`).join(",");
     const query = new URLSearchParams({ scheme: scheme() || "light", ...(known ? { known } : {}) });
     try {

@@ -70,9 +70,15 @@
     if (!state.news || document.hidden || !state.url) return;
     if (state.inFlight && now - state.sentAt < ANSWER_MS) return; // Its answer asks again.
     if (!state.run && window.bapoBoards.isShown()) {
+      if (live.dragging()) {
+        state.timer = setTimeout(() => { state.timer = null; ask(); }, 200);
+        return;
+      }
       begin(now);
-      state.interval = BOARD_MS;
-      window.bapoBoards.refresh().then(answered);
+      window.bapoBoards.refresh().then(() => {
+        state.interval = Math.max(BOARD_MS, 4 * (Date.now() - now));
+        answered();
+      });
       return;
     }
     if (!state.run) {

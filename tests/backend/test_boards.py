@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +31,7 @@ from bapo.client import ApiError, Client
 from bapo.config import RunConfig
 from bapo.records import Record
 from tests.backend.journals import batch, evaluation, lines_of, step
+from tests.command_line import run_here
 from tests.refusals import refuses
 from tests.services import BackendServer, add_person
 
@@ -314,3 +318,41 @@ def test_a_run_in_the_trash_is_on_no_board(admin: Client) -> None:
     assert admin.board_panel(board.id, "t").text.text == "1"  # type: ignore[union-attr]
     admin.delete_run(run_id)
     assert admin.board_panel(board.id, "t").text.text == "0"  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def test_boards_come_and_go_as_files(
+    backend_server: BackendServer, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAPO_SERVER", backend_server.url)
+    monkeypatch.setenv("BAPO_TOKEN", backend_server.admin_token)
+    source = tmp_path / "board.toml"
+    source.write_text(
+        'name = "By file"\n[[panels]]\nkind = "text"\nid = "t"\ntext = "{{count of name = grpo-1}} run"\n'
+        '[[panels]]\nkind = "chart"\nid = "c"\ny = "actor/pg_loss"\nfilters = { where = ["name ~ bapo-"] }\n'
+    )
+    made = run_here("boards", "make", source)
+    assert made.returncode == 0, made.stderr
+    board_id = re.search(r"board (\w+): 2 panels", made.stdout + made.stderr)[1]  # type: ignore[index]
+    told = run_here("boards", "show", board_id).stdout
+    assert "1 run" in told
+    assert "[c] chart: 1 curve of 2 of 2 runs" in told
+    definition = json.loads(run_here("boards", "show", board_id, "--definition").stdout)
+    assert [panel["kind"] for panel in definition["panels"]] == ["text", "chart"]
+    again = tmp_path / "board.json"
+    again.write_text(json.dumps({**definition, "name": "By JSON"}))
+    replaced = run_here("boards", "make", again, "--replace", board_id)
+    assert "version 2" in replaced.stdout + replaced.stderr
+    out = tmp_path / "out.html"
+    assert run_here("boards", "export", board_id, "--out", out).returncode == 0
+    assert b"<h1>By JSON</h1>" in out.read_bytes()
+    shared = run_here("boards", "share", board_id, "--days", "3")
+    assert "/shared?key=" in shared.stdout + shared.stderr
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"name": "x", "panels": [{"kind": "chart", "id": "c"}]}')
+    refused = run_here("boards", "make", wrong)
+    assert refused.returncode == 2
+    assert "panels.0.chart.y" in refused.stderr
+    assert run_here("boards", "delete", board_id).returncode == 0

@@ -107,13 +107,13 @@ def test_a_board_is_made_shared_revoked_and_exported(
     expect(text).to_contain_text(f"{best:.4g} (n = 1)")
 
     # The text comes first, by the keyboard: the focus stays at its button.
-    earlier = page.get_by_role("button", name="Move Text earlier")
+    earlier = page.get_by_role("button", name="Move Now earlier")
     for place in (1, 0):
         earlier.focus()
         earlier.press("Enter")
         wait_until(lambda place=place: titles(page).index("Text") == place)  # type: ignore[misc]
     assert [panel.kind for panel in admin.board(board_id).panels] == ["text", "chart", "chart"]
-    wait_until(lambda: page.evaluate("document.activeElement.getAttribute('aria-label')") == "Move Text earlier")
+    wait_until(lambda: page.evaluate("document.activeElement.getAttribute('aria-label')") == "Move Now earlier")
 
     # The chart's menu has its table.
     page.get_by_role("button", name="Menu of Training reward").click()

@@ -14,10 +14,13 @@ from bapo.figures.board_chart import chart_title
 from frontend.clientside import clientside
 from frontend.components.actions import when_pressed
 from frontend.components.confirm import Question, question, when_agreed, when_asked
+from frontend.components.markdown import first_line
 from frontend.components.store_button import pressed_in
 from frontend.session import Api
 
 Change = Callable[[list[Panel]], list[Panel]]
+MOST_OF_A_TEXT = 40
+"""Characters of a text that it is called by."""
 _TRIES = 3
 
 
@@ -52,7 +55,9 @@ def name_of(panel: Panel) -> str:
     """Returns what a panel is called in questions and labels."""
     if panel.kind == "chart":
         return chart_title(panel)
-    return "Paper figures" if panel.kind == "paper" else "Text"
+    if panel.kind == "paper":
+        return "Paper figures"
+    return first_line(panel.text)[:MOST_OF_A_TEXT] or "Text"
 
 
 def moved(panels: list[Panel], panel_id: str, what: Mapping[str, Any]) -> list[Panel]:

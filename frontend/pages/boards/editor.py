@@ -33,6 +33,11 @@ _OF_KIND: Mapping[str, frozenset[str]] = {
     "text": frozenset({"text", "width"}),
     "paper": frozenset({"figures", "group"}),
 }
+_LOOKS = {
+    "chart": "board-drawer kind-chart",
+    "text": "board-drawer kind-text",
+    "paper": "board-drawer kind-paper",
+}
 _SYNTAX = (
     "Markdown. A number that follows the runs stands in double braces: {{last metric.critic/rewards/mean of method = "
     "bapo}}; last, max, min, mean or count; “; ” between conditions; “as percent” at the end."
@@ -51,15 +56,15 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
     groupings = [*_GROUPINGS, *(name for name in sorted(fields) if name not in _GROUPINGS)]
     content = [
         dcc.Store(id="board-editing"),
-        _of("chart", dmc.TextInput(id=_id("title"), label="Title", description="Empty: the metric's name")),
-        _of("chart", _autocomplete("y", "Metric", "As the charts of a run name it", sorted(metrics))),
-        _of("chart", _autocomplete("x", "Over", "step, rollouts, time, or another metric", axes)),
+        _of("of-chart", dmc.TextInput(id=_id("title"), label="Title", description="Empty: the metric's name")),
+        _of("of-chart", _autocomplete("y", "Metric", "As the charts of a run name it", sorted(metrics))),
+        _of("of-chart", _autocomplete("x", "Over", "step, rollouts, time, or another metric", axes)),
         _of(
-            "chart paper",
+            "of-chart of-paper",
             _autocomplete("group", "Group by", "config: everything but the seed; run: each alone", groupings),
         ),
         _of(
-            "chart",
+            "of-chart",
             dmc.NumberInput(
                 id=_id("smooth"),
                 label="Smooth",
@@ -78,11 +83,11 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
             ),
         ),
         _of(
-            "text",
+            "of-text",
             dmc.Textarea(id=_id("text"), label="Text", description=_SYNTAX, autosize=True, minRows=6, maxRows=24),
         ),
         _of(
-            "paper",
+            "of-paper",
             dmc.MultiSelect(
                 id=_id("figures"),
                 label="Figures and tables",
@@ -93,7 +98,7 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
             ),
         ),
         _of(
-            "chart text",
+            "of-chart of-text",
             dmc.Select(
                 id=_id("width"),
                 label="Width",
@@ -118,7 +123,8 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
 
 
 def _of(kinds: str, *fields: Any) -> html.Div:
-    return html.Div(list(fields), className=" ".join(["board-field", *(f"of-{kind}" for kind in kinds.split())]))
+    """Fields that the style sheet shows where the drawer is of one of these kinds."""
+    return html.Div(list(fields), className=f"board-field {kinds}")
 
 
 def _autocomplete(name: str, label: str, description: str, data: Sequence[str]) -> dmc.Autocomplete:
@@ -163,7 +169,13 @@ def written(kind: str, panel_id: str, before: Panel | None, given: Mapping[str, 
             {"kind": kind, "id": panel_id, "view": given["view"] or None, "filters": changed.model_dump(), **content}
         )
     except ValidationError as error:
-        raise FormError(**{str(each["loc"][-1]): str(each["msg"]) for each in error.errors()}) from error
+        problems = {_place(each["loc"]): str(each["msg"]) for each in error.errors()}
+        raise FormError(**problems) from error
+
+
+def _place(location: Sequence[int | str]) -> str:
+    """The field of the form that a problem is about; an item of a list is its list."""
+    return next((str(part) for part in reversed(location) if part in _VALUES), "y")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -197,7 +209,7 @@ def register(app: Dash, api: Api) -> None:
         editing = {"kind": kind, "before": None if panel is None else panel.model_dump(mode="json")}
         title = f"{'New' if panel is None else 'Edit the'} {_KINDS[kind]}"
         values, checked = _values_of(panel, kind)
-        return True, title, f"board-drawer kind-{kind}", editing, *values, *checked
+        return True, title, _LOOKS[kind], editing, *values, *checked
 
     @when_submitted(
         app,
@@ -224,7 +236,7 @@ def register(app: Dash, api: Api) -> None:
         if before is not None:
             board = await client.board(board_id)
             at = place_of(board.panels, panel_id)
-            if at is not None and board.panels[at] != before:
+            if at is not None and board.panels[at].model_dump(mode="json") != editing["before"]:
                 show("board-panel-problem", dmc.Alert(_theirs(board), color="yellow", variant="light"))
                 return True, {**editing, "before": board.panels[at].model_dump(mode="json")}
 
