@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StringConstraints
 
@@ -36,6 +36,10 @@ class _OfRuns(Body):
     """Runs of the panel, within those of the board; as in the run list, without stars, projects and the trash."""
     view: ViewId | None = None
     """ID of a saved view whose filters hold too, as they are then."""
+
+    def model_post_init(self, _: Any) -> None:
+        # Clients send what was set; a panel without its kind is none.
+        self.model_fields_set.add("kind")
 
 
 class ChartPanel(_OfRuns):

@@ -313,7 +313,7 @@ def test_a_link_lasts_no_longer_than_the_deployment_allows(admin: Client) -> Non
 
 
 def test_a_run_in_the_trash_is_on_no_board(admin: Client) -> None:
-    run_id = imported(admin, "thrown-away", [step(1), evaluation(1)])
+    run_id = imported(admin, "thrown-away", [step(1), evaluation(1, 0.5)])
     board = made(admin, TextPanel(id="t", text="{{count of name = thrown-away}}"))
     assert admin.board_panel(board.id, "t").text.text == "1"  # type: ignore[union-attr]
     admin.delete_run(run_id)
