@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -95,11 +96,19 @@ def _values(
     key = number.column.removeprefix(METRIC)
 
     def work_out() -> Answer:
-        reduce = {"max": np.max, "min": np.min, "mean": np.mean}[number.figure]
         columns = series.read(session, ids, [key]).values()
-        return Answer.of([float(reduce(each[key].values)) for each in columns if len(each[key].values)])
+        return Answer.of([_reduced(number.figure, each[key].values) for each in columns if len(each[key].values)])
 
     # Every step of every run: worked out again when one of them has recorded more.
     question = f"live number {number.figure} {key} {ids}"
     found: list[float] = orjson.loads(answers.answer(session, question, ids, work_out).content)
     return found
+
+
+def _reduced(figure: str, values: NDArray[np.float64]) -> float:
+    match figure:
+        case "max":
+            return float(values.max())
+        case "min":
+            return float(values.min())
+    return float(values.mean())

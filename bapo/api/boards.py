@@ -19,7 +19,9 @@ MOST_POINTS = 1_000
 """Points of a curve at most; beyond, a sample that keeps the extremes."""
 MOST_SMOOTHED = 999
 MOST_LINK_DAYS = 365
-AS_THE_PAPER = "as-the-paper"
+Template = Literal["as-the-paper"]
+AS_THE_PAPER: Template = "as-the-paper"
+"""The paper's figures of the board's runs."""
 
 PanelId = Annotated[Text, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Width = Literal["half", "full"]
@@ -98,7 +100,7 @@ class BoardCreate(BoardWrite):
 
     project: Text | None = Field(default=None, max_length=200)
     """Project whose runs it shows; empty: the caller's only or first one."""
-    template: Literal["as-the-paper"] | None = None
+    template: Template | None = None
     """Begins the board with these panels, before those given: `as-the-paper`, the paper's figures of its runs."""
 
 

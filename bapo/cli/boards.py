@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -22,6 +22,7 @@ from bapo.api.boards import (
     BoardSummary,
     BoardWrite,
     PanelData,
+    Template,
 )
 from bapo.api.runs import RunFilters
 from bapo.cli.connection import Told, online, telling
@@ -148,7 +149,7 @@ def make(
         version = client.board(replace).version
         saved = client.replace_board(replace, _checked(BoardChange, {**content, "version": version}))
         return saved, f"board {saved.id}: version {saved.version}"
-    template: Literal["as-the-paper"] | None = AS_THE_PAPER if as_the_paper else None
+    template: Template | None = AS_THE_PAPER if as_the_paper else None
     made = client.create_board(_checked(BoardCreate, {**content, "project": project, "template": template}))
     return made, f"board {made.id}: {counted(made.num_panels, 'panel')}"
 

@@ -131,7 +131,9 @@ def board_document(
         sections = sections_of_panel(panel, found)
         kind = " several-sections" if isinstance(panel, PaperPanel) else "" if sections else " board-text"
         parts.append(f'<div class="{width}{kind}">')
-        parts += sections or [text_html(found.light)]
+        parts += sections
+        if not sections:
+            parts.append(text_html(found.light))
         parts.append("</div>")
     parts.append("</div>" if panels else "</div><p>The board is empty.</p>")
     return document(name, facts, [], parts, [], style=STYLE, scripts=scripts)

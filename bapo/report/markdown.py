@@ -33,7 +33,7 @@ def _link(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
 def _parser() -> MarkdownIt:
     # An image would tell another site who reads this.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-    parser.validateLink = _is_web_page  # type: ignore[method-assign]  # as the parser wants it replaced
+    parser.validateLink = _is_web_page  # type: ignore[assignment, method-assign]  # as the parser wants it
     parser.add_render_rule("heading_open", _heading)
     parser.add_render_rule("heading_close", _heading)
     parser.add_render_rule("link_open", _link)

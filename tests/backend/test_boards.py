@@ -291,7 +291,9 @@ def test_a_link_opens_the_board_until_it_is_revoked(
         assert (refused.status_code, refused.json()["code"]) == (410, "link_revoked")
     assert admin.board(board.id).num_links == 0
     audited = {
-        (each.author, each.action) for each in admin.audit(limit=20).items if each.detail.get("link_id") == link.id
+        (each.author, each.action)
+        for each in admin.audit_trail(limit=20).items
+        if each.detail.get("link_id") == link.id
     }
     assert audited == {("mel", "board_shared"), ("admin", "board_link_revoked")}
 

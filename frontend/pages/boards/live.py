@@ -12,6 +12,7 @@ from plotly.io.json import to_json_plotly
 
 from bapo.api.boards import BoardInfo, ChartPanel, Panel, PanelData, PaperPanel
 from bapo.client import AsyncClient
+from bapo.client.calls.boards import Scheme
 from bapo.figures.board_chart import chart_figure, chart_note
 from bapo.figures.metric_names import metric_of
 from bapo.figures.theme import Palette, palette_of, themed
@@ -26,7 +27,7 @@ async def board_news(client: AsyncClient, board_id: str, query: Mapping[str, str
     Raises ApiError and httpx.TransportError.
     """
     board = await client.board(board_id)
-    scheme = "dark" if query.get("scheme") == "dark" else "light"
+    scheme: Scheme = "dark" if query.get("scheme") == "dark" else "light"
     known = dict(pair.partition(":")[::2] for pair in query.get("known", "").split(",") if pair)
     shown = await asyncio.gather(*(client.board_panel(board_id, each.id, scheme=scheme) for each in board.panels))
     return await asyncio.to_thread(_news, board, shown, known, palette_of(scheme))

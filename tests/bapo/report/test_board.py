@@ -74,7 +74,7 @@ def test_the_note_says_what_was_left_out() -> None:
 
 
 def test_the_file_loads_nothing_and_shows_peoples_words_as_words() -> None:
-    panels = [
+    panels: list[Panel] = [
         ChartPanel(id="c", y="a/b", title=NASTY),
         TextPanel(id="t", text=""),
         ChartPanel(id="n", y="a/b", title="Nothing"),
