@@ -14,7 +14,7 @@
   // ---------------------------------------------------------------- cards
 
   const tool = (name, label, what) => {
-    const element = button(typeof name === "string" && name.length > 1 ? icon(name) : name, "chart-menu-button board-tool");
+    const element = button(typeof name === "string" && name.length > 1 ? icon(name) : name, "board-tool");
     element.title = label;
     element.setAttribute("aria-label", label);
     element.dataset.storeButton = JSON.stringify({ store: "board-tool-button", what });

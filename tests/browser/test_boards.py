@@ -147,7 +147,7 @@ def test_a_board_is_made_shared_revoked_and_exported(
     address = link[link.index("/shared") :]
     nobody.goto(address)
     expect(nobody.get_by_role("heading", name="Changed name")).to_be_visible()
-    expect(nobody.get_by_text("4 runs")).to_be_visible()
+    expect(nobody.locator(".markdown")).to_contain_text("4 runs, ")
     expect(nobody.locator(".js-plotly-plot").first).to_be_visible()
     assert nobody.context.cookies() == []
     nobody.goto(f"/boards/{board_id}")
