@@ -23,7 +23,7 @@ Template = Literal["as-the-paper"]
 AS_THE_PAPER: Template = "as-the-paper"
 """The paper's figures of the board's runs."""
 
-PanelId = Annotated[Text, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+PanelId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Width = Literal["half", "full"]
 Grouping = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
 ViewId = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
