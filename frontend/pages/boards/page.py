@@ -41,6 +41,7 @@ async def layout(api: Api, parts: Mapping[str, str], _: Mapping[str, str]) -> An
             dcc.Store(id="board-id", data=board.id),
             dcc.Store(id="board-poke"),
             button_store("board-tool"),
+            button_store("board-link"),
             html.Div(id="board-state", className="board-state", role="status"),
             # plotly.js comes with it.
             dcc.Graph(figure=BLANK_FIGURE, style={"display": "none"}),

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, State, html, set_props
+from dash import Dash, Output, State, html, set_props
 
 from bapo.api.boards import BoardLinkCreate, BoardLinkInfo
 from bapo.client import AsyncClient
 from frontend.components.actions import show, when_pressed, when_submitted
-from frontend.components.confirm import when_asked
+from frontend.components.confirm import Question, question, when_agreed
 from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.one_time_secret import one_time_secret
+from frontend.components.store_button import pressed_in, store_button
 from frontend.components.table import cell, row, table
 from frontend.session import Api
 
@@ -68,8 +69,8 @@ def _row(board_id: str, link: BoardLinkInfo, now: datetime) -> dmc.TableTr:
     else:
         is_over = link.expires_at <= now
         state = ["expired " if is_over else "", f"{link.expires_at:%Y-%m-%d %H:%M} UTC"]
-        identifier = {"type": "board-revoke", "id": f"{board_id} {link.id}", "name": f"{link.prefix}…"}
-        button = "" if is_over else small_button("Revoke", identifier)
+        told = store_button("board-link", board=board_id, link=link.id, name=f"{link.prefix}…")
+        button = "" if is_over else small_button("Revoke", **told)
     opened = "never" if link.last_opened_at is None else moment(link.last_opened_at, now=now)
     return row(html.Code(f"{link.prefix}…"), link.author, cell(state, "nowrap"), opened, button)
 
@@ -103,15 +104,18 @@ def register(app: Dash, api: Api) -> None:
         show("board-link-secret", one_time_secret("Read-only link", made.address, note))
         await _redraw(client, board_id)
 
-    @when_asked(
-        app,
-        "board-revoke",
-        title="Revoke this link?",
-        text="Whoever has it sees nothing any more, at once and for good. A new link has another address.",
-        button="Revoke the link",
-    )
-    async def revoke(identifier: str) -> None:
-        board_id, link_id = identifier.split(" ")
+    @when_pressed(app, pressed_in("board-link"), outputs=[Output(question("board-revoke"), "data")])
+    async def ask(pressed: Mapping[str, str]) -> Question:
+        return Question(
+            title="Revoke this link?",
+            subject=pressed["name"],
+            text="Whoever has it sees nothing any more, at once and for good. A new link has another address.",
+            button="Revoke the link",
+            data={"board": pressed["board"], "link": pressed["link"]},
+        )
+
+    @when_agreed(app, "board-revoke")
+    async def revoke(asked: Mapping[str, str]) -> None:
         client = api.client()
-        await client.revoke_board_link(board_id, link_id)
-        await _redraw(client, board_id)
+        await client.revoke_board_link(asked["board"], asked["link"])
+        await _redraw(client, asked["board"])
