@@ -98,6 +98,8 @@ class Gate:
         self._headers = security_headers(script_hashes, https=settings.is_https)
         self._api = api
         self._shared_scripts = shared_scripts
+        # What pages behind read-only links load; it says nothing of anybody's data.
+        self._open_files = frozenset({plotly_address(), shared_scripts})
         self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -171,8 +173,7 @@ class Gate:
         elif scope["path"] == SHARED_PATH and scope["method"] == "GET":
             answer = await shared_board(request, self._api, self._shared_scripts)
             await answer(scope, receive, self._guarded(send))
-        elif scope["path"] in (plotly_address(), self._shared_scripts):
-            # What pages behind read-only links load; it says nothing of anybody's data.
+        elif scope["path"] in self._open_files:
             await self._static(scope, receive, self._guarded(send))
         elif scope["path"] == "/logout" and scope["method"] == "POST":
             await (await logout(request, self._api))(scope, receive, self._guarded(send))

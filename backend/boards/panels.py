@@ -54,7 +54,9 @@ def _answer(
     group = panel.group if isinstance(panel, ChartPanel) else "run"
     # Oldest first, so that a new run comes last in the legend.
     chosen = comparison.choose(session, found.run_ids[::-1], group)
-    told = [[run.name for run in chosen.runs], chosen.groups, chosen.changes, found.num_matching]
+    # What is drawn of a run but its records.
+    facts = [(row.run.name, row.run.status, row.run.tags, row.group) for row in chosen.rows]
+    told = [facts, chosen.groups, chosen.changes, found.num_matching]
     question = f"board {board.id} {board.version} {panel.id} {scheme} {chosen.ids} {told}"
 
     def work_out() -> Answer:
