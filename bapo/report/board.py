@@ -21,7 +21,8 @@ from bapo.report.section import Section
 
 STYLE = """
 .board-grid { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px; margin-top: 20px; }
-.board-grid > .full { grid-column: 1 / -1; } .board-grid .paper-section { margin: 0; height: 100%; box-sizing: border-box; }
+.board-grid > .full { grid-column: 1 / -1; }
+.board-grid .paper-section { margin: 0; height: 100%; box-sizing: border-box; }
 .board-grid > .board-text { padding: 0 4px; overflow-wrap: anywhere; }
 .board-grid > .several-sections > .paper-section { height: auto; margin-bottom: 16px; }
 @media (max-width: 800px) { .board-grid { grid-template-columns: minmax(0, 1fr); } }
