@@ -15,6 +15,7 @@ import backend.artifacts.endpoints
 import backend.audit.endpoints
 import backend.auth.endpoints
 import backend.auth.openid.endpoints
+import backend.boards.endpoints
 import backend.checkpoints.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
@@ -65,6 +66,7 @@ from backend.kit.kept_answers import KeptAnswers, RevisionReader
 from backend.kit.permissions import declared_routes
 from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
+from backend.kit.request_rate import RequestRate
 from backend.kit.settings import Settings
 from backend.kit.visibility import Visibility
 from backend.openapi.description import DESCRIPTION
@@ -111,6 +113,7 @@ ROUTERS = (
     backend.prices.endpoints.router,
     backend.storage.endpoints.router,
     backend.views.endpoints.router,
+    backend.boards.endpoints.router,
     backend.walk.endpoints.router,
     backend.what_if.endpoints.router,
     backend.findings.endpoints.router,
@@ -120,6 +123,9 @@ ROUTERS = (
     backend.webhooks.endpoints.router,
     backend.openapi.endpoints.router,
 )
+
+MOST_REQUESTS_BY_LINK = 600
+"""Of one address in a minute, at each process: pages behind links ask once for each panel."""
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ErrorBody, "description": "The request was refused: the cause and the remedy."},
@@ -155,7 +161,8 @@ def create_app(settings: Settings) -> FastAPI:
     caches = (VisitCache(), RecordingCache(), FindingsCache(), ReadinessCache())
     checker = UploadChecker(database, settings)
     providers = [Provider(settings)] if settings.oidc_issuer else []
-    parts = (hub, dispatcher, Passwords(), revisions, checker, *caches, *providers)
+    rate = RequestRate(MOST_REQUESTS_BY_LINK, 60.0)
+    parts = (hub, dispatcher, Passwords(), revisions, checker, rate, *caches, *providers)
     context = Context(settings, database, callers, Visibility(database), parts)
 
     maintenance = MaintenanceThread(database, settings)

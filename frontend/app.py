@@ -22,6 +22,7 @@ from frontend.pages import (
     account,
     alerts,
     audit,
+    boards,
     compare,
     new_run,
     paper,
@@ -40,6 +41,7 @@ from frontend.pages import (
 )
 from frontend.session import Api
 from frontend.settings import FrontendSettings
+from frontend.shared_boards import page_scripts
 from frontend.shipping import OWN, Bundle, Pages, Shipping, own_files
 
 PAGES = (
@@ -86,6 +88,15 @@ PAGES = (
     Page(re.compile(r"/new"), "New run", new_run.layout, section="new-run", query_makes_page=True),
     Page(re.compile(r"/paper"), "Paper view", paper.layout, section="paper-view-and-reports", query_makes_page=True),
     Page(re.compile(r"/compare"), "Compare", compare.layout, section="compare", query_makes_page=False),
+    Page(re.compile(r"/boards"), "Boards", boards.list_layout, section="boards", query_makes_page=False),
+    Page(
+        re.compile(r"/boards/(?P<board_id>[^/]+)"),
+        "Board",
+        boards.layout,
+        section="boards",
+        query_makes_page=False,
+        events="/api/v1/events",
+    ),
     Page(re.compile(r"/studies"), "Studies", studies.list_layout, section="studies", query_makes_page=False),
     Page(re.compile(r"/studies/new"), "New study", studies.new_layout, section="studies", query_makes_page=True),
     Page(
@@ -160,6 +171,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         queue,
         resources,
         compare,
+        boards,
         studies,
         account,
         people,
@@ -175,5 +187,6 @@ def create_app(settings: FrontendSettings) -> Gate:
     untyped: Any = app
     untyped._setup_server()
     app.server.add_exception_handler(DependencyException, _no_such_file)
-    static = Shipping(app.server, app, [scripts, styles])
-    return Gate(app.server, static, settings, app.csp_hashes(), api)
+    shared = page_scripts()
+    static = Shipping(app.server, app, [scripts, styles, shared])
+    return Gate(app.server, static, settings, app.csp_hashes(), api, shared.address)

@@ -26,6 +26,8 @@ from frontend.proxy import ApiProxy, is_proxied
 from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.settings import FrontendSettings, host_name
+from frontend.shared_boards import SHARED_PATH, shared_board
+from frontend.shipping import plotly_address
 from frontend.single_sign_on import CALLBACK_PATH, come_back, leave
 
 LOG = logging.getLogger(__name__)
@@ -80,14 +82,24 @@ class Gate:
     """ASGI app in front of the dashboard and of the backend."""
 
     def __init__(
-        self, pages: ASGIApp, static: ASGIApp, settings: FrontendSettings, script_hashes: Sequence[str], api: Api
+        self,
+        pages: ASGIApp,
+        static: ASGIApp,
+        settings: FrontendSettings,
+        script_hashes: Sequence[str],
+        api: Api,
+        shared_scripts: str,
     ) -> None:
+        """`shared_scripts`: address of the scripts of pages behind read-only links."""
         self._pages = pages
         self._static = static
         self._hosts = settings.host_names
         self._is_https = settings.is_https
         self._headers = security_headers(script_hashes, https=settings.is_https)
         self._api = api
+        self._shared_scripts = shared_scripts
+        # What pages behind read-only links load; it says nothing of anybody's data.
+        self._open_files = frozenset({plotly_address(), shared_scripts})
         self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -158,6 +170,11 @@ class Gate:
             await (await come_back(request, self._api))(scope, receive, self._guarded(send))
         elif scope["path"] == "/set-password":
             await (await set_password(request, self._api))(scope, receive, self._guarded(send))
+        elif scope["path"] == SHARED_PATH and scope["method"] == "GET":
+            answer = await shared_board(request, self._api, self._shared_scripts)
+            await answer(scope, receive, self._guarded(send))
+        elif scope["path"] in self._open_files:
+            await self._static(scope, receive, self._guarded(send))
         elif scope["path"] == "/logout" and scope["method"] == "POST":
             await (await logout(request, self._api))(scope, receive, self._guarded(send))
         else:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from bapo.client import AsyncClient
 from frontend.answers import answered, json_answer, problem
+from frontend.pages.boards.live import board_news
 from frontend.pages.run.live import news
 from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.pages.runs.live import rows
@@ -25,13 +26,20 @@ ANSWERS: Mapping[str | None, Callable[[AsyncClient, str, Mapping[str, str]], Awa
     "flows": flows_answer,
 }
 """What a page can ask of a run, by the last part of the address."""
+_BOARD = re.compile(r"/live/boards/(?P<board_id>[^/]+)")
 _RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 
 
 async def live(request: Request, api: Api) -> Response:
-    """Answers GET /live/runs/{run_id} with what is new of a run; with a further part, with something else of it."""
+    """Answers GET /live/runs/{run_id} with what is new of a run; with a further part, with something else of it.
+
+    GET /live/boards/{board_id}: a board, and those of its panels that show something else by now.
+    """
     if request.url.path == RUN_LIST and request.method == "GET":
         return await answered(_answer(rows(api.client(), request.query_params)))
+    board = _BOARD.fullmatch(request.url.path)
+    if board is not None and request.method == "GET":
+        return await answered(_answer(board_news(api.client(), board["board_id"], request.query_params)))
     match = _RUN.fullmatch(request.url.path)
     if match is None or match["part"] not in ANSWERS or request.method != "GET":
         return problem(404, "not_found", "there is nothing at this address")

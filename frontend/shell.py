@@ -32,6 +32,7 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("New run", "/new", "plus"),
     ("Compare", "/compare", "compare"),
     ("Paper view", "/paper", "notes"),
+    ("Boards", "/boards", "board"),
     ("Studies", "/studies", "study"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),

@@ -31,10 +31,11 @@ OPEN_PATHS = frozenset(
         *("/healthz", "/readyz", "/metrics"),
         *("/api/v1/auth/login", "/api/v1/auth/password", "/api/v1/auth/methods"),
         *("/api/v1/auth/single-sign-on", "/api/v1/auth/single-sign-on/return"),
+        *("/api/v1/shared-board", "/api/v1/shared-board/panel"),
     }
 )
-"""Reached without a login: the health checks, the metrics, which have a token of their own, and the logins, which take
-theirs in their bodies."""
+"""Reached without a login: the health checks, the metrics, which have a token of their own, the logins, which take
+theirs in their bodies, and boards behind read-only links, whose secret is in the query, which no log holds."""
 
 MAX_BODY_BYTES = 2_000_000
 MAX_BATCH_BYTES = 64_000_000

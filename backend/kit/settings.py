@@ -13,6 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from backend.kit.claim_rules import ProjectRules, RoleRules
 from backend.kit.outbound_addresses import AddressPolicy
+from bapo.api.boards import MOST_LINK_DAYS
 from bapo.config.paths import PermittedFolders
 from bapo.deploy.settings import (
     LOOPBACK_HOSTS,
@@ -66,6 +67,8 @@ class Settings(ServiceSettings):
     """Lifetime of a one-time code."""
     password_link_seconds: float = Field(default=3 * 86_400.0, gt=0)
     """Lifetime of a password link."""
+    board_link_days: int = Field(default=90, ge=0, le=MOST_LINK_DAYS)
+    """Days after which read-only links to boards expire at the latest; 0: boards are not shared outside the team."""
     local_passwords: bool = True
     """Whether people may log in with a password of this server. Without, single sign-on, API tokens and one-time codes
     remain."""

@@ -14,6 +14,7 @@ from backend.models.accounts import (
 from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
+from backend.models.boards import Board, BoardLink
 from backend.models.findings import RunFindings
 from backend.models.prices import PriceRow
 from backend.models.prompts import ProjectPrompt, PromptList, PromptListEntry, PromptListVersion, PromptTotals
@@ -49,6 +50,8 @@ __all__ = [
     "Attempt",
     "AuditRow",
     "Base",
+    "Board",
+    "BoardLink",
     "Control",
     "Delivery",
     "FolderDeletion",

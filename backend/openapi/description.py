@@ -40,6 +40,7 @@ TAGS = [
     {"name": "what-if", "description": "A run's batches under other settings."},
     {"name": "findings", "description": "What is wrong with a run's data, and what to do about it."},
     {"name": "views", "description": "Saved views of the run list."},
+    {"name": "boards", "description": "Charts and texts of a project that follow its runs, and links that show them."},
     {"name": "resources", "description": "Registered data sets, models and verifiers."},
     {"name": "uploads", "description": "Data sets and models of one's own: received in parts, checked, registered."},
     {"name": "alerts", "description": "Alerts and alert rules."},

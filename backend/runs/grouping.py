@@ -25,7 +25,7 @@ SHOWN_DIFFERENCES = 4
 def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
     """The groups of this page. Raises Problem 422 for a column that cannot be grouped by, or holds no numbers."""
     by = _by(query.by)
-    numbers = [_number(name) for name in dict.fromkeys(query.metrics)]
+    numbers = [number_of(name, "metrics") for name in dict.fromkeys(query.metrics)]
     parts = (by.expression.label("value"), Run.status, Run.id, *(each.label(f"n{i}") for i, each in enumerate(numbers)))
     runs = select(*parts).where(*run_filters.conditions(query, viewer_id)).subquery()
     figures = [figure for i in range(len(numbers)) for figure in _figures(runs.c[f"n{i}"])]
@@ -68,9 +68,9 @@ def _by(name: str) -> Column:
     return found
 
 
-def _number(name: str) -> ColumnElement[Any]:
-    """The column's numbers; NULL where a run has none."""
-    found = column(name, "metrics")
+def number_of(name: str, field: str) -> ColumnElement[Any]:
+    """The column's numbers; NULL where a run has none. Raises Problem 422 for a column without; `field` names it."""
+    found = column(name, field)
     match found.kind:
         case "number":
             return func.nullif(found.expression, NO_NUMBER)
@@ -78,7 +78,7 @@ def _number(name: str) -> ColumnElement[Any]:
             is_number = func.jsonb_typeof(found.expression) == "number"
             return case((is_number, cast(as_text(found), DOUBLE_PRECISION)))
     remedy = "this column holds no numbers: name one that does, such as eval_latest or metric.actor/entropy"
-    raise Problem(422, "invalid_request", remedy, field="metrics", value=name)
+    raise Problem(422, "invalid_request", remedy, field=field, value=name)
 
 
 def _figures(number: ColumnElement[Any]) -> tuple[ColumnElement[Any], ...]:

@@ -86,6 +86,7 @@ PANELS = (
         "Results",
         (
             LazyCommand("compare", "compare:compare", "Compare runs: results, costs, configs."),
+            LazyCommand("boards", "boards:app", "Make, share and export boards of charts."),
             LazyCommand("findings", "findings:findings", "Show what is wrong with a run's data."),
             LazyCommand("prompts", "prompts:app", "Prompts over all runs, and lists that runs leave out or weigh."),
             LazyCommand("walk", "walk:walk_command", "Walk through a step of a run, line by line."),

@@ -28,8 +28,8 @@ class RunFile:
     options: Mapping[str, Any]
 
 
-def changes_of_file(path: Path) -> RunFile:
-    """Read a .toml or .json file: `recipe`, `name`, `tags`, …, and the sections of the config. Raises ConfigError."""
+def object_in_file(path: Path, such_as: str) -> dict[str, Any]:
+    """Read a .toml or .json file; `such_as`: fields that it may have. Raises ConfigError."""
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -39,7 +39,13 @@ def changes_of_file(path: Path) -> RunFile:
         kind = path.suffix[1:].upper()
         raise ConfigError([ConfigProblem("file", str(path), f"not readable as {kind}: {error}")]) from None
     if not isinstance(content, dict):
-        raise ConfigError([ConfigProblem("file", str(path), "write an object with fields, such as recipe and method")])
+        raise ConfigError([ConfigProblem("file", str(path), f"write an object with fields, such as {such_as}")])
+    return content
+
+
+def changes_of_file(path: Path) -> RunFile:
+    """Read a .toml or .json file: `recipe`, `name`, `tags`, …, and the sections of the config. Raises ConfigError."""
+    content = object_in_file(path, "recipe and method")
     recipe = content.pop("recipe", None)
     # A recipe's file has a title, and says when to take it.
     title = content.pop("title", None)

@@ -37,3 +37,8 @@ def selection_of(runs: Sequence[RecordedRun], by: str) -> Selection:
 def sections_of(selection: Selection) -> list[Section]:
     """Returns the figures and tables of the paper that the runs allow."""
     return [section(selection) for section in _ORDER]
+
+
+def names_of_sections() -> list[tuple[str, str]]:
+    """Name of every section and what people call it, in order, whatever runs there are."""
+    return [(each.name, f"{each.number}: {each.title}") for each in sections_of(Selection([], []))]

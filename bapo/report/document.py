@@ -33,6 +33,11 @@ SAVED_AS = ("svg", "png", "csv")
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("files.js", "paper.js")
 
+_POLICY = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data: blob:\">"
+)
+
 _STYLE = """
 html { background: var(--bapo-page); color-scheme: light dark; }
 body { margin: 0 auto; padding: 24px 16px 64px; max-width: 1180px; background: var(--bapo-page);
@@ -73,41 +78,58 @@ def report(
     return document(title, facts, before, sections, [_runs(selection.runs, base_url)])
 
 
-def document(title: str, facts: str, before: Sequence[str], sections: Sequence[Section], after: Sequence[str]) -> bytes:
-    """A file of sections; `before` and `after` are HTML, all else is text."""
+def document(
+    title: str,
+    facts: str,
+    before: Sequence[str],
+    parts: Sequence[Section | str],
+    after: Sequence[str],
+    *,
+    style: str = "",
+    scripts: Sequence[str] | None = None,
+) -> bytes:
+    """A file of sections; `before`, `after` and texts between the sections are HTML, all else is text.
+
+    `scripts`: addresses of plotly.js and of `SCRIPTS`, for a page that loads them instead of holding them.
+    """
+    sections = [each for each in parts if isinstance(each, Section)]
     body = [
         f"<h1>{html.escape(title)}</h1>",
         f'<p class="facts">{html.escape(facts)}</p>',
         *before,
-        *(_section(section) for section in sections),
+        *(section_html(each) if isinstance(each, Section) else each for each in parts),
         *after,
     ]
     head = [
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        # Neither this file nor anything in it may load or send anything.
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
-        "style-src 'unsafe-inline'; img-src data: blob:\">",
+        # Neither this file nor anything in it may load or send anything; a page has the policy of its server.
+        *([] if scripts is not None else [_POLICY]),
         f"<title>{html.escape(title)}</title>",
-        f"<style>{css_variables()}{_STYLE}{(ASSETS / 'paper.css').read_text()}</style>",
+        f"<style>{css_variables()}{_STYLE}{(ASSETS / 'paper.css').read_text()}{style}</style>",
     ]
-    scripts = [
+    drawings_and_scripts = [
         *(
             f'<script type="application/json" id="paper-{palette.scheme}">{figures_json(sections, palette)}</script>'
             for palette in (LIGHT, DARK)
         ),
-        f"<script>{plotly_script()}</script>",
-        *(f"<script>{(ASSETS / name).read_text()}</script>" for name in SCRIPTS),
+        *(_inside() if scripts is None else [f'<script src="{html.escape(each)}"></script>' for each in scripts]),
     ]
-    parts = [
+    lines = [
         '<!DOCTYPE html>\n<html lang="en" data-mantine-color-scheme="light" data-paper-report>\n<head>',
         *head,
         "</head>\n<body>",
         *body,
-        *scripts,
+        *drawings_and_scripts,
         "</body>\n</html>\n",
     ]
-    return "\n".join(parts).encode()
+    return "\n".join(lines).encode()
+
+
+def _inside() -> list[str]:
+    return [
+        f"<script>{source}</script>" for source in (plotly_script(), *((ASSETS / name).read_text() for name in SCRIPTS))
+    ]
 
 
 def expected_bytes(figures: object) -> int:
@@ -137,7 +159,8 @@ def figures_json(sections: Sequence[Section], palette: Palette) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _section(section: Section) -> str:
+def section_html(section: Section) -> str:
+    """A section as HTML; paper.js draws its figures into it."""
     tools = "" if section.draw is None else f'<div class="paper-tools">{_save_buttons(section.name)}</div>'
     parts = [
         f'<section class="paper-section" id="{section.name}">',

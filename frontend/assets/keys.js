@@ -11,8 +11,8 @@
   // The pages of the navigation: the letter after g.
   const PAGES = [
     ["r", "Runs", "/runs"], ["n", "New run", "/new"], ["c", "Compare", "/compare"], ["p", "Paper view", "/paper"],
-    ["s", "Studies", "/studies"], ["q", "Queue", "/queue"], ["w", "Workers", "/workers"], ["d", "Data & models", "/data"],
-    ["m", "Prompts", "/prompts"], ["a", "Alerts", "/alerts"],
+    ["b", "Boards", "/boards"], ["s", "Studies", "/studies"], ["q", "Queue", "/queue"], ["w", "Workers", "/workers"],
+    ["d", "Data & models", "/data"], ["m", "Prompts", "/prompts"], ["a", "Alerts", "/alerts"],
   ];
 
   const onRunPage = () => Boolean(find("run-tabs"));

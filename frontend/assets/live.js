@@ -10,6 +10,7 @@
   const FASTEST_MS = 250; // At most four redraws a second, and fewer where a redraw takes long.
   const SLOWEST_MS = 2000;
   const LIST_MS = 1000;
+  const BOARD_MS = 3000; // Each of its panels is asked for.
   const TILES_MS = 3000;
   const REBUILD_MS = 5000; // Charts of totals, heat maps.
   const ANSWER_MS = 8000; // After this an unanswered question is given up.
@@ -68,6 +69,18 @@
     const now = Date.now();
     if (!state.news || document.hidden || !state.url) return;
     if (state.inFlight && now - state.sentAt < ANSWER_MS) return; // Its answer asks again.
+    if (!state.run && window.bapoBoards.isShown()) {
+      if (live.dragging()) {
+        state.timer = setTimeout(() => { state.timer = null; ask(); }, 200);
+        return;
+      }
+      begin(now);
+      window.bapoBoards.refresh().then(() => {
+        state.interval = Math.max(BOARD_MS, 4 * (Date.now() - now));
+        answered();
+      });
+      return;
+    }
     if (!state.run) {
       if (!find("runs-grid")) return;
       begin(now);

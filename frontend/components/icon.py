@@ -12,6 +12,7 @@ IconName = Literal[
     "alert",
     "archive",
     "bell",
+    "board",
     "book",
     "bookmark",
     "check",

@@ -1,4 +1,4 @@
-"""GET /reports/paper.html?runs=a,b,c&group=method: the selected runs as one HTML file; and those of studies."""
+"""GET /reports/paper.html?runs=a,b,c&group=method: selected runs as one HTML file; and those of studies and boards."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bapo.report.contents import selection_of
 from bapo.report.document import TITLE, report
 from bapo.report.fetching import fetch_runs
 from frontend.answers import answered, problem
+from frontend.reports.board import board_asked_for, board_report
 from frontend.reports.study import asked_for, study_report
 from frontend.session import Api
 
@@ -24,9 +25,12 @@ MOST_TITLE = 200
 
 async def reports(request: Request, api: Api) -> Response:
     """The file as a download; problems as the API answers them."""
-    study = asked_for(request.url.path)
-    if (study is None and request.url.path != PATH) or request.method not in ("GET", "HEAD"):
+    path = request.url.path
+    study, board = asked_for(path), board_asked_for(path)
+    if request.method not in ("GET", "HEAD") or (study is None and board is None and path != PATH):
         return problem(404, "not_found", "there is nothing at this address")
+    if board is not None:
+        return await answered(board_report(api, board))
     return await answered(_paper(request, api) if study is None else study_report(request, api, *study))
 
 

@@ -18,6 +18,10 @@ SIGNING_IN = {
 """What the login page needs: tests/security/test_single_sign_on.py."""
 
 
+SHARED = {("GET", "/api/v1/shared-board"), ("GET", "/api/v1/shared-board/panel")}
+"""With the secret of a read-only link: tests/security/test_shared_boards.py."""
+
+
 @pytest.fixture
 def app(backend_server: BackendServer) -> FastAPI:
     return create_app(backend_server.settings)
@@ -33,6 +37,7 @@ def test_every_route_declares_who_may_call_it(app: FastAPI) -> None:
         ("POST", "/api/v1/auth/login"),
         # With the code of a one-time link.
         ("POST", "/api/v1/auth/password"),
+        *SHARED,
         *SIGNING_IN,
     }
 
@@ -69,7 +74,7 @@ WATCHED = ("/healthz", "/readyz", "/metrics")
 
 
 def test_nothing_answers_without_credentials(app: FastAPI, backend_server: BackendServer) -> None:
-    elsewhere = (*WATCHED, "/api/v1/auth/password", *(path for _, path in SIGNING_IN))
+    elsewhere = (*WATCHED, "/api/v1/auth/password", *(path for _, path in SIGNING_IN | SHARED))
     paths = [(route.method, route.path) for route in declared_routes(app) if route.path not in elsewhere]
     paths += [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("GET", "/api/v1/nothing"), ("TRACE", "/")]
     with backend_server.http() as http:

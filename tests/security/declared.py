@@ -22,6 +22,15 @@ open GET /api/v1/auth/methods
 open POST /api/v1/auth/password
 open POST /api/v1/auth/single-sign-on
 open POST /api/v1/auth/single-sign-on/return
+read GET /api/v1/boards
+write POST /api/v1/boards
+write DELETE /api/v1/boards/{board_id}
+read GET /api/v1/boards/{board_id}
+write PUT /api/v1/boards/{board_id}
+write GET /api/v1/boards/{board_id}/links
+write POST /api/v1/boards/{board_id}/links
+write DELETE /api/v1/boards/{board_id}/links/{link_id}
+read GET /api/v1/boards/{board_id}/panels/{panel_id}
 read GET /api/v1/compare
 read GET /api/v1/compare/curves
 read GET /api/v1/compare/importance
@@ -123,6 +132,8 @@ write POST /api/v1/runs/{run_id}/start
 write POST /api/v1/runs/{run_id}/stop
 read GET /api/v1/runs/{run_id}/walk
 read POST /api/v1/runs/{run_id}/what-if
+open GET /api/v1/shared-board
+open GET /api/v1/shared-board/panel
 admin GET /api/v1/storage
 admin POST /api/v1/storage/compact
 admin DELETE /api/v1/storage/deletions/{deletion_id}
@@ -218,6 +229,6 @@ DASH_PATHS = {
 }
 """What Dash serves behind the gate: all of it to those who have logged in only, and the WebSocket to nobody."""
 
-OPEN_PAGES = {"/login", "/login/callback", "/set-password"}
+OPEN_PAGES = {"/login", "/login/callback", "/set-password", "/shared"}
 """Pages of the dashboard without a login; they need nothing but themselves. Where single sign-on is
 set up, `/login/single-sign-on` leads to the provider; without, there is no such page."""

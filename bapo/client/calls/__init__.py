@@ -5,6 +5,7 @@ from __future__ import annotations
 from bapo.client.calls.accounts import AccountCalls
 from bapo.client.calls.alerts import AlertCalls
 from bapo.client.calls.artifacts import ArtifactCalls
+from bapo.client.calls.boards import BoardCalls
 from bapo.client.calls.configs import ConfigCalls
 from bapo.client.calls.prices import PriceCalls
 from bapo.client.calls.prompts import PromptCalls
@@ -33,5 +34,6 @@ class Calls(
     WebhookCalls,
     WorkerCalls,
     PriceCalls,
+    BoardCalls,
 ):
     """The table of calls."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import dash_mantine_components as dmc
 import plotly.graph_objects as go
@@ -15,6 +14,7 @@ from bapo.api.compare import ComparedCurves, CurveGroup
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
 from bapo.figures.methods import LineStyle
+from bapo.figures.metric_names import AVERAGE, metric_of
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
@@ -25,50 +25,11 @@ from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
 from frontend.symbols import short_name
 
 USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
-_AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")
-
-
-class Metric(NamedTuple):
-    """The title, unit and question of a metric."""
-
-    title: str
-    unit: str
-    question: str = ""
-    is_share: bool = False
-
-
-_KNOWN: Mapping[str, Metric] = {
-    "critic/rewards/mean": Metric(
-        "Training reward", "mean reward of fresh responses", "Is it learning?", is_share=True
-    ),
-    "actor/entropy": Metric("Policy entropy", "entropy (nats per token)", "Does it still explore?"),
-    "response_length/mean": Metric("Response length", "tokens"),
-    "actor/grad_norm": Metric("Gradient norm", "gradient norm"),
-    "actor/ppo_kl": Metric("KL to the behaviour policy", "KL (nats per token)", "How far does the policy move?"),
-    "actor/kl_loss": Metric("KL to the reference policy", "KL (nats per token)", "How far is it from where it began?"),
-    "actor/pg_clipfrac": Metric("Clipped tokens", "share of tokens", is_share=True),
-    "critic/vf_explained_var": Metric("Critic: explained variance", "explained variance"),
-    "critic/vf_loss": Metric("Critic: value loss", "value loss"),
-    "bapo/batch/fill_rate": Metric("Fill rate", "share of B", "Are the batches full?", is_share=True),
-    "bapo/cost/num_rollouts": Metric("Rollouts", "responses", "What has training cost?"),
-    "bapo/tracking/accuracy": Metric("Accuracy of tracked prompts", "accuracy", "Do they improve?", is_share=True),
-    "timing_s/step": Metric("Time per step", "seconds"),
-}
-
-
-def metric_of(key: str) -> Metric:
-    """Returns title, unit and question; an unknown metric is called by its key."""
-    if (match := _AVERAGE.fullmatch(key)) is not None:
-        figure = f"avg@{match['k']}" if match["k"] else match["figure"]
-        return Metric(
-            f"{match['dataset']} {figure}", f"{match['dataset']} {figure}", "Does it generalise?", is_share=True
-        )
-    return _KNOWN.get(key, Metric(key, key.rsplit("/", 1)[-1]))
 
 
 def usual_metrics(known: Sequence[str]) -> list[str]:
     """Returns reward, avg@k of the widest held-out set, entropy and length, as far as the runs have them."""
-    averages = [key for key in known if (match := _AVERAGE.fullmatch(key)) is not None and match["k"]]
+    averages = [key for key in known if (match := AVERAGE.fullmatch(key)) is not None and match["k"]]
     first = sorted(averages, key=lambda key: (-len(key), key))[:1]
     keys = [USUAL[0], *first, *USUAL[1:]]
     return [key for key in keys if not known or key in known]

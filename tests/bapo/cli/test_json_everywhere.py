@@ -15,6 +15,7 @@ WITHOUT_ANSWER = {
     "warm-start": "its last line is JSON",
     "import": "its last line is JSON",
     "report": "writes a file",
+    "boards export": "writes a file",
     "study run": "writes the report, as JSON too",
     "study report": "writes a file: --out FILE.json",
     "export metrics": "writes a table: --format json",

@@ -22,13 +22,14 @@ from bapo.api.compare import (
 )
 from bapo.api.difficulty import MigrationRate
 from bapo.figures.methods import styles_of
+from bapo.figures.metric_names import metric_of
 from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.drawing import compared
 from frontend.pages.compare.looks import styles
-from frontend.pages.compare.panels import curves_note, marks_of_groups, metric_of, usual_metrics
+from frontend.pages.compare.panels import curves_note, marks_of_groups, usual_metrics
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
 

@@ -1,0 +1,114 @@
+"""Numbers in the texts of boards: which columns and conditions they may name, and what they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from backend.boards import selection
+from backend.compare import series
+from backend.kit.errors import Problem
+from backend.kit.response_cache import Answer, AnswerCache
+from backend.models import Board, Run
+from backend.runs import where
+from backend.runs.grouping import number_of
+from bapo.analysis.live_numbers import (
+    METRIC,
+    OVER_STEPS,
+    LiveNumber,
+    LiveNumberError,
+    escaped,
+    filled,
+    live_number,
+    placeholders,
+    written,
+)
+from bapo.api.boards import MOST_RUNS, TextData, TextPanel
+
+MOST_NUMBERS = 50
+MOST_COUNTED = 10_000
+"""Runs whose newest values are averaged."""
+NOT_SHOWN = "–"
+
+
+def check_text(text: str, field: str) -> None:
+    """Raises Problem 422 naming the first placeholder that cannot be read."""
+    found = placeholders(text)
+    if len(found) > MOST_NUMBERS:
+        remedy = f"{len(found)} numbers are more than a text takes: at most {MOST_NUMBERS}, use several texts"
+        raise Problem(422, "invalid_request", remedy, field=field)
+    for source in found:
+        try:
+            _checked(source)
+        except LiveNumberError as error:
+            raise Problem(422, "invalid_placeholder", error.remedy, field=field, value=source) from None
+
+
+def _checked(source: str) -> LiveNumber:
+    number = live_number(source)
+    try:
+        for condition in number.where:
+            where.condition(condition)
+        if number.column is not None:
+            number_of(number.column, "column")
+    except Problem as problem:
+        value = "" if problem.value in (None, source) else f"{problem.value}: "
+        raise LiveNumberError(source, f"{value}{problem.remedy}") from None
+    return number
+
+
+def text_data(session: Session, answers: AnswerCache, board: Board, panel: TextPanel, *, is_public: bool) -> TextData:
+    """The text with its numbers; outside the team, what cannot be shown is not explained either."""
+    problems: list[str] = []
+
+    def value_of(source: str) -> str:
+        try:
+            number = _checked(source)
+            return escaped(written(number, _values(session, answers, board, panel, number)))
+        except LiveNumberError as error:
+            problems.append(str(error))
+            return NOT_SHOWN if is_public else f"**{escaped(source)}**"
+
+    values = {source: value_of(source) for source in placeholders(panel.text)[:MOST_NUMBERS]}
+    text = filled(panel.text, lambda source: values.get(source, NOT_SHOWN))
+    return TextData(text=text, problems=[] if is_public else problems)
+
+
+def _values(
+    session: Session, answers: AnswerCache, board: Board, panel: TextPanel, number: LiveNumber
+) -> Sequence[float]:
+    conditions = selection.conditions(session, board, panel, number.where)
+    if number.column is None:
+        return [0.0] * len(session.scalars(select(Run.id).where(*conditions)).all())
+    if number.figure not in OVER_STEPS:
+        of_run = number_of(number.column, "column")
+        query = select(of_run).where(*conditions).order_by(Run.created_at.desc()).limit(MOST_COUNTED)
+        return [float(value) for value in session.scalars(query) if value is not None]
+    ids = list(session.scalars(select(Run.id).where(*conditions).limit(MOST_RUNS + 1)))
+    if len(ids) > MOST_RUNS:
+        remedy = f"{number.figure} reads every step of at most {MOST_RUNS} runs, and more match: narrow them with “of”"
+        raise LiveNumberError(number.source, remedy)
+    key = number.column.removeprefix(METRIC)
+
+    def work_out() -> Answer:
+        columns = series.read(session, ids, [key]).values()
+        return Answer.of([_reduced(number.figure, each[key].values) for each in columns if len(each[key].values)])
+
+    # Every step of every run: worked out again when one of them has recorded more.
+    question = f"live number {number.figure} {key} {ids}"
+    found: list[float] = orjson.loads(answers.answer(session, question, ids, work_out).content)
+    return found
+
+
+def _reduced(figure: str, values: NDArray[np.float64]) -> float:
+    match figure:
+        case "max":
+            return float(values.max())
+        case "min":
+            return float(values.min())
+    return float(values.mean())

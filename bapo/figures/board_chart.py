@@ -1,0 +1,142 @@
+"""A chart of a board: one metric of runs or groups, over a common axis or over another metric."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bapo.analysis.comparison import shown_name
+from bapo.analysis.number_format import counted
+from bapo.api.boards import ChartData, ChartPanel
+from bapo.api.runs import METRIC_COLUMN
+from bapo.figures import formatting
+from bapo.figures.methods import LineStyle, styles_of
+from bapo.figures.metric_names import metric_of
+from bapo.figures.overlay import overlay_data, overlay_figure
+from bapo.figures.theme import Palette
+
+HEIGHT = 300
+_LEGEND_CURVES = 12
+"""More are told by pointing at them."""
+
+
+def chart_title(panel: ChartPanel) -> str:
+    """The title that somebody gave, else the metric's, and over what where that is a metric too."""
+    if panel.title:
+        return panel.title
+    over = _over(panel)
+    return metric_of(panel.y).title + ("" if over is None else f" over {metric_of(over).title}")
+
+
+def chart_figure(panel: ChartPanel, data: ChartData, palette: Palette) -> go.Figure:
+    """The curves, with their legend where they are few enough to tell apart."""
+    names = {label: shown_name(label) for label in dict.fromkeys(curve.label for curve in data.curves)}
+    looks = styles_of(list(names.values()), palette)
+    styles = {label: looks[name] for label, name in names.items()}
+    figure = (
+        _lines(panel, data, names, styles)
+        if _over(panel) is not None
+        else _overlay(panel, data, names, styles, palette)
+    )
+    has_legend = 1 < len(names) <= _LEGEND_CURVES
+    figure.update_layout(
+        height=HEIGHT,
+        showlegend=has_legend,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"t": 40 if has_legend else 16},
+        # A zoom holds while the chart asks for the same.
+        uirevision=f"{panel.x} {panel.y} {panel.log_x} {panel.log_y}",
+    )
+    if panel.log_x:
+        figure.update_xaxes(type="log", rangemode="normal", tickformat=None)
+    if panel.log_y:
+        figure.update_yaxes(type="log", range=None)
+    return figure
+
+
+def _over(panel: ChartPanel) -> str | None:
+    return panel.x.removeprefix(METRIC_COLUMN) if panel.x.startswith(METRIC_COLUMN) else None
+
+
+def _overlay(
+    panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle], palette: Palette
+) -> go.Figure:
+    metric = metric_of(panel.y)
+    axis: Any = panel.x
+    overlay = overlay_data(data.curves, axis, styles, names=names, unit=metric.unit, is_share=metric.is_share)
+    figure = overlay_figure(overlay, palette)
+    seen: set[str] = set()
+    for trace in figure.data:
+        # Of a group the line alone stands in the legend; bands lie below it and come first.
+        is_entry = trace.hoverinfo != "skip" and trace.legendgroup not in seen
+        trace.showlegend = is_entry
+        if is_entry:
+            seen.add(trace.legendgroup)
+    return figure
+
+
+def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle]) -> go.Figure:
+    """Each run's way, in the order of its steps."""
+    over, metric = metric_of(_over(panel) or ""), metric_of(panel.y)
+    form = {True: ".1%", False: ".4~g"}
+    seen: set[str] = set()
+    traces = []
+    for curve in data.curves:
+        name = html.escape(names[curve.label])
+        style = styles[curve.label]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers" if len(curve.x) <= 30 else "lines",
+                "x": np.array(curve.x, np.float64),
+                "y": np.array(curve.mean, np.float64),
+                "name": name,
+                "legendgroup": curve.label,
+                "showlegend": curve.label not in seen,
+                "line": {"color": style.colour, "dash": style.dash, "width": 1.6},
+                "marker": {"size": 4, "symbol": style.symbol},
+                "hovertemplate": f"%{{x:{form[over.is_share]}}}<br>%{{y:{form[metric.is_share]}}}<extra>{name}</extra>",
+            }
+        )
+        seen.add(curve.label)
+    return go.Figure(
+        {
+            "data": traces,
+            "layout": {
+                "xaxis": {"title": {"text": over.unit}, **({"tickformat": ".0%"} if over.is_share else {})},
+                "yaxis": {"title": {"text": metric.unit}, **({"tickformat": ".0%"} if metric.is_share else {})},
+                "hovermode": "closest",
+            },
+        }
+    )
+
+
+def chart_note(panel: ChartPanel, data: ChartData) -> str:
+    """How the curves were made, and what of the runs is not there."""
+    if not data.curves:
+        return ""
+    parts = []
+    if data.num_shown < data.num_matching:
+        parts.append(f"the newest {data.num_shown} of {data.num_matching:,} runs")
+    else:
+        parts.append(counted(data.num_shown, "run"))
+    sizes = sorted({max(curve.n) for curve in data.curves if curve.n})
+    if _over(panel) is not None:
+        parts.append("each run alone: over a metric there is no common position to average at")
+    elif any(size > 2 for size in sizes):
+        most = [size for size in sizes if size > 2]
+        counts = f"{most[0]}" if len(most) == 1 else f"{most[0]}–{most[-1]}"
+        parts.append(f"mean and 95 % interval over {counts} runs (Student's t)")
+    if 2 in sizes:
+        parts.append("mean and range of two runs, whose 95 % interval would be 12.7 times as wide")
+    if panel.smooth > 1:
+        parts.append(f"means of the last {panel.smooth} recorded values")
+    shown, whole = sum(len(each.x) for each in data.curves), sum(each.num_positions for each in data.curves)
+    if shown < whole:
+        parts.append(f"{formatting.count(shown)} of {formatting.count(whole)} points, extremes kept")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,191 @@
+"""A board from beginning to end: made, filled, ordered, shared without a login, revoked, exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bapo.api.boards import BoardChange
+from bapo.client import Client
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, log_in_with
+from tests.recorded import RUNS, import_folder
+from tests.services import BackendServer, add_person, wait_until
+
+pytestmark = pytest.mark.browser
+
+REWARD = "critic/rewards/mean"
+TRACES = """(title) => {
+    const card = document.querySelector(`.board-card[aria-label="${title}"] .js-plotly-plot`);
+    const lines = (card?._fullData || []).filter((trace) => trace.hoverinfo !== "skip");
+    return lines.map((trace) => [trace.name, trace.x.length]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def runs(admin: Client, recorded_folders: Mapping[str, Path]) -> dict[str, str]:
+    """Identifiers of the recorded runs by name."""
+    return {name: import_folder(admin, recorded_folders[name], group="recorded") for name in RUNS}
+
+
+@pytest.fixture
+def nobody(chromium: Browser, dashboard: str) -> Iterator[Page]:
+    """A window without a login."""
+    context = chromium.new_context(base_url=dashboard)
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    yield context.new_page()
+    context.close()
+
+
+def drawn(page: Page, title: str) -> dict[str, int]:
+    found: list[tuple[str, int]] = page.evaluate(TRACES, title)
+    return dict(found)
+
+
+def titles(page: Page) -> list[str]:
+    return page.locator("#board-grid > .board-card").evaluate_all(
+        "(cards) => cards.map((card) => card.getAttribute('aria-label') || 'Text')"
+    )
+
+
+def drawer(page: Page) -> None:
+    expect(page.locator("#board-panel-submit")).to_be_visible()
+
+
+def save_panel(page: Page) -> None:
+    page.locator("#board-panel-submit").click()
+    expect(page.locator("#board-panel-submit")).to_be_hidden()
+
+
+def add_chart(page: Page, metric: str, over: str, condition: str) -> None:
+    page.locator(".page-actions").get_by_role("button", name="Chart").click()
+    drawer(page)
+    page.locator("#board-panel-y").fill(metric)
+    page.locator("#board-panel-x").fill(over)
+    page.locator("#board-panel-where").fill(condition)
+    page.locator("#board-panel-where").press("Enter")
+    save_panel(page)
+
+
+def test_a_board_is_made_shared_revoked_and_exported(
+    page: Page,
+    visitor: Visitor,
+    nobody: Page,
+    admin: Client,
+    runs: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    page.goto("/boards")
+    expect(page.get_by_text("No board yet")).to_be_visible()
+    page.get_by_role("button", name="New board").click()
+    page.locator("#board-new-name").fill("Does BAPO help?")
+    page.locator("#board-new-submit").click()
+    page.wait_for_url("**/boards/*")
+    expect(page.locator("#board-state")).to_contain_text("The board is empty")
+    board_id = page.url.rsplit("/", 1)[1]
+
+    # Two charts and a text.
+    add_chart(page, REWARD, "rollouts", "group = recorded")
+    wait_until(
+        lambda: (
+            {name for name, num_points in drawn(page, "Training reward").items() if num_points > 1} == {"BAPO", "GRPO"}
+        )
+    )
+    add_chart(page, "actor/entropy", f"metric.{REWARD}", "name = bapo-seed-1")
+    wait_until(lambda: drawn(page, "Policy entropy over Training reward") == {"BAPO": 24})
+    page.locator(".page-actions").get_by_role("button", name="Text").click()
+    drawer(page)
+    # What is wrong with a number is said by name, and nothing of the text is lost.
+    page.locator("#board-panel-text").fill("## Now\n{{lst metric.critic/rewards/mean}}")
+    page.locator("#board-panel-submit").click()
+    expect(page.get_by_text("'lst' is no figure: use last, max, min, mean, count")).to_be_visible()
+    page.locator("#board-panel-text").fill(
+        "## Now\n{{count of group = recorded}} runs, {{max metric.critic/rewards/mean of name = bapo-seed-1}}"
+    )
+    save_panel(page)
+    text = page.locator(".board-text-card")
+    expect(text).to_contain_text("4 runs")
+    best = max(value for value in admin.metrics(runs["bapo-seed-1"], [REWARD]).columns[REWARD] if value is not None)
+    expect(text).to_contain_text(f"{best:.4g} (n = 1)")
+
+    # The text comes first, by the keyboard: the focus stays at its button.
+    earlier = page.get_by_role("button", name="Move Now earlier")
+    for place in (1, 0):
+        earlier.focus()
+        earlier.press("Enter")
+        wait_until(lambda place=place: titles(page).index("Text") == place)  # type: ignore[misc]
+    assert [panel.kind for panel in admin.board(board_id).panels] == ["text", "chart", "chart"]
+    wait_until(lambda: page.evaluate("document.activeElement.getAttribute('aria-label')") == "Move Now earlier")
+
+    # The chart's menu has its table.
+    page.get_by_role("button", name="Menu of Training reward").click()
+    page.get_by_role("menuitem", name="Show as table").click()
+    expect(page.locator("dialog table")).to_contain_text("BAPO")
+    page.keyboard.press("Escape")
+
+    # A chart that runs, and the board as somebody else changes it: without a reload.
+    board = admin.board(board_id)
+    changed = [
+        panel.model_copy(update={"title": "Renamed"}) if panel.id == board.panels[1].id else panel
+        for panel in board.panels
+    ]
+    admin.replace_board(
+        board_id, BoardChange(name="Changed name", filters=board.filters, panels=changed, version=board.version)
+    )
+    page.evaluate("window.bapoBoards.refresh()")
+    expect(page.locator("#board-head h1")).to_have_text("Changed name")
+    wait_until(lambda: "Renamed" in titles(page))
+
+    # Shared, and opened by somebody without a login.
+    page.get_by_role("button", name="Share").click()
+    page.locator("#board-link-submit").click()
+    link = page.locator(".secret-text").inner_text()
+    assert "/shared?key=" in link
+    page.keyboard.press("Escape")
+    address = link[link.index("/shared") :]
+    nobody.goto(address)
+    expect(nobody.get_by_role("heading", name="Changed name")).to_be_visible()
+    expect(nobody.locator(".markdown")).to_contain_text("4 runs, ")
+    expect(nobody.locator(".js-plotly-plot").first).to_be_visible()
+    assert nobody.context.cookies() == []
+    nobody.goto(f"/boards/{board_id}")
+    assert "/login" in nobody.url
+
+    # Revoked: who opens it is told.
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("button", name="Revoke", exact=True).click()
+    page.get_by_role("button", name="Revoke the link").click()
+    expect(page.locator("#board-links")).to_contain_text("revoked")
+    page.keyboard.press("Escape")
+    nobody.goto(address)
+    expect(nobody.get_by_role("alert")).to_contain_text("This link was revoked")
+
+    # Exported, the file opens from a disk and draws itself.
+    with page.expect_download() as download:
+        page.locator("#board-export").click()
+    file = tmp_path / "board.html"
+    download.value.save_as(file)
+    nobody.goto(file.as_uri())
+    expect(nobody.get_by_role("heading", name="Changed name")).to_be_visible()
+    expect(nobody.locator(".js-plotly-plot")).to_have_count(2)
+    visitor.expected = ("410",)
+
+    assert_fits(page, 390)
+
+
+def test_a_viewer_is_offered_nothing_that_changes_a_board(
+    stranger: Visitor, dashboard: str, backend_server: BackendServer, admin: Client, runs: dict[str, str]
+) -> None:
+    (board,) = admin.boards().items
+    page = stranger.page
+    log_in_with(page.context, dashboard, backend_server, add_person(backend_server, "board-viewer", "viewer"))
+    page.goto(f"/boards/{board.id}")
+    wait_until(lambda: drawn(page, "Renamed") != {})
+    assert page.locator(".board-tool").count() == 0
+    buttons = page.locator(".page-actions").get_by_role("button").all_inner_texts()
+    assert buttons == ["Export as one HTML file"]
+    page.goto("/boards")
+    expect(page.get_by_role("link", name="Changed name")).to_be_visible()
+    expect(page.get_by_role("button", name="New board")).to_have_count(0)
