@@ -15,6 +15,7 @@ from bapo.critic import explained_variance, generalized_advantages, value_loss, 
 from bapo.engines.base import CriticStats
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
+from bapo.engines.local.number_format import compute_as_configured
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.update_stats import token_mean
@@ -67,6 +68,7 @@ class Critic:
         self._config = critic
         self._micro_batch_tokens = config.training.micro_batch_tokens
         self.model = value_model(policy, config)
+        compute_as_configured(self.model, config)
         self.optimizer = Optimizer(
             self.model,
             learning_rate=critic.learning_rate,

@@ -162,6 +162,31 @@ def test_on_policy_groups_have_ratio_one(engine: LocalEngine) -> None:
     assert off_policy.logprob_gap is None
 
 
+@pytest.mark.parametrize("method", ["bapo", "ba_ppo"])
+def test_passes_in_bfloat16_train_weights_in_float32(toy_folder: Path, tmp_path: Path, method: str) -> None:
+    engine = make_engine(toy_folder, engine__dtype="bfloat16", method__type=method)
+    generated = items(generate(engine))
+    stats = engine.update(generated, step=1)
+    assert stats.logprob_gap is not None
+    assert stats.logprob_gap.max < 0.1
+    assert {parameter.dtype for parameter in engine._model.parameters()} == {torch.float32}
+    # α was copied before the update, and passes through it are its own.
+    alpha, current = (engine._policy_model(policy) for policy in (Policy.ROLLOUT, Policy.CURRENT))
+    tokens = torch.tensor([[1, 2, 3]])
+    with torch.no_grad():
+        outputs = [model(input_ids=tokens).logits for model in (alpha, current)]
+        exact = make_engine(toy_folder)._model(input_ids=tokens).logits
+    assert outputs[0].dtype == torch.float32
+    # bfloat16 has 8 bits: logits of about 1 differ from the third digit on.
+    assert 1e-4 < float((outputs[0] - exact).abs().max()) < 0.1
+    assert not torch.equal(outputs[0], outputs[1])
+    engine.save(tmp_path, [])
+    restored = make_engine(toy_folder, engine__dtype="bfloat16", method__type=method)
+    restored.load(tmp_path)
+    with torch.no_grad():
+        assert torch.equal(restored._policy_model(Policy.CURRENT)(input_ids=tokens).logits, outputs[1])
+
+
 def test_greedy_answers_are_rewarded(engine: LocalEngine, toy_folder: Path) -> None:
     rewards = engine.greedy(TASK.train)
     loaded = load_language_model(str(toy_folder), torch.device("cpu"))
@@ -280,8 +305,31 @@ def test_responses_beyond_the_context_are_refused(toy_folder: Path, limit: int, 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
 def test_a_gpu_that_is_not_there_is_refused(toy_folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"engine\.device = 'cuda': PyTorch finds no CUDA GPU here"):
+    with pytest.raises(
+        ConfigError, match=r"engine\.device = 'cuda': PyTorch \S+ finds no CUDA GPU here \(.+\): update"
+    ):
         make_engine(toy_folder, engine__device="cuda")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+@pytest.mark.parametrize("wanted", ["auto", "cuda"])
+def test_a_driver_that_is_too_old_is_named_where_a_gpu_would_lie_idle(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    # As PyTorch's build for CUDA says it; no such driver is here.
+    told = "The NVIDIA driver on your system is too old (found version 12020). Please update your GPU driver."
+
+    def init() -> None:
+        raise RuntimeError(told)
+
+    monkeypatch.setattr(torch.cuda, "init", init)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr("bapo.engines.local.engine._DRIVER", tmp_path)
+    with pytest.raises(ConfigError, match=r"too old \(found version 12020\)\): update the driver, or install"):
+        make_engine(toy_folder, engine__device=wanted)
+    # A worker that gives a run no GPU hides them.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    make_engine(toy_folder, engine__device="auto")
 
 
 def test_a_missing_model_is_refused(tmp_path: Path) -> None:
