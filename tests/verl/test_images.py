@@ -75,7 +75,8 @@ def _images(group: RolloutGroup, engine: Any) -> tuple[int, Any]:
     """How many tokens of the group's first prompt are its image's, and the pixels that go with it."""
     data = rows([group])
     (image,) = engine._tokenizer.encode("<|image_pad|>")
-    return int((data["prompts"][0] == image).sum()), data["multi_modal_inputs"][0]["pixel_values"]
+    prompt, inputs = data["prompts"].unbind()[0], data["multi_modal_inputs"][0]
+    return int((prompt == image).sum()), getattr(inputs, "data", inputs)["pixel_values"]
 
 
 @pytest.fixture(scope="module")

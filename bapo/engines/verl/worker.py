@@ -36,6 +36,7 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
         # verl has a registry of these lines, and no call that registers one.
         _ROLLOUT_REGISTRY["vllm", "async"] = "bapo.engines.verl.rollout.BapoServerAdapter"
         patches.leave_heads_to_the_model()
+        patches.keep_positions_of_equal_rows()
         super().init_model()
         self._kept: dict[str, dict[str, Tensor]] = {}
 
