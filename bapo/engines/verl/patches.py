@@ -1,7 +1,7 @@
 """Every change to verl, vLLM or PyTorch from outside, each with the upstream line that it answers.
 
-Those of attention and of output layers concern GPUs too, the others the CPU. tests/verl/test_patches.py fails for each
-of them as soon as upstream can do without.
+Those of attention, of output layers and of positions concern GPUs too, the others the CPU. tests/verl/test_patches.py
+fails for each of them as soon as upstream can do without.
 """
 
 from __future__ import annotations
