@@ -2,20 +2,25 @@
 # The driver of the host must support this CUDA; `nvidia-smi` names the newest that it does.
 # A package index of your own: docker build --secret id=pip,src=/etc/pip.conf …, or BAPO_PIP_CONF for Compose.
 ARG CUDA_IMAGE=nvidia/cuda:13.0.1-devel-ubuntu24.04
+# As the base's packages call it.
+ARG PYTHON=python3.12
 FROM ${CUDA_IMAGE} AS base
+ARG PYTHON
 # vLLM compiles kernels while it runs: compiler and headers stay in the image.
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      python3.12 python3.12-dev python3.12-venv build-essential && rm -rf /var/lib/apt/lists/*
+      ${PYTHON} ${PYTHON}-dev ${PYTHON}-venv build-essential && rm -rf /var/lib/apt/lists/*
 
 FROM base AS build
+ARG PYTHON
 WORKDIR /src
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONFIG_FILE=/run/secrets/pip
 # First without the sources, so that a change of these keeps the layer with the packages. The lock is complete.
 COPY requirements.lock requirements-verl-gpu.lock ./
-RUN --mount=type=secret,id=pip python3.12 -m venv /opt/bapo \
+RUN --mount=type=secret,id=pip ${PYTHON} -m venv /opt/bapo \
     && /opt/bapo/bin/pip install -c requirements.lock setuptools \
-    && /opt/bapo/bin/pip install --no-deps -r requirements-verl-gpu.lock \
-    && /opt/bapo/bin/python -m compileall -q -j 0 /opt/bapo/lib
+    && /opt/bapo/bin/pip install --no-deps --no-compile -r requirements-verl-gpu.lock \
+    # All cores at once, where pip would take one. Packages have files for newer versions of Python, which it reports.
+    && { /opt/bapo/bin/python -m compileall -q -j 0 /opt/bapo/lib || true; }
 COPY . .
 RUN /opt/bapo/bin/pip install --no-deps --no-build-isolation ".[verl,worker]"
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / ".test-logs"
 BIN = ROOT / ".venv" / "bin"
 VERL_PYTHON = ROOT / ".venv-verl" / "bin" / "python"
+IMAGES_PYTHON = ROOT / ".venv-verl-images" / "bin" / "python"
 STATUS_SECONDS = 60.0
 LINES_OF_A_FAILURE = 400
 
@@ -49,6 +50,10 @@ def _python(*arguments: str) -> list[str]:
 
 def _pytest(*arguments: str) -> list[str]:
     return _python("-m", "pytest", *arguments)
+
+
+def _verl_tests(python: Path, within: str = "") -> list[str]:
+    return [str(python), "-m", "pytest", "--confcutdir=tests/verl", "-m", "verl", f"tests/verl{within}"]
 
 
 def _side_by_side() -> list[str]:
@@ -87,12 +92,11 @@ def all_checks(
         "e2e and chaos tests", _pytest("-m", "e2e or chaos", *drawing, "tests/e2e", "tests/chaos"), memory_gib=3.0
     )
     engine = [
-        Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh")], cores=0.0),
+        Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh"), "--images"], cores=0.0),
+        Check("verl tests", _verl_tests(VERL_PYTHON), memory_gib=11.0, after="verl environment"),
+        # Image processors need packages that a run on texts must do without.
         Check(
-            "verl tests",
-            [str(VERL_PYTHON), "-m", "pytest", "--confcutdir=tests/verl", "-m", "verl", "tests/verl"],
-            memory_gib=11.0,
-            after="verl environment",
+            "verl tests with images", _verl_tests(IMAGES_PYTHON, "/test_images.py"), memory_gib=11.0, after="verl tests"
         ),
     ]
     adapter = [

@@ -165,3 +165,22 @@ set_up_from_lock() {
     printf '%s' "$stamp $ROOT" >"$VENV/ready"
     say "ready: $5"
 }
+
+# set_up_on_top ENVIRONMENT BELOW LOCK WHAT READY : a small environment that sees the packages of the one below.
+set_up_on_top() {
+    VENV="$ROOT/$1"
+    stamp=$(cat "$ROOT/$3" "$ROOT/scripts/setup.sh" | cksum)
+    if [ -x "$VENV/bin/python" ] && [ "$(cat "$VENV/ready" 2>/dev/null)" = "$stamp $ROOT" ]; then
+        return
+    fi
+    make_environment
+    rm -f "$VENV/ready"
+    say "installing the packages of $3: $4"
+    pip_install --no-deps -r "$ROOT/$3" || pip_failed "The packages of $3"
+    paths='import sysconfig; print(sysconfig.get_path("purelib"))'
+    below=$("$ROOT/$2/bin/python" -c "$paths")
+    printf 'import site; site.addsitedir("%s")\nimport bapo.engines.verl.torchvision_cpu as each; each.install()\n' "$below" \
+        >"$("$VENV/bin/python" -c "$paths")/on-top.pth"
+    printf '%s' "$stamp $ROOT" >"$VENV/ready"
+    say "ready: $5"
+}

@@ -32,12 +32,15 @@ class ForkOrigin(BaseModel):
 _FROZEN: Mapping[str, str] = {
     "model.path": "the checkpoint holds the weights and the vocabulary of the parent's model",
     "engine.type": "each engine writes checkpoints of its own kind",
-    "engine.verl.gpus_per_node": "the checkpoint is split over the parent's training processes",
-    "engine.verl.nodes": "the checkpoint is split over the parent's training processes",
+    "engine.verl.strategy": "FSDP and Megatron write checkpoints of their own kinds",
     "task.": "the buffers and the shuffled passes hold the parent's prompts, judged by its verifier",
     "rollout.group_size": "the buffers hold groups of the parent's size",
 }
 """Field, or section with a dot, and why a checkpoint is of no use with another value."""
+_SPLIT_BY_MEGATRON = frozenset(
+    f"engine.verl.{field}"
+    for field in ("gpus_per_node", "nodes", "megatron_tensor_parallel", "megatron_pipeline_parallel")
+)
 
 
 def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[ConfigProblem]:
@@ -47,6 +50,8 @@ def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[Confi
         reason = next((why for frozen, why in _FROZEN.items() if field == frozen or _is_inside(field, frozen)), None)
         if field == "method.type" and not _keep_the_same_state(config.method, parent.method):
             reason = f"the checkpoint holds the state of {theirs}"
+        if field in _SPLIT_BY_MEGATRON and config.engine.verl.strategy == "megatron":
+            reason = "Megatron's checkpoint is split over the parent's training processes"
         if reason is not None:
             remedy = f"a fork keeps {theirs!r}: {reason}; clone the run to start over with another value"
             problems.append(ConfigProblem(field, ours, remedy))

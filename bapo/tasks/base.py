@@ -52,3 +52,8 @@ class Task(Protocol):
 
     def reward(self, problem: Problem, response_text: str) -> int:
         """Returns 1 for a verified response, 0 for any other; never raises, whatever the response."""
+
+
+def has_images(task: Task) -> bool:
+    """Whether any of its problems, held-out ones included, has an image."""
+    return any(problem.images for problems in (task.train, *task.evaluation_sets.values()) for problem in problems)

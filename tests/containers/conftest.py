@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.containers.packages import downloaded, served
-from tests.containers.product import SERVER, WORKER, Product
-from tests.containers.stand_ins import docker, done, public_images, usable
+from tests.containers.product import GPU_WORKER, SERVER, WORKER, Product
+from tests.containers.stand_ins import debian, docker, done, public_images, usable
+from tests.deployment.compose import ROOT
 
 _SAID: list[str] = []
 
@@ -30,14 +33,44 @@ def bases() -> Mapping[str, str]:
 def images(bases: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """The images of server and worker, built by `docker compose build`."""
     product = Product.made("bapo-build", tmp_path_factory.mktemp("build") / "env", bases)
-    conf = tmp_path_factory.mktemp("pip") / "pip.conf"
+    # Three services are of one image.
+    _build(product, "backend", "worker")
+    _say_sizes(SERVER, WORKER)
+    return SERVER, WORKER
+
+
+@pytest.fixture(scope="session")
+def gpu_image(images: tuple[str, str], bases: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The image for GPUs as far as it goes without one: on Debian instead of CUDA, with the worker's packages."""
+    context = tmp_path_factory.mktemp("context")
+    wanted = re.findall(r"^!([\w./*-]+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    for path in (found for name in (*wanted, "docker", ".dockerignore") for found in ROOT.glob(name)):
+        copy = context / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
+    frozen = done("run", "--rm", images[1], "pip", "list", "--format", "freeze").splitlines()
+    lines = [line for line in frozen if not line.startswith("bapo")]
+    (context / "requirements-verl-gpu.lock").write_text("\n".join(lines) + "\n")
+    product = Product.made("bapo-build-gpu", tmp_path_factory.mktemp("build-gpu") / "env", bases)
+    build = {"context": str(context), "args": {"CUDA_IMAGE": debian(), "PYTHON": "python3.11"}, "network": "host"}
+    product.override({"services": {"worker-gpu": {"build": build}}})
+    _build(product, "worker-gpu")
+    _SAID.append(f"{GPU_WORKER}: without CUDA, verl, vLLM and Ray, on {debian()}")
+    _say_sizes(GPU_WORKER)
+    return GPU_WORKER
+
+
+def _build(product: Product, *services: str) -> None:
     with served(downloaded()) as index:
+        conf = product.folder / "pip.conf"
         conf.write_text(f"[global]\nindex-url = {index}\n")
-        product("build", pip_conf=conf)
-    for image in (SERVER, WORKER):
+        product("build", *services, pip_conf=conf)
+
+
+def _say_sizes(*images: str) -> None:
+    for image in images:
         (found,) = json.loads(done("image", "inspect", image))
         _SAID.append(f"{image}: {found['Size'] / 1e6:.0f} MB")
-    return SERVER, WORKER
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.containers.stand_ins import done
 from tests.deployment.compose import COMPOSE, ROOT, free_port
 
 VERSION = "tested"
-SERVER, WORKER = f"bapo-server:{VERSION}", f"bapo-worker:{VERSION}"
+SERVER, WORKER, GPU_WORKER = (f"bapo-{name}:{VERSION}" for name in ("server", "worker", "worker-gpu"))
 
 
 @dataclass
@@ -28,31 +28,39 @@ class Product:
     folder: Path
     bases: Mapping[str, str]
     port: int
+    checkout: Path = ROOT
+    version: str = VERSION
 
     @classmethod
-    def made(cls, name: str, folder: Path, bases: Mapping[str, str]) -> Product:
+    def made(cls, name: str, folder: Path, bases: Mapping[str, str], **of: Any) -> Product:
         """With passwords of its own, as scripts/make_env.sh makes them."""
         folder.mkdir()
-        product = cls(name, folder, bases, free_port())
+        product = cls(name, folder, bases, free_port(), **of)
         address = f"http://127.0.0.1:{product.port}"
-        script = ROOT / "scripts" / "make_env.sh"
+        script = product.checkout / "scripts" / "make_env.sh"
         subprocess.run(["sh", script, address, folder / ".env"], check=True, capture_output=True)
         build = {"network": "host", "args": {"PYTHON_IMAGE": bases["python"]}}
-        built = ("migrate", "backend", "frontend", "worker")
+        # Asked more often than people need, because a test waits for each answer.
+        often = {"healthcheck": {"interval": "3s"}}
+        services = {"migrate": {}, "backend": often, "frontend": often, "worker": often}
         others = {role: {"image": bases[role]} for role in ("postgres", "redis")}
-        content = {"services": {**{service: {"build": build} for service in built}, **others}}
-        (folder / "override.yml").write_text(yaml.safe_dump(content))
+        content = {"services": {**{name: {"build": build, **more} for name, more in services.items()}, **others}}
+        product.override(content)
         return product
+
+    def override(self, content: Mapping[str, Any]) -> None:
+        """What differs from the checkout's Compose file."""
+        (self.folder / "override.yml").write_text(yaml.safe_dump(content))
 
     def __call__(self, *arguments: str, timeout: float = 900.0, pip_conf: Path | None = None) -> str:
         """What a command of Compose prints. Raises AssertionError where it fails."""
-        files = ["-f", str(COMPOSE), "-f", str(self.folder / "override.yml")]
-        start = ["docker", "compose", "-p", self.name, "--project-directory", str(ROOT), "--env-file"]
+        files = ["-f", str(self.checkout / COMPOSE.name), "-f", str(self.folder / "override.yml")]
+        start = ["docker", "compose", "-p", self.name, "--project-directory", str(self.checkout), "--env-file"]
         command = [*start, str(self.folder / ".env"), *files, *arguments]
-        environment = {**os.environ, "BAPO_VERSION": VERSION, "BAPO_PORT": str(self.port)}
+        environment = {**os.environ, "BAPO_VERSION": self.version, "BAPO_PORT": str(self.port)}
         environment |= {"BAPO_PIP_CONF": str(pip_conf)} if pip_conf else {}
         result = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=timeout, cwd=ROOT
+            command, env=environment, capture_output=True, text=True, check=False, timeout=timeout, cwd=self.checkout
         )
         assert result.returncode == 0, f"{arguments}:\n{result.stdout[-4000:]}\n{result.stderr[-6000:]}"
         return result.stdout

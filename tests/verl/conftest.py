@@ -1,6 +1,7 @@
 """Tests of the verl engine: they need the Python of .venv-verl.
 
 .venv-verl/bin/python -m pytest --confcutdir=tests/verl -m verl tests/verl
+.venv-verl-images/bin/python -m pytest --confcutdir=tests/verl -m verl tests/verl/test_images.py
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from tests.verl.comparing import configure, run_config
 
 if find_spec("verl") is None:
     collect_ignore_glob = ["test_*.py"]
+elif find_spec("torchvision") is None:
+    # Of .venv-verl-images.
+    collect_ignore_glob = ["test_images.py"]
 
 
 @pytest.fixture(scope="session", autouse=True)

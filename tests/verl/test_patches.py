@@ -98,3 +98,27 @@ assert model.lm_head not in targets, "the head is a target"
     subprocess.run(
         [sys.executable, "-c", patched], env=os.environ | WITHOUT_PLUGIN, check=True, timeout=240, capture_output=True
     )
+
+
+_EQUAL_ROWS = """
+import torch
+from tensordict import TensorDict
+import verl.workers.engine.base as base
+from verl.workers import engine_workers
+from verl.utils.tensordict_utils import index_select_tensor_dict
+rows = [torch.arange(4 * 6).view(4, 6) + 100 * row for row in range(3)]
+nested = torch.nested.as_nested_tensor(rows, layout=torch.jagged)
+data = TensorDict({"position_ids": nested}, batch_size=3)
+engine_workers.maybe_fix_3d_position_ids(data)
+chosen = index_select_tensor_dict(data, [2, 0])["position_ids"].unbind()
+assert all(a.equal(b) for a, b in zip(chosen, (rows[2], rows[0]), strict=True))
+"""
+
+
+def test_verl_takes_positions_of_rows_of_one_length_for_those_of_others() -> None:
+    assert "Expected cond to be True" in _failure(_EQUAL_ROWS)
+
+
+def test_with_the_patch_rows_of_one_length_keep_their_positions() -> None:
+    code = f"from bapo.engines.verl import patches\npatches.keep_positions_of_equal_rows()\n{_EQUAL_ROWS}"
+    subprocess.run([sys.executable, "-c", code], env=os.environ | WITHOUT_PLUGIN, check=True, timeout=240)

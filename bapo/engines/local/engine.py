@@ -30,7 +30,7 @@ from bapo.engines.local.sampling import SampledGroup, sample
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
 from bapo.rollout import RolloutGroup
-from bapo.tasks.base import Problem, Task
+from bapo.tasks.base import Problem, Task, has_images
 
 CURRENT_FOLDER = "model"
 """Current weights and tokenizer within a checkpoint, a model folder like any other."""
@@ -41,6 +41,8 @@ CRITIC_FOLDER = "critic"
 CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
 GROUPS_FILE = "groups.safetensors"
 STATE_FILE = "engine.json"
+_DRIVER = Path("/dev/nvidiactl")
+"""There where NVIDIA's driver is loaded, whether or not this PyTorch can use it."""
 
 
 class LocalEngine:
@@ -240,16 +242,32 @@ class LocalEngine:
 
 
 def _device(config: RunConfig) -> torch.device:
+    """Where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
     wanted = config.engine.device
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise _problem("engine.device", wanted, "PyTorch finds no CUDA GPU here: choose cpu or auto")
-    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+    if wanted == "cpu" or torch.cuda.is_available():
+        return torch.device("cpu" if wanted == "cpu" else "cuda")
+    is_given = _DRIVER.exists() and os.environ.get("CUDA_VISIBLE_DEVICES") != ""
+    if wanted == "cuda" or (torch.version.cuda is not None and is_given):
+        remedy = (
+            f"PyTorch {torch.__version__} finds no CUDA GPU here ({_why_no_gpu()}): update the driver, or install a "
+            "build of PyTorch for the CUDA version that nvidia-smi names, or choose cpu"
+        )
+        raise _problem("engine.device", wanted, remedy)
+    return torch.device("cpu")
+
+
+def _why_no_gpu() -> str:
+    """The reason as PyTorch has it, such as a driver that is too old."""
+    try:
+        torch.cuda.init()
+    except (AssertionError, RuntimeError) as error:
+        return str(error).partition(". ")[0].strip()
+    return "none is visible"
 
 
 def _refuse_images(config: RunConfig, task: Task) -> None:
     """Its models read text alone."""
-    every = (task.train, *task.evaluation_sets.values())
-    if any(problem.images for problems in every for problem in problems):
+    if has_images(task):
         raise _problem(
             "engine.type",
             config.engine.type,

@@ -47,6 +47,7 @@ from bapo.engines.verl.rows import Rows, responses_of
 from bapo.engines.verl.settings import verl_settings
 from bapo.engines.verl.stats import generation_stats, update_stats
 from bapo.engines.verl.trainer import BapoTrainer
+from bapo.engines.verl.vision import check_images
 from bapo.engines.verl.worker import REFERENCE, ROLLOUT
 from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossInputs, policy_loss, token_weights
@@ -74,7 +75,9 @@ class VerlEngine:
         on_cpu = os.environ.get(PLATFORM_VARIABLE) == "cpu"
         folder = model_folder(config.model.path)
         self._tokenizer = load_tokenizer(config.model.path)
-        model = AutoConfig.from_pretrained(folder)
+        # Of a model that reads images as well, the part that writes.
+        model = AutoConfig.from_pretrained(folder).get_text_config()
+        check_images(config, task, folder)
         encode_task(task, self._tokenizer, config.rollout, getattr(model, "max_position_embeddings", None))
         self._end_token_ids = _end_token_ids(folder, model.eos_token_id, self._tokenizer.eos_token_id)
         _check_sampling(config)
@@ -382,9 +385,9 @@ class VerlEngine:
     def load(self, folder: Path) -> Sequence[object]:
         """Restore what `save` wrote; return the groups' payloads in the order in which they were given.
 
-        Raises ConfigError where another number of training processes wrote it.
+        Any number of training processes may have written it. Raises ConfigError where it was another with Megatron.
         """
-        _check_num_processes(self._config, folder / ACTOR_FOLDER)
+        _check_num_processes(self._config, folder / ROLLOUT_FOLDER)
         state = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
         workers = self._trainer.actor_rollout_wg
         workers.load_checkpoint(str(folder / ACTOR_FOLDER), None, del_local_after_load=False)
@@ -416,10 +419,10 @@ class VerlEngine:
 
 
 def _check_num_processes(config: RunConfig, folder: Path) -> None:
-    """Each of FSDP's processes reads back its own part of a checkpoint."""
+    """With Megatron, each process reads back its own part of α."""
     verl = config.engine.verl
-    wrote = len(list(folder.glob("model_world_size_*_rank_*.pt")))
-    if wrote not in (0, verl.gpus_per_node * verl.nodes):
+    wrote = len(list(folder.glob("rank-*-of-*.safetensors")))
+    if verl.strategy == "megatron" and wrote not in (0, verl.gpus_per_node * verl.nodes):
         name = folder.parent.name
         remedy = f"the checkpoint {name} was written by {wrote} training processes: resume with as many"
         field = "gpus_per_node" if verl.nodes == 1 else "nodes"

@@ -1,7 +1,7 @@
 """Every change to verl, vLLM or PyTorch from outside, each with the upstream line that it answers.
 
-Those of attention and of output layers concern GPUs too, the others the CPU. tests/verl/test_patches.py fails for each
-of them as soon as upstream can do without.
+Those of attention, of output layers and of positions concern GPUs too, the others the CPU. tests/verl/test_patches.py
+fails for each of them as soon as upstream can do without.
 """
 
 from __future__ import annotations
@@ -108,3 +108,30 @@ def load_value_models_as_configured() -> None:
         )
 
     model.load_valuehead_model = load_valuehead_model
+
+
+def keep_positions_of_equal_rows() -> None:
+    """Let prompts with images be of one length, in a training process; a second time changes nothing.
+
+    Positions of such a row are [4, tokens]. Where all rows have equally many tokens, PyTorch takes the 4 for what
+    varies, and verl/utils/tensordict_utils.py:910 says that it was the tokens, whose offsets are then past their end.
+    """
+    from verl.utils.tensordict_utils import nested_tensor_from_tensor_list  # noqa: PLC0415
+    from verl.workers import engine_workers  # noqa: PLC0415  (a process of verl has it loaded)
+    from verl.workers.engine import base  # noqa: PLC0415
+
+    original: Callable[[Any], None] = engine_workers.maybe_fix_3d_position_ids
+    if getattr(original, "keeps_equal_rows", False):
+        return
+
+    def fix(data: Any) -> None:
+        positions = data.get("position_ids", None)
+        if positions is not None and positions.is_nested and positions.dim() == 3:
+            values, offsets = positions.values(), positions.offsets()
+            if len(values) == int(offsets[-1]):
+                rows = list(values.split(offsets.diff().tolist()))
+                data["position_ids"] = nested_tensor_from_tensor_list(rows, ragged_idx=2)
+        original(data)
+
+    fix.keeps_equal_rows = True  # type: ignore[attr-defined]
+    engine_workers.maybe_fix_3d_position_ids = base.maybe_fix_3d_position_ids = fix

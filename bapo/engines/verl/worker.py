@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from verl.single_controller.base.decorator import Dispatch, register
@@ -15,6 +15,7 @@ from verl.workers.engine_workers import ActorRolloutRefWorker
 from verl.workers.rollout.base import _ROLLOUT_REGISTRY
 
 from bapo.engines.verl import patches
+from bapo.engines.verl.resharding import fitting, shares_of, weights_file
 
 OPTIONS = "bapo"
 """Our section of verl's `rollout.checkpoint_engine.engine_kwargs`, of which verl reads that of its own engine."""
@@ -35,6 +36,7 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
         # verl has a registry of these lines, and no call that registers one.
         _ROLLOUT_REGISTRY["vllm", "async"] = "bapo.engines.verl.rollout.BapoServerAdapter"
         patches.leave_heads_to_the_model()
+        patches.keep_positions_of_equal_rows()
         super().init_model()
         self._kept: dict[str, dict[str, Tensor]] = {}
 
@@ -59,15 +61,20 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
     def save_rollout_weights(self, folder: str) -> None:
         """Write this rank's shards of α."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        save_file(self._kept[ROLLOUT], self._file(folder))
+        save_file(self._kept[ROLLOUT], weights_file(Path(folder), rank=self.rank, world=self.world_size))
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def load_rollout_weights(self, folder: str) -> None:
-        """Restore this rank's shards of α."""
-        self._kept[ROLLOUT] = load_file(self._file(folder))
+        """Restore this rank's shards of α, whichever number of ranks wrote them."""
+        self._kept[ROLLOUT] = shares_of(Path(folder), self.actor.engine, rank=self.rank, world=self.world_size)
 
-    def _file(self, folder: str) -> Path:
-        return Path(folder) / f"rank-{self.rank}-of-{self.world_size}.safetensors"
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
+    def load_checkpoint(
+        self, local_path: str, hdfs_path: str | None = None, del_local_after_load: bool = False
+    ) -> None:
+        """Restore model and optimizer, whichever number of ranks wrote them."""
+        with fitting(Path(local_path), self.actor.engine, rank=self.rank, world=self.world_size) as folder:
+            super().load_checkpoint(str(folder), hdfs_path, del_local_after_load)
 
     def _shards(self) -> dict[str, Tensor]:
         """This rank's part of each parameter; writing into it changes the model."""

@@ -28,6 +28,12 @@ def test_the_local_engine_takes_none_of_them(field: str, value: object) -> None:
         _resolve(**{f"verl__{field}": value})
 
 
+def test_each_engine_has_a_number_format_of_its_own() -> None:
+    assert _resolve(dtype="bfloat16").config.engine.dtype == "bfloat16"
+    with pytest.raises(ConfigError, match=r"engine\.dtype = 'bfloat16': of the local engine: set engine\.verl\.dtype"):
+        _resolve(type="verl", dtype="bfloat16")
+
+
 @pytest.mark.parametrize("tensor_parallel", [1, 2, 4])
 def test_copies_of_the_model_fill_the_gpus(tensor_parallel: int) -> None:
     _resolve(type="verl", verl__gpus_per_node=4, verl__tensor_parallel=tensor_parallel)

@@ -140,6 +140,19 @@ def test_what_it_cannot_go_on_with(field: str, value: Any, reason: str) -> None:
     assert reason in problems[0].remedy
 
 
+def test_the_number_of_gpus_may_change_where_fsdp_splits_the_checkpoint() -> None:
+    def problems(**changes: Any) -> dict[str, str]:
+        verl = {"engine.type": "verl", **{f"engine.verl.{name}": value for name, value in changes.items()}}
+        parent = config_of(SETTINGS, verl)
+        ours = config_of(SETTINGS, {**verl, "engine.verl.gpus_per_node": 8})
+        return {each.field: each.remedy for each in fork_problems(ours, parent, 4)}
+
+    assert problems(gpus_per_node=2) == {}
+    assert (
+        "Megatron's checkpoint is split" in problems(gpus_per_node=2, strategy="megatron")["engine.verl.gpus_per_node"]
+    )
+
+
 def test_a_method_of_another_family_is_refused() -> None:
     grpo = config_of(small_runs.OF_ANY_METHOD, {"method.type": "grpo"})
     problems = fork_problems(grpo, config(), 4)

@@ -296,8 +296,31 @@ def test_responses_beyond_the_context_are_refused(toy_folder: Path, limit: int, 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
 def test_a_gpu_that_is_not_there_is_refused(toy_folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"engine\.device = 'cuda': PyTorch finds no CUDA GPU here"):
+    with pytest.raises(
+        ConfigError, match=r"engine\.device = 'cuda': PyTorch \S+ finds no CUDA GPU here \(.+\): update"
+    ):
         make_engine(toy_folder, engine__device="cuda")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
+@pytest.mark.parametrize("wanted", ["auto", "cuda"])
+def test_a_driver_that_is_too_old_is_named_where_a_gpu_would_lie_idle(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    # As PyTorch's build for CUDA says it; no such driver is here.
+    told = "The NVIDIA driver on your system is too old (found version 12020). Please update your GPU driver."
+
+    def init() -> None:
+        raise RuntimeError(told)
+
+    monkeypatch.setattr(torch.cuda, "init", init)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr("bapo.engines.local.engine._DRIVER", tmp_path)
+    with pytest.raises(ConfigError, match=r"too old \(found version 12020\)\): update the driver, or install"):
+        make_engine(toy_folder, engine__device=wanted)
+    # A worker that gives a run no GPU hides them.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    make_engine(toy_folder, engine__device="auto")
 
 
 def test_a_missing_model_is_refused(tmp_path: Path) -> None:
