@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictBool
 
 from bapo.api.base import Body, Page, Text
 from bapo.api.resources import NAME_PATTERN
@@ -49,7 +49,7 @@ class PromptListChange(Body):
 
     set: Sequence[PromptEntry] = Field(default=(), max_length=MOST_ENTRIES)
     remove: Sequence[PromptIdentity] = Field(default=(), max_length=MOST_ENTRIES)
-    replace: bool = False
+    replace: StrictBool = False
     """Take everything else off the list."""
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import (
-    AutoTokenizer,
-    Qwen2_5_VLConfig,
-    Qwen2_5_VLForConditionalGeneration,
-    Qwen2_5_VLProcessor,
-    Qwen2VLImageProcessor,
-    Qwen2VLVideoProcessor,
-)
 
 from bapo.engines.local.policy import model_folder
+
+transformers: Any = import_module("transformers")
+"""Of the environment that the tests run in, whose types are not those of .venv."""
 
 PATCH, MERGED = 14, 2
 SIDE = 2 * PATCH * MERGED
@@ -28,11 +25,11 @@ _TEMPLATE = """{% for message in messages %}<|{{ message['role'] }}|>{% if messa
 
 def make_vision_model(folder: Path) -> None:
     """Save model, tokenizer and processor: 2 layers of 128 over a vision tower of 2 layers of 64, drawn from a seed."""
-    tokenizer = AutoTokenizer.from_pretrained(model_folder("countdown-base"), local_files_only=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder("countdown-base"), local_files_only=True)
     tokenizer.add_special_tokens({"additional_special_tokens": list(_IMAGE_TOKENS)})
     tokenizer.chat_template = _TEMPLATE
     vision_start, vision_end, image, video = tokenizer.convert_tokens_to_ids(list(_IMAGE_TOKENS[:4]))
-    config = Qwen2_5_VLConfig(
+    config = transformers.Qwen2_5_VLConfig(
         text_config={
             "vocab_size": 384,
             "hidden_size": 128,
@@ -68,12 +65,12 @@ def make_vision_model(folder: Path) -> None:
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = Qwen2_5_VLForConditionalGeneration(config)
+        model = transformers.Qwen2_5_VLForConditionalGeneration(config)
     model.save_pretrained(folder)
     pixels = {"patch_size": PATCH, "merge_size": MERGED, "min_pixels": SIDE**2, "max_pixels": SIDE**2}
-    Qwen2_5_VLProcessor(
-        image_processor=Qwen2VLImageProcessor(**pixels),
+    transformers.Qwen2_5_VLProcessor(
+        image_processor=transformers.Qwen2VLImageProcessor(**pixels),
         tokenizer=tokenizer,
-        video_processor=Qwen2VLVideoProcessor(**pixels),
+        video_processor=transformers.Qwen2VLVideoProcessor(**pixels),
         chat_template=_TEMPLATE,
     ).save_pretrained(folder)

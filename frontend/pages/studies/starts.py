@@ -6,6 +6,7 @@ import asyncio
 import copy
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from bapo.analysis.number_format import counted
@@ -19,26 +20,7 @@ from bapo.study.editing import rewritten, written
 SHIPPED, STUDY, EMPTY = "shipped:", "study:", "empty"
 MOST_RUNS = 50
 AGAIN = " again"
-EMPTY_TEXT = """# The comparison stands here before its first run.
-title = ""
-question = ""
-recipe = "countdown-demo"
-seeds = [1, 2, 3, 4, 5]
-test_sets = ["CD-34", "CD-4"]
-num_runs = 10
-
-[primary]
-arm = "BAPO"
-against = "GRPO"
-
-[[arms]]
-name = "GRPO"
-method = "grpo"
-
-[[arms]]
-name = "BAPO"
-method = "bapo"
-"""
+EMPTY_TEXT = Path(__file__).with_name("empty.toml").read_text(encoding="utf-8")
 
 
 def offered(shipped: Sequence[ShippedStudy], studies: Sequence[StudySummary]) -> list[dict[str, Any]]:
