@@ -41,7 +41,7 @@ Group = Annotated[
     str,
     Query(
         max_length=500,
-        description="`config` (everything but the seed), `run` (each alone), `tags`, `group`, or a config field.",
+        description="`config` (all but the seed), `run` (each alone), `method`, `tags`, `group`, or a config field.",
     ),
 ]
 Axis = Annotated[CompareAxis, Query(description="The horizontal axis.")]

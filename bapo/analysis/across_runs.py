@@ -61,6 +61,8 @@ def run_totals(visits: Visits) -> RunTotals:
 def accuracy(num_correct: int, num_responses: int) -> Estimate | None:
     """k/n with the central 95 % of Beta(1 + k, 1 + n - k), the posterior of a uniform prior; None without responses.
 
+    Where none is right the interval begins at 0, where all are it ends at 1: k/n lies within.
+
     All responses count as answers of one policy: over runs and steps, the interval says how much was seen, not how
     much policies differ.
     """
@@ -74,7 +76,11 @@ def accuracy(num_correct: int, num_responses: int) -> Estimate | None:
     density = np.exp(log_density - log_density.max())
     below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
     low, high = np.interp([0.025, 0.975], below / below[-1], t)
-    return Estimate(num_correct / num_responses, float(1 / (1 + np.exp(-low))), float(1 / (1 + np.exp(-high))))
+    return Estimate(
+        num_correct / num_responses,
+        float(1 / (1 + np.exp(-low))) if num_correct else 0.0,
+        float(1 / (1 + np.exp(-high))) if num_correct < num_responses else 1.0,
+    )
 
 
 class Answer(NamedTuple):

@@ -160,8 +160,8 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> list[FieldDifference]:
 def groups_of(runs: Sequence[ComparedRun], by: str) -> list[RunGroup]:
     """Runs put together, in the order in which their groups first appear.
 
-    `by` is `run` (each alone), `config` (everything but the seed), `tags`, `group`, or a config field such as
-    `method.c1`.
+    `by` is `run` (each alone), `config` (everything but the seed), `method`, `tags`, `group`, or a config field such
+    as `method.c1`.
 
     Raises:
         ValueError: none of the runs has the field.
@@ -184,8 +184,11 @@ def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
             return [", ".join(sorted(run.tags)) or "no tags" for run in runs]
         case "config":
             return _config_labels([run.config for run in runs])
+        case "method":
+            by = METHOD_FIELD
     if not any(by in run.config for run in runs):
-        raise ValueError(f"no run has the config field {by!r}: give run, config, tags, group, or a field they have")
+        remedy = "give run, config, method, tags, group, or a field they have"
+        raise ValueError(f"no run has the config field {by!r}: {remedy}")
     return [_setting(by, run.config) for run in runs]
 
 

@@ -55,7 +55,7 @@ class ChartPanel(_OfRuns):
     x: Text = Field(default="step", pattern=r"^(step|rollouts|time|metric\..+)$", max_length=307, examples=["rollouts"])
     """`step`, `rollouts`, `time`, or `metric.KEY`: over a metric each run is drawn alone."""
     group: Grouping = "config"
-    """`config` (all but the seed), `run` (each alone), `tags`, `group`, or a config field such as `method.c1`."""
+    """`config` (all but the seed), `run` (each alone), `method`, `tags`, `group`, or a config field, as `method.c1`."""
     smooth: int = Field(default=1, ge=1, le=MOST_SMOOTHED)
     """Each value becomes the mean of the last so many recorded ones; 1: as recorded."""
     log_x: StrictBool = False

@@ -322,6 +322,7 @@ _WORDS = {
     "missing": "is missing: a study declares it before its first run",
     "extra_forbidden": "a study has no such field: remove it, or correct its name",
     "too_short": "give at least one",
+    "string_too_short": "is empty: write one",
 }
 
 

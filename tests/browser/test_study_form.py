@@ -24,7 +24,7 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     # 1.682 · 1.41 points = 2.4 points.
     expect(power).to_have_text("5 seeds show 2.4 points")
     title = page.get_by_label("Title", exact=True)
-    expect(page.locator(".study-wide .field-wrap").first).to_contain_text("at least 1 character")
+    expect(page.locator(".study-wide .field-wrap").first).to_contain_text("is empty: write one")
     expect(page.locator(".study-problems li")).to_have_count(2)
     expect(make).to_be_disabled()
     # The file gets a comment, which the form then keeps, and another seed less, which the form follows.

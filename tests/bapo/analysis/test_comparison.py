@@ -161,6 +161,7 @@ def test_names_say_what_sets_the_training_apart() -> None:
 @pytest.mark.parametrize(
     ("by", "labels"),
     [
+        ("method", ["bapo", "grpo"]),
         ("method.type", ["bapo", "grpo"]),
         ("method.c1", ["c1 0.125", "no c1"]),
         ("tags", ["a, b", "no tags"]),
