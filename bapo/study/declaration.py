@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -318,6 +318,14 @@ def problems_in(error: ValidationError, given: Mapping[str, Any]) -> list[Config
     return [problem for each in error.errors(include_url=False) for problem in _problems(each, given)]
 
 
+def with_values(problems: Iterable[ConfigProblem], given: Mapping[str, Any]) -> list[ConfigProblem]:
+    """The problems, each with what the file says where it has no value yet."""
+    return [
+        each if each.value is not None else ConfigProblem(each.field, _at(given, each.field), each.remedy)
+        for each in problems
+    ]
+
+
 _WORDS = {
     "missing": "is missing: a study declares it before its first run",
     "extra_forbidden": "a study has no such field: remove it, or correct its name",
@@ -329,10 +337,7 @@ _WORDS = {
 def _problems(finding: ErrorDetails, given: Mapping[str, Any]) -> list[ConfigProblem]:
     error = finding.get("ctx", {}).get("error")
     if isinstance(error, _ContradictionsError):
-        return [
-            each if each.value is not None else ConfigProblem(each.field, _at(given, each.field), each.remedy)
-            for each in error.problems
-        ]
+        return with_values(error.problems, given)
     field, value = ".".join(map(str, finding["loc"])), finding["input"]
     if finding["type"] == "value_error":
         return [ConfigProblem(field, value, str(error))]

@@ -10,7 +10,15 @@ from pydantic_core import ErrorDetails
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.method import METHODS
-from bapo.study.declaration import PARTS_ALONE, Declaration, Regime, contradictions, problems_in, table_of
+from bapo.study.declaration import (
+    PARTS_ALONE,
+    Declaration,
+    Regime,
+    contradictions,
+    problems_in,
+    table_of,
+    with_values,
+)
 from bapo.study.plan import check
 
 _STANDINS: Mapping[str, Any] = {"title": "?", "question": "?", "seeds": [1], "num_runs": 1, "test_sets": ["?"]}
@@ -61,7 +69,7 @@ def examine(text: str) -> Examination:
         return Examination(None, problems, [], None, frozenset(stood_in))
     if stood_in & {"seeds", "regimes", "tuning"}:
         stood_in.add("num_runs")
-    further, warnings = contradictions(study), []
+    further, warnings = with_values(contradictions(study), given), []
     try:
         warnings = check(study)
     except ConfigError as error:

@@ -32,7 +32,9 @@ def test_a_file_is_checked_while_it_is_typed_and_then_made(page: Page, admin: Cl
     make = page.locator("#study-create")
     expect(make).to_be_disabled()
     text.fill(TEXT.format(title="Typed").replace("num_runs = 4", "num_runs = 5"))
+    # Those of the empty form go.
     problem = page.locator(".study-problems li")
+    expect(problem).to_have_count(1)
     expect(problem).to_contain_text("num_runs = 5")
     expect(problem).to_contain_text("the study makes 4 runs")
     expect(make).to_be_disabled()
