@@ -113,11 +113,14 @@ def test_problems_with_images_train_stop_and_resume(folder: Path, tmp_path: Path
         assert not seen[0][1].equal(seen[1][1])
         records = train_on(engine, config, tmp_path / "run")
         assert_it_trained(records, config, tmp_path / "run")
-        # vLLM and the training processes compute the same from the same image: each has its own preparation of it.
         gaps = [
             record.update.logprob_gap for record in records if record.update is not None and record.update.logprob_gap
         ]
+        # vLLM and the training processes each prepare the images, and agree but for what verl bars from being sampled:
+        # the placeholders of an image and of a video, 2 of 356 tokens that are about equally likely. -ln(1 - 2/356).
         assert gaps
-        assert max(gap.max for gap in gaps) < 1e-3, gaps
+        for gap in gaps:
+            assert gap.mean == pytest.approx(0.0056, abs=5e-4)
+            assert gap.max < 0.007
     finally:
         engine.close()

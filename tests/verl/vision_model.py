@@ -31,7 +31,7 @@ def make_vision_model(folder: Path) -> None:
     vision_start, vision_end, image, video = tokenizer.convert_tokens_to_ids(list(_IMAGE_TOKENS[:4]))
     config = transformers.Qwen2_5_VLConfig(
         text_config={
-            "vocab_size": 384,
+            "vocab_size": len(tokenizer),
             "hidden_size": 128,
             "intermediate_size": 256,
             "num_hidden_layers": 2,
