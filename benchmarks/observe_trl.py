@@ -23,6 +23,7 @@ from transformers import TrainerCallback
 
 from bapo.observe.trl import observe_trl
 from benchmarks.report import table, write_report
+from benchmarks.stopwatch import Stopwatch
 from examples.observe_trl import make_trainer
 
 WARM_UP_STEPS = 10
@@ -45,25 +46,6 @@ class Clock(TrainerCallback):  # type: ignore[misc, unused-ignore]
             self.steps[(state.global_step - 1) % 2 == 0].append(now - self._began)
         self._began = now
         self._trainer._calculate_rewards = self._methods[state.global_step % 2 == 0]
-
-
-class Stopwatch:
-    """Time within calls of some methods of an object."""
-
-    def __init__(self, watched: Any, *names: str) -> None:
-        self.seconds = 0.0
-        for name in names:
-            setattr(watched, name, self._timed(getattr(watched, name)))
-
-    def _timed(self, method: Any) -> Any:
-        def call(*given: Any, **named: Any) -> Any:
-            began = time.perf_counter()
-            try:
-                return method(*given, **named)
-            finally:
-                self.seconds += time.perf_counter() - began
-
-        return call
 
 
 def main() -> None:
