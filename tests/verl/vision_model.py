@@ -11,8 +11,8 @@ from transformers import (
     Qwen2_5_VLForConditionalGeneration,
     Qwen2_5_VLProcessor,
     Qwen2VLImageProcessor,
-    Qwen2VLVideoProcessor,
 )
+from transformers.models.qwen2_vl.video_processing_qwen2_vl import Qwen2VLVideoProcessor
 
 from bapo.engines.local.policy import model_folder
 
@@ -31,7 +31,8 @@ def make_vision_model(folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("countdown-base"), local_files_only=True)
     tokenizer.add_special_tokens({"additional_special_tokens": list(_IMAGE_TOKENS)})
     tokenizer.chat_template = _TEMPLATE
-    vision_start, vision_end, image, video = tokenizer.convert_tokens_to_ids(list(_IMAGE_TOKENS[:4]))
+    vocabulary = tokenizer.get_vocab()
+    vision_start, vision_end, image, video = (vocabulary[token] for token in _IMAGE_TOKENS[:4])
     config = Qwen2_5_VLConfig(
         text_config={
             "vocab_size": len(tokenizer),
@@ -62,8 +63,6 @@ def make_vision_model(folder: Path) -> None:
         video_token_id=video,
         vision_start_token_id=vision_start,
         vision_end_token_id=vision_end,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
         tie_word_embeddings=False,
     )
     with torch.random.fork_rng():

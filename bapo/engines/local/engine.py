@@ -259,7 +259,7 @@ def _device(config: RunConfig) -> torch.device:
 def _why_no_gpu() -> str:
     """The reason as PyTorch has it, such as a driver that is too old."""
     try:
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]
     except (AssertionError, RuntimeError) as error:
         return str(error).partition(". ")[0].strip()
     return "none is visible"

@@ -24,7 +24,7 @@ def check_images(config: RunConfig, task: Task, folder: Path) -> None:
         )
         raise _problem("engine.type", config.engine.type, remedy)
     try:
-        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, KeyError, ImportError):
         processor = None
     if getattr(processor, "image_processor", None) is None:
