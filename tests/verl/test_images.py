@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image  # type: ignore[import-not-found, unused-ignore]
+from PIL import Image
 
 from bapo.config import ConfigError, RunConfig, resolve
 from bapo.engines.base import Policy

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import torch
+from transformers import (
+    AutoTokenizer,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen2_5_VLProcessor,
+    Qwen2VLImageProcessor,
+)
+from transformers.models.qwen2_vl.video_processing_qwen2_vl import Qwen2VLVideoProcessor
 
 from bapo.engines.local.policy import model_folder
-
-transformers: Any = import_module("transformers")
-"""Of the environment that the tests run in, whose types are not those of .venv."""
 
 PATCH, MERGED = 14, 2
 SIDE = 2 * PATCH * MERGED
@@ -25,11 +28,12 @@ _TEMPLATE = """{% for message in messages %}<|{{ message['role'] }}|>{% if messa
 
 def make_vision_model(folder: Path) -> None:
     """Save model, tokenizer and processor: 2 layers of 128 over a vision tower of 2 layers of 64, drawn from a seed."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder("countdown-base"), local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("countdown-base"), local_files_only=True)
     tokenizer.add_special_tokens({"additional_special_tokens": list(_IMAGE_TOKENS)})
     tokenizer.chat_template = _TEMPLATE
-    vision_start, vision_end, image, video = tokenizer.convert_tokens_to_ids(list(_IMAGE_TOKENS[:4]))
-    config = transformers.Qwen2_5_VLConfig(
+    vocabulary = tokenizer.get_vocab()
+    vision_start, vision_end, image, video = (vocabulary[token] for token in _IMAGE_TOKENS[:4])
+    config = Qwen2_5_VLConfig(
         text_config={
             "vocab_size": len(tokenizer),
             "hidden_size": 128,
@@ -59,18 +63,16 @@ def make_vision_model(folder: Path) -> None:
         video_token_id=video,
         vision_start_token_id=vision_start,
         vision_end_token_id=vision_end,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
         tie_word_embeddings=False,
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = transformers.Qwen2_5_VLForConditionalGeneration(config)
+        model = Qwen2_5_VLForConditionalGeneration(config)
     model.save_pretrained(folder)
     pixels = {"patch_size": PATCH, "merge_size": MERGED, "min_pixels": SIDE**2, "max_pixels": SIDE**2}
-    transformers.Qwen2_5_VLProcessor(
-        image_processor=transformers.Qwen2VLImageProcessor(**pixels),
+    Qwen2_5_VLProcessor(
+        image_processor=Qwen2VLImageProcessor(**pixels),
         tokenizer=tokenizer,
-        video_processor=transformers.Qwen2VLVideoProcessor(**pixels),
+        video_processor=Qwen2VLVideoProcessor(**pixels),
         chat_template=_TEMPLATE,
     ).save_pretrained(folder)

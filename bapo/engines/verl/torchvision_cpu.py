@@ -27,9 +27,10 @@ class _BeforeOperators(MetaPathFinder):
         if fullname == _FIRST and not _declared:
             import torch  # noqa: PLC0415 - every interpreter of the environment imports this module
 
-            library: Any = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+            library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
             for name in _UNDECLARED:
-                library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+                schema = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+                library.define(schema)  # type: ignore[no-untyped-call]
             _declared.append(library)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from transformers import AutoProcessor
 
@@ -25,7 +24,7 @@ def check_images(config: RunConfig, task: Task, folder: Path) -> None:
         )
         raise _problem("engine.type", config.engine.type, remedy)
     try:
-        processor: Any = AutoProcessor.from_pretrained(folder, local_files_only=True)  # type: ignore[no-untyped-call]
+        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, KeyError, ImportError):
         processor = None
     if getattr(processor, "image_processor", None) is None:
