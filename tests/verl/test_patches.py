@@ -6,7 +6,13 @@ import os
 import subprocess
 import sys
 
-WITHOUT_PLUGIN = {"VERL_USE_EXTERNAL_MODULES": "", "VERL_USE_EXTERNAL_PLUGINS": "none", "TORCHDYNAMO_DISABLE": "1"}
+WITHOUT_PLUGIN = {
+    "VERL_USE_EXTERNAL_MODULES": "",
+    "VERL_USE_EXTERNAL_PLUGINS": "none",
+    # Of a CPU, which only the plugin makes known.
+    "VERL_PLATFORM": "",
+    "TORCHDYNAMO_DISABLE": "1",
+}
 
 
 def _failure(code: str, **environment: str) -> str:
