@@ -7,6 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
+from frontend.components.attributes import figure_named
 from frontend.components.icon import icon
 
 
@@ -40,8 +41,17 @@ def section_title(title: str) -> html.H2:
 
 def card(*content: Any, title: str | None = None, look: str = "", **properties: Any) -> html.Section:
     """Returns a card; `look` adds to its class."""
-    head = [html.H2(title, className="chart-title")] if title else []
-    return html.Section([*head, *content], className=f"panel-card {look}".strip(), **properties)
+    return html.Section([*_head(title), *content], className=f"panel-card {look}".strip(), **properties)
+
+
+def figure_card(*content: Any, title: str, look: str = "", **properties: Any) -> html.Div:
+    """Returns a card that is a figure, named by its title."""
+    named = {**figure_named(title), **properties}
+    return html.Div([*_head(title), *content], className=f"panel-card {look}".strip(), **named)
+
+
+def _head(title: str | None) -> list[Any]:
+    return [html.H2(title, className="chart-title")] if title else []
 
 
 def tiles(*facts: tuple[str, str, str]) -> html.Div:

@@ -22,8 +22,8 @@ from bapo.figures.parameter_importance import (
 from bapo.figures.theme import Palette, palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.actions import in_place
-from frontend.components.attributes import attributes, figure_named
-from frontend.components.card import card
+from frontend.components.attributes import attributes
+from frontend.components.card import figure_card
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.choices import choices
 from frontend.components.table import cell, row, table
@@ -55,7 +55,7 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
     """The cards, which a callback fills; `name` is that of the page, `metrics` further ones by key."""
     data = choices([*METRICS, *((f"metric.{key}", key) for key in metrics)])
     return [
-        card(
+        figure_card(
             html.Div(
                 [
                     html.P(EXPLANATION, className="chart-note"),
@@ -74,9 +74,8 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
             dcc.Graph(id=f"{name}-importance", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"display": "none"}),
             html.Div(id=f"{name}-importance-notes", role="status"),
             title="Parameter importance",
-            **figure_named("Parameter importance"),
         ),
-        card(
+        figure_card(
             html.Div(
                 [
                     html.Span(BRUSHING, className="chart-note"),
@@ -95,7 +94,6 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
             html.Div(id=f"{name}-parallel-sink", hidden=True),
             title="Parallel coordinates",
             look="parallel-card",
-            **figure_named("Parallel coordinates"),
         ),
     ]
 

@@ -175,7 +175,7 @@ def test_a_prompts_page_shows_its_visits_and_leads_through_the_list(page: Page, 
     expect(page.get_by_role("heading", level=1)).to_have_text(ids[1])
     page.get_by_role("link", name="Previous").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(ids[0])
-    page.get_by_role("link", name="Prompts", exact=True).click()
+    page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="Prompts", exact=True).click()
     expect(rows(page).first).to_be_visible()
     assert query_of(page)["source"] == "reused"
     assert shown_ids(page) == ids[:ROWS_ON_A_PAGE]
@@ -189,7 +189,7 @@ def test_a_prompts_page_shows_every_stored_response(page: Page, admin: Client, r
     texts = page.locator(".prompt-responses .sample-card").first.locator(".response-text").all_text_contents()
     assert texts == [response["text"] for response in groups[0]["responses"]]
     expect(page.locator("#prompt-question")).to_have_text(re.compile(re.escape(stored["prompt"])))
-    expect(page.locator("#prompt-runs")).to_contain_text("Searched in")
+    expect(page.locator("#prompt-runs")).to_contain_text("Visited by 1 run of the project.")
 
 
 def test_responses_are_filtered_searched_and_stepped_through(page: Page, admin: Client, run_id: str) -> None:

@@ -21,8 +21,8 @@ from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
-from frontend.components.attributes import attributes, figure_named
-from frontend.components.card import card
+from frontend.components.attributes import attributes
+from frontend.components.card import figure_card
 from frontend.components.chart_card import BLANK_FIGURE, table_button
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
@@ -90,7 +90,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
             *([html.Div(markdown(study.notes), className="panel-card")] if study.notes else []),
             html.Div(_progress(study), id="study-progress", className="panel-card"),
             results,
-            card(
+            figure_card(
                 datasets,
                 dcc.Graph(
                     id="study-arms",
@@ -100,7 +100,6 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
                 ),
                 table_button(ARMS),
                 title=ARMS,
-                **figure_named(ARMS),
                 style={} if study.checkpoints else HIDDEN,
             ),
             html.Div([] if is_grid else _skeletons(), id="study-report", hidden=is_grid),
