@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +117,10 @@ def test_problems_with_images_train_stop_and_resume(folder: Path, tmp_path: Path
         gaps = [
             record.update.logprob_gap for record in records if record.update is not None and record.update.logprob_gap
         ]
-        # vLLM and the training processes each prepare the images, and agree but for what verl bars from being sampled:
-        # the placeholders of an image and of a video, 2 of 356 tokens that are about equally likely. -ln(1 - 2/356).
+        # vLLM and the training processes each prepare the images, and agree but for what verl bars from being
+        # sampled: the placeholders of an image and of a video, 2 of 356 tokens. Were all equally likely, Δ would be
+        # -ln(1 - 2/356) = 0.0056; logits of these weights spread by 0.02 · √128 = 0.23, so that it is that times e^±0.5.
         assert gaps
-        for gap in gaps:
-            assert gap.mean == pytest.approx(0.0056, abs=5e-4)
-            assert gap.max < 0.007
+        assert all(0.0056 * exp(-0.5) < gap.mean <= gap.max < 0.0056 * exp(0.5) for gap in gaps), gaps
     finally:
         engine.close()
