@@ -119,7 +119,7 @@ def test_problems_with_images_train_stop_and_resume(folder: Path, tmp_path: Path
         ]
         # vLLM and the training processes each prepare the images, and agree but for what verl bars from being
         # sampled: the placeholders of an image and of a video, 2 of 356 tokens. Were all equally likely, Δ would be
-        # -ln(1 - 2/356) = 0.0056; logits of these weights spread by 0.02 · √128 = 0.23, so that it is that times e^±0.5.
+        # -ln(1 - 2/356) = 0.0056; logits of these weights spread by 0.02 · √128 = 0.23, so it is that times e^±0.5.
         assert gaps
         assert all(0.0056 * exp(-0.5) < gap.mean <= gap.max < 0.0056 * exp(0.5) for gap in gaps), gaps
     finally:

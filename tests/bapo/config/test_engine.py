@@ -30,9 +30,7 @@ def test_the_local_engine_takes_none_of_them(field: str, value: object) -> None:
 
 def test_each_engine_has_a_number_format_of_its_own() -> None:
     assert _resolve(dtype="bfloat16").config.engine.dtype == "bfloat16"
-    with pytest.raises(
-        ConfigError, match=r"engine\.dtype = 'bfloat16': this is .* set engine\.verl\.dtype"
-    ):
+    with pytest.raises(ConfigError, match=r"engine\.dtype = 'bfloat16': this is .* set engine\.verl\.dtype"):
         _resolve(type="verl", dtype="bfloat16")
 
 
