@@ -108,7 +108,7 @@ def change_prompt_list(caller: Writer, session: DbSession, list_id: str, body: P
     responses=TABLE,
 )
 def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
-    """All entries of a version as CSV, which `bapo prompts import` and `bapo train --prompt-list` read."""
+    """All entries of a version as CSV, which `bapo prompts put --file` and `bapo train --prompt-list` read."""
     row = repository.row(session, list_id)
     number = service.version_of(row, version)
     entries = service.exported(session, row, number)

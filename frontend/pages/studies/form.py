@@ -138,25 +138,14 @@ class Drawing:
     def _arms(self) -> html.Section:
         arms = members(self._document, "arms")
         rows = [
-            html.Div(
-                [
-                    html.Div(
-                        [
-                            self._text(f"arms/{place}/name", label="Name"),
-                            self._choice(f"arms/{place}/method", label="Method"),
-                            html.Div(
-                                [
-                                    _button("copy-member", "Duplicate", f"arms/{place}", f"Duplicate arm {place + 1}"),
-                                    _button("remove-member", "Remove", f"arms/{place}", f"Remove arm {place + 1}"),
-                                ],
-                                className="study-member-buttons",
-                            ),
-                        ],
-                        className="study-member-head",
-                    ),
-                    self._fields(("arms", place, "set"), str(arm.get("method"))),
+            _member(
+                self._text(f"arms/{place}/name", label="Name"),
+                self._choice(f"arms/{place}/method", label="Method"),
+                buttons=[
+                    _button("copy-member", "Duplicate", f"arms/{place}", f"Duplicate arm {place + 1}"),
+                    _button("remove-member", "Remove", f"arms/{place}", f"Remove arm {place + 1}"),
                 ],
-                className="study-member",
+                fields=self._fields(("arms", place, "set"), str(arm.get("method"))),
             )
             for place, arm in enumerate(arms)
         ]
@@ -165,22 +154,11 @@ class Drawing:
     def _regimes(self) -> html.Section:
         regimes = members(self._document, "regimes")
         rows = [
-            html.Div(
-                [
-                    html.Div(
-                        [
-                            self._text(f"regimes/{place}/name", label="Name"),
-                            self._text(f"regimes/{place}/title", label="Title"),
-                            html.Div(
-                                _button("remove-member", "Remove", f"regimes/{place}", f"Remove regime {place + 1}"),
-                                className="study-member-buttons",
-                            ),
-                        ],
-                        className="study-member-head",
-                    ),
-                    self._fields(("regimes", place, "set")),
-                ],
-                className="study-member",
+            _member(
+                self._text(f"regimes/{place}/name", label="Name"),
+                self._text(f"regimes/{place}/title", label="Title"),
+                buttons=[_button("remove-member", "Remove", f"regimes/{place}", f"Remove regime {place + 1}")],
+                fields=self._fields(("regimes", place, "set")),
             )
             for place, _ in enumerate(regimes)
         ]
@@ -330,6 +308,12 @@ def _where(path: Path) -> str:
         case ("config",):
             return "the own config"
     return "all runs"
+
+
+def _member(*inputs: Any, buttons: Sequence[Any], fields: html.Div) -> html.Div:
+    """An arm or a regime: its inputs, what can be done to it, and the config fields that it sets."""
+    head = html.Div([*inputs, html.Div(list(buttons), className="study-member-buttons")], className="study-member-head")
+    return html.Div([head, fields], className="study-member")
 
 
 def _button(action: str, label: str, place: str, spoken: str = "") -> dmc.Button:
