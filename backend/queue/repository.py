@@ -144,13 +144,16 @@ class HeldRow(NamedTuple):
 
 
 def held(session: Session) -> list[HeldRow]:
-    """All attempts that have not ended, oldest first, of all projects: each occupies a slot."""
+    """All attempts that have not ended, oldest first, of all projects: each occupies a slot.
+
+    Those assigned in one round come in the order of their submission.
+    """
     query = (
         select(Attempt, Run, User.name)
         .join(Run, Run.id == Attempt.run_id)
         .join(User, Run.owner_id == User.id)
         .where(Attempt.state != "ended")
-        .order_by(Attempt.assigned_at, Attempt.run_id)
+        .order_by(Attempt.assigned_at, Run.created_at, Attempt.run_id)
         .execution_options(all_projects=True)
     )
     return [HeldRow(*row) for row in session.execute(query)]

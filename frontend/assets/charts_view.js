@@ -107,10 +107,9 @@
 
   function watched(graph) {
     const name = charts.nameOf(graph);
-    // A graph that is plotted anew loses who listens to it, and has another emitter of events.
-    if (!name || !graph.on || graph.bapoWatched === graph._ev) return;
-    graph.bapoWatched = graph._ev;
-    graph.on("plotly_relayout", (change) => {
+    // A graph that is plotted anew loses who listens to it.
+    if (!name || !graph.on || graph._ev.listeners("plotly_relayout").includes(graph.bapoMoved)) return;
+    graph.bapoMoved = (change) => {
       const keys = Object.keys(change);
       const changes = {};
       for (const [key, axis] of [["h", "xaxis"], ["v", "yaxis"]]) {
@@ -119,7 +118,8 @@
         changes[key] = autorange === true ? null : range.map((end) => numberOf(end));
       }
       if (Object.keys(changes).length) charts.change(name, changes);
-    });
+    };
+    graph.on("plotly_relayout", graph.bapoMoved);
     graph.on("plotly_restyle", ([changes]) => {
       if (!("visible" in changes)) return;
       const hidden = graph.data.map((trace, index) => (trace.visible === "legendonly" ? index : null));
@@ -149,6 +149,11 @@
     const graph = event.target.closest?.(".js-plotly-plot");
     if (graph) watched(graph);
   });
+  // A graph that is plotted anew below a pointer at rest hears of no pointer: it is watched before what was dragged in it
+  // is done.
+  addEventListener("pointerup", () => {
+    for (const graph of document.querySelectorAll(".js-plotly-plot")) watched(graph);
+  }, true);
 
   // Another tab, and what its view shall be, such as the mark that stands out there.
   charts.openTab = (tab, keys) => {

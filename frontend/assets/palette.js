@@ -39,8 +39,8 @@
   function ranked(text, entries) {
     const groups = new Map();
     for (const entry of entries) {
-      // The server has found the runs, by more than their names.
-      const score = rank(text, entry.label) ?? (entry.group === RUNS ? 1 : null);
+      // The server has found the runs, by more than their names: those come last, as they come late, and Enter takes the first.
+      const score = rank(text, entry.label) ?? (entry.group === RUNS ? 2 : null);
       if (score === null) continue;
       if (!groups.has(entry.group)) groups.set(entry.group, []);
       groups.get(entry.group).push({ entry, score });
@@ -212,11 +212,15 @@
     };
 
     async function fetchRuns() {
+      const text = field.value.trim();
+      const isOutdated = () => field.value.trim() !== text; // More was typed meanwhile.
       try {
-        runs = await findRuns(field.value.trim());
+        const found = await findRuns(text);
+        if (isOutdated()) return;
+        runs = found;
         problem = "";
       } catch (error) {
-        if (error.name === "AbortError") return;
+        if (error.name === "AbortError" || isOutdated()) return;
         problem = error instanceof TypeError ? NO_SERVER : error.message;
       }
       if (field.isConnected) draw();

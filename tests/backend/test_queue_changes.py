@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from backend.dispatch.lost_attempts import pause_seconds
 from backend.kit.database import Database
 from backend.kit.settings import Settings
-from backend.models import Run
+from backend.models import Attempt, Run
 from bapo.api.configs import ConfigDraft
 from bapo.api.queue import LimitChange, QueueMove
 from bapo.api.runs import BulkRequest, RunCreate, RunStatus, RunUpdate
@@ -168,7 +168,9 @@ def test_a_person_has_no_more_runs_than_allowed_and_reads_why(
 # ---------------------------------------------------------------- GPUs
 
 
-def test_no_gpu_has_two_runs_and_each_is_free_after_its_run(server: BackendServer, people: Client) -> None:
+def test_no_gpu_has_two_runs_and_each_is_free_after_its_run(
+    server: BackendServer, people: Client, rows: Database
+) -> None:
     gpus = [GpuInfo(index=index, name="H200", memory_gib=139.0) for index in (0, 2, 3)]
     worker = FakeWorker(server, gpus=gpus, memory_gib=64.0)
     two = submit(people, "two", **{"resources.gpus": 2, "resources.memory_gib": 40})
@@ -177,6 +179,9 @@ def test_no_gpu_has_two_runs_and_each_is_free_after_its_run(server: BackendServe
     assert [list(claims[run_id].gpus or ()) for run_id in (two, one)] == [[0, 2], [3]]
     assert [people.run(run_id).num_gpus for run_id in (two, one)] == [2, 1]
     wait_until(lambda: people.run(other).status_reason == "waits for 1 GPU on one worker to be free")
+    # Whether they were assigned in one round or in two, they come in the order of their submission.
+    with rows.session() as session, session.begin():
+        session.execute(update(Attempt).values(assigned_at=func.now()))
     (slots,) = people.queue().workers
     assert [(gpu.index, gpu.run_id) for gpu in slots.gpus] == [(0, two), (2, two), (3, one)]
     assert [run.memory_gib for run in slots.runs] == [40.0, 0.0]

@@ -240,3 +240,9 @@ def points_of(page: Page, chart: str, trace: int = 0) -> int:
     }"""
     count: int = page.evaluate(script, [chart, trace])
     return count
+
+
+def view_of(page: Page) -> dict[str, str]:
+    """The keys of its address, asked of the page: what Playwright itself knows of it is as old as its last call."""
+    found: dict[str, str] = page.evaluate("Object.fromEntries(new URLSearchParams(location.search))")
+    return found

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,7 +15,7 @@ from bapo.api.runs import ParameterChange
 from bapo.client import Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
-from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play, points_of
+from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play, points_of, view_of
 from tests.recorded import NUM_STEPS, import_folder
 from tests.services import wait_until
 
@@ -64,10 +63,6 @@ def _values(page: Page, chart: str, name: str) -> list[float]:
     return values
 
 
-def _view(page: Page) -> dict[str, str]:
-    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
-
-
 def _menu(page: Page, chart: str, entry: str) -> None:
     page.locator(f"[data-chart={chart}] .chart-menu-button").click()
     page.locator(".chart-menu-item", has_text=re.compile(f"^{re.escape(entry)}$")).click()
@@ -111,7 +106,7 @@ def test_a_funnel_sums_the_chosen_steps(page: Page, admin: Client, recorded: str
     page.locator("#funnel-from").fill("6")
     page.locator("#funnel-to").fill("15")
     wait_until(lambda: shown() == expected(from_step=6, to_step=15), WAIT_SECONDS)
-    assert _view(page)["steps"] == "6..15"
+    assert view_of(page)["steps"] == "6..15"
     page.reload()
     _drawn(page, "reevaluation")
     assert shown() == expected(from_step=6, to_step=15)
@@ -126,16 +121,18 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 100, box["y"] + 40)
+    # Below a pointer at rest, as when more of the page arrives.
+    _graph(page, "entropy", "graph => Plotly.newPlot(graph, graph.data, graph.layout, graph._context)")
     page.mouse.down()
     page.mouse.move(box["x"] + 250, box["y"] + 44, steps=5)
     page.mouse.up()
-    wait_until(lambda: "c.entropy" in _view(page), WAIT_SECONDS)
+    wait_until(lambda: "c.entropy" in view_of(page), WAIT_SECONDS)
     _drawn(page, "rewards")
     page.locator("[data-chart=rewards] .legendtoggle").first.click()
     wait_until(
         lambda: "legendonly" in _graph(page, "rewards", "graph => graph.data.map((t) => t.visible)"), WAIT_SECONDS
     )
-    wait_until(lambda: "c.rewards" in _view(page), WAIT_SECONDS)
+    wait_until(lambda: "c.rewards" in view_of(page), WAIT_SECONDS)
     _menu(page, "entropy", "Logarithmic y-axis")
     _menu(page, "lengths", "x-axis: rollouts")
     wait_until(
@@ -165,11 +162,11 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     assert _graph(page, "entropy", "graph => graph.data[1].name").endswith("mean of 5")
     page.keyboard.press("Escape")
     expect(page.locator(".chart-card.full")).to_have_count(0)
-    assert "full" not in _view(page)
+    assert "full" not in view_of(page)
     # Another tab begins with a view of its own, and "back" brings the old one.
     page.get_by_role("tab", name="Batch").click()
     _drawn(page, "fill-rate")
-    assert set(_view(page)) == {"tab", "smooth"}
+    assert set(view_of(page)) == {"tab", "smooth"}
     page.go_back()
     _drawn(page, "entropy")
     assert _graph(page, "entropy", looked_at)[0] == pytest.approx(before[0], rel=1e-4)
@@ -201,7 +198,7 @@ def test_charts_point_together_and_are_smoothed(page: Page, admin: Client, recor
     (group,) = admin.metric_groups(recorded, [["actor/entropy"]], smooth="ema:20").groups
     shown = _graph(page, "entropy", "graph => graph.data.map((trace) => Array.from(trace.y))")
     assert shown == [group.columns["actor/entropy"], pytest.approx(group.smoothed["actor/entropy"])]
-    assert _view(page) == {"smooth": "ema"}
+    assert view_of(page) == {"smooth": "ema"}
 
 
 def test_the_menu_takes_a_chart_away_as_table_data_and_picture(page: Page, admin: Client, recorded: str) -> None:
@@ -325,7 +322,7 @@ def test_a_log_is_followed_searched_and_read_backwards(page: Page, played: Playe
     expect(page.get_by_label("Follow")).not_to_be_checked()
     page.locator("#log-wrap").uncheck(force=True)
     expect(page.locator("#log-text.no-wrap")).to_be_visible()
-    wait_until(lambda: _view(page) == {"tab": "log", "q": "line 24", "wrap": "off"}, WAIT_SECONDS)
+    wait_until(lambda: view_of(page) == {"tab": "log", "q": "line 24", "wrap": "off"}, WAIT_SECONDS)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     assert len(Path(download.value.path()).read_text().splitlines()) == 251
@@ -342,4 +339,4 @@ def test_a_config_is_searched_and_explained(page: Page, recorded: str) -> None:
     page.get_by_label("Only changed fields").check(force=True)
     expect(page.locator("[data-field-row].config-default:not([hidden])")).to_have_count(0)
     expect(page.locator("[data-field-row='training.steps']")).to_contain_text(str(NUM_STEPS))
-    assert _view(page) == {"tab": "config", "only": "set"}
+    assert view_of(page) == {"tab": "config", "only": "set"}

@@ -15,7 +15,7 @@ from bapo.api.difficulty import Flows, Migration, MigrationMatrix
 from bapo.api.imports import ImportCreate
 from bapo.client import Client
 from bapo.config import RunConfig
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visitor, view_of
 from tests.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
@@ -109,10 +109,6 @@ def expected_cells(matrix: MigrationMatrix) -> list[list[str]]:
     return [[f"{count:,}" if count else "" for count in row] for row in rows]
 
 
-def query_of(page: Page) -> dict[str, str]:
-    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
-
-
 def wait_for_query(page: Page, **expected: str | None) -> None:
     page.wait_for_function(
         """(expected) => Object.entries(expected).every(
@@ -154,7 +150,7 @@ def test_the_matrix_is_what_the_api_says_and_stands_beside_chance(page: Page, ad
         page.wait_for_function(
             "(name) => document.querySelector(`[data-chart='${name}'] .js-plotly-plot`)?.data?.length > 0", arg=chart
         )
-    assert set(query_of(page)) == {"tab"}
+    assert set(view_of(page)) == {"tab"}
 
     # The difference to chance is in percentage points.
     page.locator("#migration-difference").press("Space")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
@@ -176,3 +176,31 @@ def test_the_palette_offers_what_the_person_may_do(
     # A run that trains can be stopped, but neither started nor deleted.
     assert administrator >= {"New run", "Stop", "Clone", "Change parameters", "People", "Audit trail"}
     assert not administrator & {"Start", "Resume", "Delete"}
+
+
+def test_an_answer_to_less_than_is_typed_by_now_changes_nothing(page: Page, worker: FakeWorker, admin: Client) -> None:
+    play(admin, worker, "not asked for")
+    question = re.compile(r"/api/v1/runs\?limit=8$")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(question, hold)
+    page.goto("/runs")
+    expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Commands")
+    expect(palette.get_by_role("combobox")).to_be_focused()
+    # The next question waits until nobody has typed for a moment, which does not end here.
+    page.evaluate("""() => {
+        const wait = window.setTimeout;
+        window.setTimeout = (act, delay, ...given) => (delay === 150 ? 0 : wait(act, delay, ...given));
+    }""")
+    page.keyboard.type("shortcuts")
+    with page.expect_response(question) as answer:
+        held[0].continue_()
+    answer.value.finished()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(palette.get_by_role("option", selected=True).locator(".palette-label")).to_have_text("Keyboard shortcuts")
+    expect(palette.get_by_role("option", name="not asked for")).to_have_count(0)

@@ -20,7 +20,7 @@ from frontend.pages.run.prompts import ROWS_ON_A_PAGE
 from frontend.pages.run.samples import GROUPS_AT_ONCE
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import sample
-from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play
+from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play, view_of
 from tests.recorded import import_folder
 from tests.services import wait_until as wait
 
@@ -69,11 +69,6 @@ def listed(client: Client, run_id: str, **wanted: Any) -> list[str]:
     return [item.prompt_id for item in items]
 
 
-def query_of(page: Page) -> Mapping[str, str]:
-    found: dict[str, str] = page.evaluate("Object.fromEntries(new URLSearchParams(location.search))")
-    return found
-
-
 def test_the_table_lists_what_the_api_lists(page: Page, admin: Client, run_id: str) -> None:
     open_prompts(page, run_id)
     answer = admin.prompts(run_id, limit=ROWS_ON_A_PAGE, wanted=MOST_VISITED)
@@ -118,7 +113,7 @@ def test_chips_filters_and_order_stand_in_the_address(page: Page, admin: Client,
     wait_until(lambda: shown_ids(page) == listed(admin, run_id, **wanted))
     wait_until(
         lambda: (
-            query_of(page)
+            view_of(page)
             == {"tab": "prompts", "story": "unlocked", "sort": "gain", "descending": "false", "min_last": "2"}
         )
     )
@@ -148,7 +143,7 @@ def test_pages_can_be_turned(page: Page, admin: Client, run_id: str) -> None:
     expected = [item.prompt_id for item in second.items]
     page.get_by_role("button", name="Next", exact=True).click()
     wait_until(lambda: shown_ids(page) == expected)
-    wait_until(lambda: query_of(page).get("page") == "2")
+    wait_until(lambda: view_of(page).get("page") == "2")
     page.reload()
     expect(rows(page).first).to_be_visible()
     assert shown_ids(page) == expected
@@ -177,7 +172,7 @@ def test_a_prompts_page_shows_its_visits_and_leads_through_the_list(page: Page, 
     expect(page.get_by_role("heading", level=1)).to_have_text(ids[0])
     page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="Prompts", exact=True).click()
     expect(rows(page).first).to_be_visible()
-    assert query_of(page)["source"] == "reused"
+    assert view_of(page)["source"] == "reused"
     assert shown_ids(page) == ids[:ROWS_ON_A_PAGE]
 
 
@@ -215,7 +210,7 @@ def test_responses_are_filtered_searched_and_stepped_through(page: Page, admin: 
     saying = admin.samples(run_id, source=BatchSource.FRESH, search=part, limit=GROUPS_AT_ONCE)
     expect(page.locator("mark").first).to_have_text(part)
     expect(cards).to_have_count(len(saying.items))
-    wait_until(lambda: query_of(page) == {"tab": "samples", "source": "fresh", "search": part})
+    wait_until(lambda: view_of(page) == {"tab": "samples", "source": "fresh", "search": part})
     page.reload()
     expect(cards).to_have_count(len(saying.items))
     cards.first.get_by_role("link", name="All visits").click()
