@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fastapi import Query, Response
+from sqlalchemy.orm import Session
 
 from backend.kit.context import DbSession, new_router
 from backend.kit.permissions import Reader, Writer
@@ -15,6 +17,7 @@ from bapo.api.prompt_lists import (
     Action,
     PromptListChange,
     PromptListCreate,
+    PromptListEntryInfo,
     PromptListEntryPage,
     PromptListInfo,
     PromptListPage,
@@ -101,6 +104,16 @@ def change_prompt_list(caller: Writer, session: DbSession, list_id: str, body: P
     return service.info(repository.row(session, list_id), caller)
 
 
+def _exported(
+    session: Session, list_id: str, version: int | None, ending: str
+) -> tuple[Iterator[PromptListEntryInfo], dict[str, str]]:
+    """The entries, and headers that name the file."""
+    row = repository.row(session, list_id)
+    number = service.version_of(row, version)
+    headers = {"Content-Disposition": f'attachment; filename="{row.list.name}-{number}.{ending}"'}
+    return service.exported(session, row, number), headers
+
+
 @router.get(
     "/prompt-lists/{list_id}/entries.csv",
     summary="Export a prompt list as CSV",
@@ -109,9 +122,7 @@ def change_prompt_list(caller: Writer, session: DbSession, list_id: str, body: P
 )
 def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
     """All entries of a version as CSV, which `bapo prompts put --file` and `bapo train --prompt-list` read."""
-    row = repository.row(session, list_id)
-    number = service.version_of(row, version)
-    entries = service.exported(session, row, number)
+    entries, headers = _exported(session, list_id, version, "csv")
     lines = [
         (
             each.prompt_id,
@@ -123,7 +134,6 @@ def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Ver
         )
         for each in entries
     ]
-    headers = {"Content-Disposition": f'attachment; filename="{row.list.name}-{number}.csv"'}
     return Response(csv_lines([COLUMNS, *lines]), media_type="text/csv", headers=headers)
 
 
@@ -135,10 +145,8 @@ def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Ver
 )
 def export_prompt_list_lines(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
     """All entries of a version, one JSON object a line."""
-    row = repository.row(session, list_id)
-    number = service.version_of(row, version)
-    lines = "".join(f"{each.model_dump_json()}\n" for each in service.exported(session, row, number))
-    headers = {"Content-Disposition": f'attachment; filename="{row.list.name}-{number}.jsonl"'}
+    entries, headers = _exported(session, list_id, version, "jsonl")
+    lines = "".join(f"{each.model_dump_json()}\n" for each in entries)
     return Response(lines, media_type="text/plain", headers=headers)
 
 

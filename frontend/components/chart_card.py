@@ -47,6 +47,22 @@ def table_button(title: str) -> html.Button:
     return html.Button(label, className="text-button", type="button", **named)
 
 
+def only_chart(graph_id: str, title: str, explanation: str, *, height: int) -> html.Div:
+    """Returns the card of a page's one chart: without a menu, as a table at a press. The page's callback fills it."""
+    heading = [html.H2(title, className="chart-title"), explained(explanation), table_button(title)]
+    graph = dcc.Graph(
+        id=graph_id, figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": height}, className="chart-graph"
+    )
+    return html.Div(
+        [
+            html.Div(heading, className="chart-heading"),
+            html.Div(graph, className="chart-body", style={"minHeight": height}),
+        ],
+        className="chart-card prompt-history",
+        **figure_named(title),
+    )
+
+
 def chart_card(
     name: str,
     title: str,

@@ -26,9 +26,8 @@ from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.actions import unchanged
-from frontend.components.attributes import attributes, figure_named
-from frontend.components.chart_card import table_button
-from frontend.components.explained import explained
+from frontend.components.attributes import attributes
+from frontend.components.chart_card import only_chart
 from frontend.components.prompt_filter import filter_of
 from frontend.session import Api
 
@@ -94,7 +93,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             _head(run, prompt, address),
             html.Div(_facts(prompt), className="run-facts"),
             html.Div([_question(prompt), _answer(prompt)], className="prompt-texts"),
-            _history(),
+            only_chart("prompt-history", HISTORY_TITLE, HISTORY_EXPLANATION, height=HISTORY_HEIGHT),
             _visits(prompt, run.id),
             html.Section(
                 [
@@ -220,29 +219,6 @@ def _answer(prompt: PromptDetail) -> html.Div:
 
 def _written(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode().replace(",", ", ")
-
-
-def _history() -> html.Div:
-    head = html.Div(
-        [
-            html.H2(HISTORY_TITLE, className="chart-title"),
-            explained(HISTORY_EXPLANATION),
-            table_button(HISTORY_TITLE),
-        ],
-        className="chart-heading",
-    )
-    graph = dcc.Graph(
-        id="prompt-history",
-        figure={"data": [], "layout": {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}},
-        config={"displaylogo": False, "responsive": True, "displayModeBar": False},
-        style={"height": HISTORY_HEIGHT},
-        className="chart-graph",
-    )
-    return html.Div(
-        [head, html.Div(graph, className="chart-body", style={"minHeight": HISTORY_HEIGHT})],
-        className="chart-card prompt-history",
-        **figure_named(HISTORY_TITLE),
-    )
 
 
 def policy_age(staleness: int) -> str:

@@ -15,10 +15,9 @@ from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTot
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import in_place, open_when_pressed, unchanged
-from frontend.components.attributes import attributes, figure_named
+from frontend.components.attributes import attributes
 from frontend.components.card import card, section_title, tiles
-from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG, table_button
-from frontend.components.explained import explained
+from frontend.components.chart_card import only_chart
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
@@ -55,7 +54,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             _head(prompt_id, found),
             _tiles(found.totals),
             html.Div([_text(found), _answer(found)], className="prompt-texts"),
-            _chart(),
+            only_chart("across-chart", CHART_TITLE, CHART_EXPLANATION, height=CHART_HEIGHT),
             section_title("What responses answer"),
             html.Div(dmc.Skeleton(height=160), id="across-answers", **attributes(aria_live="polite")),
             section_title("Runs"),
@@ -142,25 +141,6 @@ def _answer(found: PromptInRuns) -> html.Section:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]} …"
-
-
-def _chart() -> html.Div:
-    head = html.Div(
-        [html.H2(CHART_TITLE, className="chart-title"), explained(CHART_EXPLANATION), table_button(CHART_TITLE)],
-        className="chart-heading",
-    )
-    graph = dcc.Graph(
-        id="across-chart",
-        figure=BLANK_FIGURE,
-        config=GRAPH_CONFIG,
-        style={"height": CHART_HEIGHT},
-        className="chart-graph",
-    )
-    return html.Div(
-        [head, html.Div(graph, className="chart-body", style={"minHeight": CHART_HEIGHT})],
-        className="chart-card prompt-history",
-        **figure_named(CHART_TITLE),
-    )
 
 
 # ---------------------------------------------------------------- answers

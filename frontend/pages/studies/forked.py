@@ -145,6 +145,7 @@ def _continue(arm: ForkArm, runs: Sequence[StudyRun]) -> list[Any]:
             size="compact-xs",
             variant="default",
             leftSection=icon("play", 14),
+            className="for-members",
             attributes={"root": {"title": title}},
             **pressed,
         )

@@ -147,6 +147,7 @@ def _buttons(study: StudyDetail) -> list[dmc.Button]:
             color=colour,
             variant="light" if verb == "stop" else "default",
             size="xs",
+            className="for-members",
             style={} if verb in study.actions else HIDDEN,
         )
         for verb, label, icon_name, colour in VERBS
