@@ -75,6 +75,7 @@ from backend.ops.metrics.middleware import RequestMetrics
 from backend.ops.readiness import ReadinessCache
 from backend.studies.following import StudyFollower
 from backend.uploads.checking import UploadChecker
+from backend.uploads.fetching import UploadFetcher
 from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
 from backend.what_if.cache import RecordingCache
@@ -160,9 +161,10 @@ def create_app(settings: Settings) -> FastAPI:
     revisions = RevisionReader(database)
     caches = (VisitCache(), RecordingCache(), FindingsCache(), ReadinessCache())
     checker = UploadChecker(database, settings)
+    fetcher = UploadFetcher(database, settings, checker.wake)
     providers = [Provider(settings)] if settings.oidc_issuer else []
     rate = RequestRate(MOST_REQUESTS_BY_LINK, 60.0)
-    parts = (hub, dispatcher, Passwords(), revisions, checker, rate, *caches, *providers)
+    parts = (hub, dispatcher, Passwords(), revisions, checker, fetcher, rate, *caches, *providers)
     context = Context(settings, database, callers, Visibility(database), parts)
 
     maintenance = MaintenanceThread(database, settings)
@@ -170,7 +172,7 @@ def create_app(settings: Settings) -> FastAPI:
     follower = AlertFollower(database, settings.public_url, deliverer.wake)
     studies = StudyFollower(database)
     findings = FindingsWatcher(database, context)
-    background = (dispatcher, maintenance, follower, deliverer, studies, findings, checker)
+    background = (dispatcher, maintenance, follower, deliverer, studies, findings, checker, fetcher)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

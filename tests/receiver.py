@@ -1,4 +1,4 @@
-"""A real receiver of webhooks: it writes down what comes, and answers as a test wants."""
+"""A real server of somebody else's: it writes down what comes, and answers as a test wants."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def respond(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **h
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
+def receiving(**properties: Any) -> Iterator[Receiver]:
     """A receiver on a free port of this machine."""
-    receiver = Receiver()
+    receiver = Receiver(**properties)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -65,6 +65,8 @@ def receiving() -> Iterator[Receiver]:
             except OSError:
                 # The sender has gone: the test looks at what it says about that.
                 self.close_connection = True
+
+        do_GET = do_POST  # noqa: N815 - the name is the library's
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing on the console."""

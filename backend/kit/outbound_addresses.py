@@ -1,8 +1,8 @@
-"""Checks the addresses that webhooks may call: not this machine, its network, or a cloud's metadata service.
+"""Checks the addresses that people name for the server to call: not this machine, its network, or a cloud's metadata.
 
 The name is resolved here, every address behind it is checked, and the connection goes to an address that was checked
-(`backend.webhooks.sending`), so that a name cannot answer one thing to the check and another to the connection. This is
-done anew at every try.
+(`backend.kit.outbound_connection`), so that a name cannot answer one thing to the check and another to the connection.
+This is done anew at every try.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -50,11 +50,11 @@ _NEVER: tuple[Network, ...] = (
 
 
 class ForbiddenAddressError(Exception):
-    """A webhook must not lead there; the text says why, and what to do."""
+    """The server must not go there; the text says why, and what to do."""
 
 
 class Destination(NamedTuple):
-    """An address of a webhook, read once."""
+    """An address, read once."""
 
     scheme: str
     host: str
@@ -71,11 +71,15 @@ class Destination(NamedTuple):
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """Permitted addresses: public ones, and those that the deployment names."""
+    """Permitted addresses: those that the deployment names, and public ones unless it `is_closed`."""
 
     names: frozenset[str] = frozenset()
     """Hosts that may be inside; `*.example.org` stands for all beneath."""
     networks: tuple[Network, ...] = ()
+    setting: str = "BAPO_WEBHOOK_ALLOWED_HOSTS"
+    """What an administrator sets to permit more."""
+    is_closed: bool = False
+    """Whether a public address has to be named too."""
 
     @classmethod
     def of(cls, text: str) -> AddressPolicy:
@@ -92,27 +96,54 @@ class AddressPolicy:
                 raise ValueError(f"{part!r} is neither a host name nor a network such as 10.1.0.0/16")
         return cls(frozenset(names), tuple(networks))
 
+    @classmethod
+    def closed(cls, text: str, setting: str) -> AddressPolicy:
+        """Only what the text names; `*` in it stands for every public address. Raises ValueError."""
+        parts = [part.strip() for part in text.split(",")]
+        policy = cls.of(",".join(part for part in parts if part != "*"))
+        return replace(policy, setting=setting, is_closed="*" not in parts)
+
+    @property
+    def permits_nothing(self) -> bool:
+        """Whether the server may call nobody."""
+        return self.is_closed and not self.names and not self.networks
+
+    @property
+    def named(self) -> list[str]:
+        """What the deployment names, and `*` where public addresses are permitted."""
+        networks = [str(each[0] if each.num_addresses == 1 else each) for each in self.networks]
+        return [*([] if self.is_closed else ["*"]), *sorted(self.names), *networks]
+
     def permits_name(self, host: str) -> bool:
         """Whether the deployment vouches for the name, wherever it leads."""
         parents = (f"*.{host.split('.', depth)[depth]}" for depth in range(1, host.count(".") + 1))
         return host in self.names or any(parent in self.names for parent in parents)
 
+    def check_name(self, host: str) -> None:
+        """Raises ForbiddenAddressError for a name that no address behind it can permit; said before it is resolved."""
+        if self.is_closed and not self.networks and not self.permits_name(host):
+            raise ForbiddenAddressError(f"{host} is not permitted here: {self._remedy}")
+
+    @property
+    def _remedy(self) -> str:
+        return f"an administrator can permit a host or network in {self.setting}"
+
     def check(self, host: str, address: Address) -> None:
-        """Raises ForbiddenAddressError unless a webhook to this host may go to this address."""
+        """Raises ForbiddenAddressError unless the server may call this host at this address."""
         inner = embedded(address)
         # What an address carries within it counts, whichever way it is written.
         if any(each in network for each in (address, inner) for network in _NEVER if each.version == network.version):
-            raise _forbidden(host, address, "is never permitted")
+            raise ForbiddenAddressError(f"{_where(host, address)} is never permitted")
         if self.permits_name(host) or any(inner in network for network in self.networks):
             return
+        if self.is_closed:
+            raise ForbiddenAddressError(f"{_where(host, address)} is not permitted here: {self._remedy}")
         if address != inner or not inner.is_global or inner.is_multicast or inner.is_reserved:
-            raise _forbidden(host, address, "is not a public address")
+            raise ForbiddenAddressError(f"{_where(host, address)} is not a public address: {self._remedy}")
 
 
-def _forbidden(host: str, address: Address, why: str) -> ForbiddenAddressError:
-    remedy = "" if "never" in why else ": an administrator can permit a host or network in BAPO_WEBHOOK_ALLOWED_HOSTS"
-    where = str(address) if host == str(address) else f"{host} resolves to {address}, which"
-    return ForbiddenAddressError(f"{where} {why}{remedy}")
+def _where(host: str, address: Address) -> str:
+    return str(address) if host == str(address) else f"{host} resolves to {address}, which"
 
 
 def embedded(address: Address) -> Address:
@@ -125,7 +156,7 @@ def embedded(address: Address) -> Address:
 
 
 def destination(url: str) -> Destination:
-    """Read a webhook's address. Raises ForbiddenAddressError for one that is not plainly http or https."""
+    """Read an address. Raises ForbiddenAddressError for one that is not plainly http or https."""
     if not _TARGET.fullmatch(url):
         raise ForbiddenAddressError(
             "an address may hold printable ASCII only, no spaces or backslashes: write names in other alphabets as "
@@ -139,7 +170,7 @@ def destination(url: str) -> Destination:
     if parts.scheme not in DEFAULT_PORTS:
         raise ForbiddenAddressError("give an address that begins with https:// or http://")
     if "@" in parts.netloc:
-        raise ForbiddenAddressError("leave out user name and password: messages are signed instead")
+        raise ForbiddenAddressError("leave out user name and password")
     if parts.fragment or "#" in url:
         raise ForbiddenAddressError("leave out # and what follows: it is never sent")
     number = DEFAULT_PORTS[parts.scheme] if port is None else port
@@ -173,7 +204,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def permitted_addresses(target: Destination, policy: AddressPolicy, resolver: Resolver = resolve) -> list[Address]:
-    """Addresses that a message may be sent to. Raises ForbiddenAddressError if any is forbidden."""
+    """Addresses that may be called. Raises ForbiddenAddressError if any is forbidden."""
     try:
         literal: Address | None = ipaddress.ip_address(target.host)
     except ValueError:

@@ -150,6 +150,13 @@ class Settings(ServiceSettings):
     upload_hours: float = Field(default=24.0, gt=0)
     """An upload that nobody has gone on with for this many hours, and that is not registered, is deleted."""
 
+    upload_hosts: str = ""
+    """Hosts from which the server fetches data sets and models that people name by URL: host names (`*.example.org` for
+    all below), addresses and networks, separated by commas; `*` for every public address. If unset, it fetches nothing.
+    Hosts that another one redirects to have to be named too, such as `huggingface.co, *.hf.co`."""
+    upload_hub_url: str = "https://huggingface.co"
+    """Hub behind names such as `hf://datasets/OWNER/NAME/FILE`, or a mirror of it."""
+
     retention_samples_days: float | None = Field(default=None, gt=0)
     """Days after a run's end at which its sampled responses are deleted; never by default."""
     retention_log_days: float | None = Field(default=None, gt=0)
@@ -222,6 +229,12 @@ class Settings(ServiceSettings):
         AddressPolicy.of(text)
         return text
 
+    @field_validator("upload_hosts")
+    @classmethod
+    def _names_hosts(cls, text: str) -> str:
+        AddressPolicy.closed(text, "")
+        return text
+
     @cached_property
     def role_rules(self) -> RoleRules:
         """Roles that claims give."""
@@ -252,6 +265,11 @@ class Settings(ServiceSettings):
     def webhook_policy(self) -> AddressPolicy:
         """Addresses that webhooks may call."""
         return AddressPolicy.of(self.webhook_allowed_hosts)
+
+    @cached_property
+    def upload_policy(self) -> AddressPolicy:
+        """Addresses that uploads may be fetched from."""
+        return AddressPolicy.closed(self.upload_hosts, "BAPO_UPLOAD_HOSTS")
 
     @cached_property
     def permitted_folders(self) -> PermittedFolders:

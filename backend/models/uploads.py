@@ -21,7 +21,8 @@ class Upload(Base):
     __tablename__ = "uploads"
     __table_args__ = (
         CheckConstraint("kind IN ('dataset', 'model')", name="kind"),
-        CheckConstraint("state IN ('receiving', 'checking', 'checked', 'failed')", name="state"),
+        CheckConstraint("state IN ('receiving', 'fetching', 'checking', 'checked', 'failed')", name="state"),
+        CheckConstraint("state <> 'fetching' OR source IS NOT NULL", name="source"),
         Index("ix_uploads_project", "project_id"),
     )
 
@@ -30,6 +31,8 @@ class Upload(Base):
     owner_id: Mapped[str] = mapped_column(ForeignKey(USER_ID))
     kind: Mapped[str]
     file_name: Mapped[str]
+    source: Mapped[str | None]
+    """Where the server fetches it; None for what somebody sends."""
     num_bytes: Mapped[int] = mapped_column(BigInteger)
     received_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
     crc32: Mapped[int] = mapped_column(BigInteger, server_default="0")

@@ -12,11 +12,13 @@ from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader, WorkerCaller, Writer
 from backend.uploads import contents, registration, repository, service
 from backend.uploads.checking import UploadChecker
+from backend.uploads.fetching import UploadFetcher
 from bapo.api.uploads import (
     MOST_BYTES,
     Registered,
     UploadCheck,
     UploadCreate,
+    UploadFetch,
     UploadFinish,
     UploadInfo,
     UploadPage,
@@ -51,6 +53,7 @@ def list_uploads(caller: Reader, session: DbSession, settings: SettingsOf) -> Up
         max_bytes=settings.upload_max_bytes,
         quota_bytes=settings.upload_quota_bytes,
         used_bytes={project.name: used[project.id] for project in projects},
+        fetch_hosts=settings.upload_policy.named,
     )
 
 
@@ -61,6 +64,17 @@ def begin_upload(caller: Writer, session: DbSession, settings: SettingsOf, body:
     Who goes on compares `crc32` with that of the first `next_offset` bytes of the file, so as not to join two files.
     """
     return service.info(repository.row(session, service.begin(session, body, caller, settings)), settings)
+
+
+@router.post("/uploads/fetch", status_code=201, summary="Fetch an upload")
+def fetch_upload(caller: Writer, session: DbSession, context: ContextOf, body: UploadFetch) -> UploadInfo:
+    """Have the server fetch a file by its URL or its name on the hub, from the hosts that the deployment permits.
+
+    It is then checked as if it had been sent; ask for its state.
+    """
+    upload_id = service.begin_fetch(session, body, caller, context.settings)
+    context.part(UploadFetcher).wake()
+    return service.info(repository.row(session, upload_id), context.settings)
 
 
 @router.get("/uploads/{upload_id}", summary="Get an upload")

@@ -17,6 +17,7 @@ from backend.models import Resource, ResourceVersion, Upload
 from backend.resources import repository as resources
 from backend.uploads import repository, service
 from backend.uploads.models import ModelResult
+from backend.uploads.sources import shown
 from backend.uploads.store import StoreError, UploadStore
 from bapo.api.uploads import Registered, UploadRegister
 from bapo.own_data.job import CheckResult
@@ -146,9 +147,13 @@ def _version(
         file_name=upload.file_name,
         licence=body.licence,
         owner_id=caller.id,
-        details={**content.details, "licence": body.licence},
+        details={**content.details, **_origin(upload), "licence": body.licence},
         report=(upload.result or {}).get("report"),
     )
     session.add(version)
     session.flush()
     return version, True
+
+
+def _origin(upload: Upload) -> Mapping[str, str]:
+    return {} if upload.source is None else {"source": shown(upload.source)}

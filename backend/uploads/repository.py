@@ -69,6 +69,19 @@ def next_to_check(session: Session) -> Upload | None:
     return session.scalars(query).one_or_none()
 
 
+def to_fetch(session: Session, busy: Collection[str], limit: int) -> Sequence[tuple[str, str]]:
+    """Uploads to fetch that nobody is busy with, and their addresses: those that have waited longest."""
+    query = select(Upload.id, Upload.source).where(Upload.state == "fetching", Upload.id.not_in(busy))
+    found = session.execute(query.order_by(Upload.created_at, Upload.id).limit(limit))
+    return [(upload_id, source) for upload_id, source in found if source is not None]
+
+
+def fetches(session: Session, owner_id: str) -> int:
+    """How many files are being fetched for somebody."""
+    query = select(func.count()).where(Upload.owner_id == owner_id, Upload.state == "fetching")
+    return session.scalars(query).one()
+
+
 def touch(session: Session, upload_id: str) -> None:
     """Somebody goes on with it."""
     session.execute(update(Upload).where(Upload.id == upload_id).values(touched_at=func.now()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 from sqlalchemy.orm import Session
@@ -13,19 +14,23 @@ from backend.audit.repository import add_audit
 from backend.kit.database import Database
 from backend.kit.errors import Problem, existing
 from backend.kit.middleware import MAX_PIECE_BYTES
+from backend.kit.outbound_addresses import ForbiddenAddressError, destination, permitted_addresses
 from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Upload
 from backend.projects import choice
-from backend.uploads import repository
+from backend.uploads import repository, room, sources
+from backend.uploads.beginning import check_file_beginning
 from backend.uploads.repository import UploadRow
+from backend.uploads.sources import SourceError
 from backend.uploads.store import StoreError, UploadStore
-from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo
-from bapo.own_data.formats import DATA_ENDINGS, FormatError, check_beginning
+from bapo.api.uploads import UploadCheck, UploadCreate, UploadFetch, UploadFinish, UploadInfo, UploadKind
+from bapo.own_data.formats import DATA_ENDINGS
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping
 
-ENDINGS = {"dataset": DATA_ENDINGS, "model": (".zip",)}
-_ZIP = b"PK"
+MAX_FETCHES = 8
+"""Of one person at a time."""
+ENDINGS: Mapping[UploadKind, Sequence[str]] = {"dataset": DATA_ENDINGS, "model": (".zip",)}
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -40,6 +45,7 @@ def info(row: UploadRow, settings: Settings) -> UploadInfo:
             "file_name": upload.file_name,
             "project": project,
             "author": author,
+            "source": None if upload.source is None else sources.shown(upload.source),
             "num_bytes": upload.num_bytes,
             "next_offset": upload.received_bytes,
             "crc32": upload.crc32,
@@ -79,28 +85,14 @@ def lock_own(session: Session, upload_id: str, caller: Principal) -> Upload:
 def begin(session: Session, body: UploadCreate, caller: Principal, settings: Settings) -> str:
     """Its identifier: of an upload that is under way, or of a new one. Raises Problem 403, 409, 413 or 422."""
     project = choice.for_new(session, caller, body.project)
-    endings = ENDINGS[body.kind]
-    if PurePath(body.file_name).suffix.lower() not in endings:
-        remedy = f"an uploaded {_WORDS[body.kind]} ends in {', '.join(endings)}: convert or rename the file"
-        raise Problem(422, "invalid_request", remedy, field="file_name", value=body.file_name)
-    if body.num_bytes > settings.upload_max_bytes:
-        remedy = (
-            f"the largest file that is taken has {settings.upload_max_bytes:,} bytes: split it, or ask an "
-            "administrator to put it into a permitted folder"
-        )
-        raise Problem(413, "too_large", remedy, field="num_bytes", value=body.num_bytes)
+    _check_ending(body.kind, body.file_name)
+    room.check_size(body.num_bytes, settings)
     repository.lock_project(session, project.id)
     known = repository.begun(session, caller.id, project.id, body.kind, body.file_name, body.num_bytes)
     if known is not None:
         repository.touch(session, known.id)
         return known.id
-    used = repository.used_bytes(session, [project.id])[project.id]
-    if used + body.num_bytes > settings.upload_quota_bytes:
-        remedy = (
-            f"the project holds {used:,} of {settings.upload_quota_bytes:,} bytes of uploads: unregister what is no "
-            "longer needed, or ask an administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
-        )
-        raise Problem(409, "upload_quota", remedy, field="num_bytes", value=body.num_bytes)
+    room.check_quota(session, project.id, body.num_bytes, settings)
     upload = Upload(
         project_id=project.id,
         owner_id=caller.id,
@@ -114,6 +106,50 @@ def begin(session: Session, body: UploadCreate, caller: Principal, settings: Set
 
 
 _WORDS = {"dataset": "data set", "model": "model"}
+
+
+def _check_ending(kind: UploadKind, file_name: str, field: str = "file_name") -> None:
+    endings = ENDINGS[kind]
+    if PurePath(file_name).suffix.lower() not in endings:
+        remedy = f"an uploaded {_WORDS[kind]} ends in {', '.join(endings)}: convert or rename the file"
+        raise Problem(422, "invalid_request", remedy, field=field, value=file_name)
+
+
+def begin_fetch(session: Session, body: UploadFetch, caller: Principal, settings: Settings) -> str:
+    """Identifier of an upload that the server fetches. Raises Problem 403, 409 or 422."""
+    project = choice.for_new(session, caller, body.project)
+    if settings.upload_policy.permits_nothing:
+        remedy = "this server fetches no files: upload it, or ask an administrator to permit hosts in BAPO_UPLOAD_HOSTS"
+        raise Problem(403, "no_fetches", remedy, field="url", value=sources.shown(body.url))
+    try:
+        url = sources.address_of(body.url, settings.upload_hub_url)
+        target = destination(url)
+        settings.upload_policy.check_name(target.host)
+        permitted_addresses(target, settings.upload_policy)
+    except (SourceError, ForbiddenAddressError) as error:
+        raise Problem(422, "forbidden_address", str(error), field="url", value=sources.shown(body.url)) from None
+    file_name = body.file_name or sources.file_name_of(url)
+    kind: UploadKind = "model" if PurePath(file_name).suffix.lower() in ENDINGS["model"] else "dataset"
+    _check_ending(kind, file_name, "file_name" if body.file_name else "url")
+    repository.lock_project(session, project.id)
+    under_way = repository.fetches(session, caller.id)
+    if under_way >= MAX_FETCHES:
+        remedy = f"{under_way} files are being fetched for you: wait until they have arrived, or delete one"
+        raise Problem(409, "too_many_fetches", remedy, field="url", value=sources.shown(body.url))
+    upload = Upload(
+        project_id=project.id,
+        owner_id=caller.id,
+        kind=kind,
+        file_name=file_name,
+        source=url,
+        num_bytes=0,
+        state="fetching",
+    )
+    session.add(upload)
+    session.flush()
+    facts = {"upload_id": upload.id, "file": file_name, "source": sources.shown(url)}
+    add_audit(session, None, caller.name, "upload_fetched", facts)
+    return upload.id
 
 
 def take_part(
@@ -134,7 +170,7 @@ def take_part(
         remedy = "the part was damaged on its way: send it again"
         raise Problem(422, "damaged", remedy, field="crc32", value=crc32)
     if offset == 0:
-        _check_beginning(upload, content)
+        check_file_beginning(upload, content)
     try:
         UploadStore(settings.upload_store).append(upload.id, offset, content)
     except StoreError as error:
@@ -142,17 +178,6 @@ def take_part(
     upload.crc32 = zlib.crc32(content, upload.crc32)
     upload.received_bytes = offset + len(content)
     repository.touch(session, upload.id)
-
-
-def _check_beginning(upload: Upload, content: bytes) -> None:
-    """Raises Problem 422 where a file that begins so is not what its name says."""
-    try:
-        if upload.kind == "dataset":
-            check_beginning(PurePath(upload.file_name).suffix.lower(), content)
-        elif not content.startswith(_ZIP):
-            raise FormatError("this is no zip archive: pack the model's folder as .zip")
-    except FormatError as error:
-        raise Problem(422, "not_what_it_says", str(error), field="file_name", value=upload.file_name) from None
 
 
 def finish(session: Session, upload_id: str, body: UploadFinish, caller: Principal, settings: Settings) -> None:

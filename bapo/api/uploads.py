@@ -13,9 +13,10 @@ from bapo.api.resources import NAME_PATTERN
 from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, DataTask
 
 UploadKind = Literal["dataset", "model"]
-UploadState = Literal["receiving", "checking", "checked", "failed"]
-"""`receiving`: until its last byte; `checking`: the server reads it; `checked`: it can be registered if the report has
-no problem; `failed`: it is not what its name says, and has been deleted."""
+UploadState = Literal["receiving", "fetching", "checking", "checked", "failed"]
+"""`receiving`: until its last byte; `fetching`: the server gets it from its `source`; `checking`: the server reads it;
+`checked`: it can be registered if the report has no problem; `failed`: it could not be fetched, or is not what its name
+says, and has been deleted."""
 MOST_BYTES = 2**62
 
 
@@ -28,6 +29,18 @@ class UploadCreate(Body):
     folder in Hugging Face format, with safetensors."""
     num_bytes: int = Field(ge=1, le=MOST_BYTES, examples=[4_200_000])
     """Of the whole file."""
+    project: Text | None = Field(default=None, max_length=200)
+    """Project that will have it; empty: the caller's only or first one."""
+
+
+class UploadFetch(Body):
+    """Have the server fetch a file."""
+
+    url: Text = Field(min_length=1, max_length=4_000, examples=["hf://datasets/openai/gsm8k/main/train.parquet"])
+    """`https://…` or `http://…` of a host in `fetch_hosts`, or `hf://datasets/OWNER/NAME[@REVISION]/FILE` and
+    `hf://OWNER/NAME[@REVISION]/FILE` for a file of the hub."""
+    file_name: Text | None = Field(default=None, min_length=1, max_length=500, examples=["gsm8k.parquet"])
+    """Its name with its ending, as in `POST /uploads`; by default the last part of the address's path."""
     project: Text | None = Field(default=None, max_length=200)
     """Project that will have it; empty: the caller's only or first one."""
 
@@ -69,7 +82,10 @@ class UploadInfo(Body):
     file_name: str
     project: str
     author: str
+    source: str | None = None
+    """Where the server fetches it, without what follows `?`; null for what was sent."""
     num_bytes: int
+    """0 while a source has not said it."""
     next_offset: int
     """Bytes received; the next part begins here."""
     crc32: int
@@ -102,6 +118,8 @@ class UploadPage(Page):
     """Of all that a project may hold, uploads under way included."""
     used_bytes: Mapping[str, int]
     """By project."""
+    fetch_hosts: Sequence[str]
+    """Hosts that the server fetches files from; empty: none, `*`: any public one."""
 
 
 class Registered(Body):

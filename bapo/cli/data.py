@@ -109,7 +109,13 @@ def _report(preparation: Preparation, folder: Path, *, is_new: bool) -> None:
 @telling
 def upload_dataset(
     client: Client,
-    file: Annotated[Path, typer.Argument(help="A .jsonl, .csv or .parquet file, or a model as .zip.", dir_okay=False)],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address or name on the hub, "
+            "hf://datasets/OWNER/NAME/FILE, which the server fetches."
+        ),
+    ],
     name: Annotated[str, typer.Option("--name", help="Name to register it under; configs refer to it as @name.")],
     column: Annotated[
         list[str] | None,
@@ -127,7 +133,7 @@ def upload_dataset(
     project: Annotated[str | None, typer.Option("--project", help="Project whose runs may use it.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Register it although the check has warnings.")] = False,
 ) -> Told:
-    """Upload a data set or a model, have it checked, and register it. The same command goes on after a cut."""
+    """Upload a data set or a model, or have it fetched and checked, and register it. The same command resumes a cut."""
     wishes = Wishes(name, tuple(column or ()), verifier, licence, description, project, accepts_warnings=yes)
     made = upload(client, file, wishes)
     return made, f"@{made.name} is version {made.version}{'' if made.is_new else ', which it was before'}"

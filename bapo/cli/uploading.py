@@ -1,4 +1,4 @@
-"""`bapo data upload`: sends a file with a bar, tells what the check found, registers it."""
+"""`bapo data upload`: sends a file or has the server fetch it, tells what the check found, registers it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from bapo.api.uploads import Registered, UploadCheck, UploadInfo, UploadKind, UploadRegister
+from bapo.api.uploads import Registered, UploadCheck, UploadFetch, UploadInfo, UploadKind, UploadRegister
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.output import notes, say
 from bapo.client import Client
@@ -16,6 +16,8 @@ from bapo.client.uploads import upload_file, wait_until_checked
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataTask
 
 MODEL = ".zip"
+ADDRESSES = ("https://", "http://", "hf://")
+"""What begins so is fetched by the server."""
 MOST_SHOWN = 10
 """Rows that cannot be used that are listed."""
 
@@ -33,9 +35,9 @@ class Wishes(NamedTuple):
     accepts_warnings: bool
 
 
-def upload(client: Client, file: Path, wishes: Wishes) -> Registered:
-    """Send, check and register. Raises RefusedError, with the upload kept for a second try where one can help."""
-    found = _sent(client, file, wishes.project)
+def upload(client: Client, file: str, wishes: Wishes) -> Registered:
+    """Send or fetch, check and register. Raises RefusedError; the upload is kept where a second try can help."""
+    found = _arrived(client, file, wishes.project)
     if found.kind == "dataset" and found.state == "checked" and (wishes.columns or wishes.verifier):
         found = wait_until_checked(client, client.check_upload(found.id, _mapping(found.mapping, wishes)))
     _tell(found)
@@ -49,21 +51,25 @@ def upload(client: Client, file: Path, wishes: Wishes) -> Registered:
     return client.register_upload(found.id, body)
 
 
-def _sent(client: Client, file: Path, project: str | None) -> UploadInfo:
+def _arrived(client: Client, file: str, project: str | None) -> UploadInfo:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    try:
-        num_bytes = file.stat().st_size
-        with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
-            task = progress.add_task(f"sending {file.name}", total=num_bytes)
+    with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
+        task = progress.add_task(file, total=None)
 
-            def show(upload: UploadInfo) -> None:
-                told = "checking every row" if upload.state == "checking" else f"sending {file.name}"
-                progress.update(task, completed=upload.next_offset, description=told)
+        def show(upload: UploadInfo) -> None:
+            told = {"checking": "checking every row", "fetching": f"fetching {upload.file_name}"}
+            description = told.get(upload.state, f"sending {upload.file_name}")
+            progress.update(task, total=upload.num_bytes or None, completed=upload.next_offset, description=description)
 
-            kind: UploadKind = "model" if file.suffix.lower() == MODEL else "dataset"
-            return upload_file(client, file, kind=kind, project=project, progress=show)
-    except OSError as error:
-        raise RefusedError(f"FILE = {file}: it cannot be read ({error.strerror or error})") from None
+        if file.startswith(ADDRESSES):
+            begun = client.fetch_upload(UploadFetch(url=file, project=project))
+            return wait_until_checked(client, begun, show)
+        path = Path(file)
+        kind: UploadKind = "model" if path.suffix.lower() == MODEL else "dataset"
+        try:
+            return upload_file(client, path, kind=kind, project=project, progress=show)
+        except OSError as error:
+            raise RefusedError(f"FILE = {file}: it cannot be read ({error.strerror or error})") from None
 
 
 def _mapping(proposed: ColumnMapping | None, wishes: Wishes) -> UploadCheck:

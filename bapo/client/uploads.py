@@ -1,4 +1,4 @@
-"""Sends a file in parts: goes on where an earlier try ended, and waits for the check."""
+"""Sends a file in parts, resuming an earlier try, or has the server fetch it; waits for the check."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def _send(client: Client, upload: UploadInfo, part: bytes) -> UploadInfo:
 
 
 def wait_until_checked(client: Client, upload: UploadInfo, progress: Progress | None = None) -> UploadInfo:
-    """Ask until the server has checked the upload."""
-    while upload.state == "checking":
+    """Ask until the server has fetched, where it does, and checked the upload."""
+    while upload.state in ("fetching", "checking"):
         if progress is not None:
             progress(upload)
         time.sleep(POLL_SECONDS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import zlib
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,12 @@ from playwright.sync_api import Page, expect
 from bapo.api.runs import RunCreate
 from bapo.api.uploads import UploadCreate
 from bapo.client import Client
-from tests.browser.conftest import Visitor
+from bapo.figures.formatting import size
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.receiver import receiving, respond
 
 pytestmark = pytest.mark.browser
+WAIT_SECONDS = WAIT_MILLISECONDS / 1000
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def backend_settings(roots: Path) -> dict[str, str]:
-    return {"resource_roots": str(roots)}
+    return {"resource_roots": str(roots), "upload_hosts": "127.0.0.1"}
 
 
 def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin: Client, roots: Path) -> None:
@@ -142,3 +147,48 @@ def test_a_file_is_uploaded_checked_named_and_trained_on(
     row.get_by_role("link", name="Train on this").click()
     expect(page.get_by_role("textbox", name="task.train_file")).to_have_value("@pears")
     expect(page.get_by_role("textbox", name="task.verifier")).to_have_value("math")
+
+
+def test_a_file_is_fetched_from_a_url_and_a_refusal_stands_at_the_field(
+    page: Page, visitor: Visitor, admin: Client
+) -> None:
+    content = b"".join(json.dumps({"prompt": f"{n} + {n} = ?", "answer": 2 * n}).encode() + b"\n" for n in range(60))
+    arrives = threading.Event()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if handler.path != "/sums.jsonl?key=secret":
+            respond(handler, 404)
+            return
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content[:500])
+        assert arrives.wait(WAIT_SECONDS)
+        handler.wfile.write(content[500:])
+
+    visitor.expected = ("422",)
+    page.goto("/data")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    panel = page.locator(".upload-drawer")
+    url = panel.get_by_role("textbox", name="Or fetch it from a URL")
+    fetch = panel.get_by_role("button", name="Fetch", exact=True)
+    url.fill("http://127.0.0.2/sums.jsonl")
+    fetch.click()
+    expect(panel.get_by_text("127.0.0.2 is not permitted here")).to_be_visible()
+    with receiving(answer=answer) as source:
+        there = source.url.removesuffix("/hook")
+        url.fill(f"{there}/none.jsonl")
+        fetch.click()
+        expect(panel.get_by_role("alert")).to_contain_text("127.0.0.1 answered 404: there is no such file")
+        url.fill(f"{there}/sums.jsonl?key=secret")
+        fetch.click()
+        expect(panel.get_by_role("status").filter(has_text=f"0 B of {size(len(content))} fetched…")).to_be_visible()
+        arrives.set()
+        expect(panel.get_by_text("60 of 60 rows can be registered")).to_be_visible()
+    expect(panel.get_by_label("Name")).to_have_value("sums")
+    panel.get_by_role("button", name="Register", exact=True).click()
+    expect(panel).to_be_hidden()
+    row = page.get_by_role("row", name="@sums")
+    expect(row).to_contain_text("version 1")
+    (made,) = [each for each in admin.resources("dataset").items if each.name == "sums"]
+    assert made.details["source"] == f"{there}/sums.jsonl"

@@ -168,6 +168,7 @@ read GET /api/v1/uploads
 write POST /api/v1/uploads
 write DELETE /api/v1/uploads/{upload_id}
 read GET /api/v1/uploads/{upload_id}
+write POST /api/v1/uploads/fetch
 write POST /api/v1/uploads/{upload_id}/check
 write PUT /api/v1/uploads/{upload_id}/content
 write POST /api/v1/uploads/{upload_id}/finish

@@ -1,4 +1,4 @@
-"""A webhook never leads into the deployment: whatever is written in its address, and whatever its name answers when."""
+"""No address that people name leads into the deployment, whatever is written in it and whatever its name answers."""
 
 from __future__ import annotations
 
@@ -229,3 +229,31 @@ def test_proxies_of_the_environment_are_not_used(inside: Receiver, monkeypatch: 
             monkeypatch.setenv(name, proxy.url)
         assert attempt(inside.url, allowed="127.0.0.1").status_code == 204
         assert proxy.received == []
+
+
+# ---------------------------------------------------------------- only where it is told
+
+
+def test_a_closed_policy_permits_what_it_names_and_nothing_else() -> None:
+    target = destination("https://data.example.org/rows.jsonl")
+    assert AddressPolicy.closed("", "BAPO_UPLOAD_HOSTS").permits_nothing
+    for hosts in ("other.example.org", "*.data.example.org", "10.0.0.0/8"):
+        with pytest.raises(ForbiddenAddressError, match=r"not permitted here: .* in BAPO_UPLOAD_HOSTS"):
+            permitted_addresses(target, AddressPolicy.closed(hosts, "BAPO_UPLOAD_HOSTS"), resolver_of([PUBLIC]))
+    for hosts in ("data.example.org", "*.example.org", "93.184.215.0/24", "*"):
+        policy = AddressPolicy.closed(hosts, "BAPO_UPLOAD_HOSTS")
+        assert permitted_addresses(target, policy, resolver_of([PUBLIC])) == [ipaddress.ip_address(PUBLIC)]
+
+
+@pytest.mark.parametrize("address", FORBIDDEN)
+def test_every_public_address_is_none_inside(address: str) -> None:
+    target = destination("https://data.example.org/rows.jsonl")
+    with pytest.raises(ForbiddenAddressError):
+        permitted_addresses(target, AddressPolicy.closed("*", "BAPO_UPLOAD_HOSTS"), resolver_of([address]))
+
+
+def test_a_name_that_is_not_permitted_is_not_even_looked_up() -> None:
+    policy = AddressPolicy.closed("data.example.org", "BAPO_UPLOAD_HOSTS")
+    policy.check_name("data.example.org")
+    with pytest.raises(ForbiddenAddressError, match=r"secret\.attacker\.example is not permitted"):
+        policy.check_name("secret.attacker.example")

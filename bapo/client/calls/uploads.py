@@ -6,6 +6,7 @@ from bapo.api.uploads import (
     Registered,
     UploadCheck,
     UploadCreate,
+    UploadFetch,
     UploadFinish,
     UploadInfo,
     UploadPage,
@@ -24,6 +25,10 @@ class UploadCalls:
     @route("POST /uploads")
     def begin_upload(self, body: UploadCreate) -> UploadInfo:
         """Begin an upload, or go on with one of the same name and size."""
+
+    @route("POST /uploads/fetch")
+    def fetch_upload(self, body: UploadFetch) -> UploadInfo:
+        """Have the server fetch a file from an address; ask for its state."""
 
     @route("GET /uploads/{upload_id}")
     def upload(self, upload_id: str) -> UploadInfo:

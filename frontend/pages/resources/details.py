@@ -64,7 +64,13 @@ def _versions(info: ResourceInfo) -> list[Any]:
     rows = [
         row(
             html.Code(f"@{info.name}:{version.number}"),
-            html.Div([version.file_name, html.Div(f"SHA-256 {version.sha256[:16]}…", className="queue-detail")]),
+            html.Div(
+                [
+                    version.file_name,
+                    *[html.Div(f"from {each}", className="queue-detail wrap-anywhere") for each in _source_of(version)],
+                    html.Div(f"SHA-256 {version.sha256[:16]}…", className="queue-detail"),
+                ]
+            ),
             _rows_of(version),
             version.licence or "not noted",
             html.Div([version.author, html.Div(moment(version.created_at, now=now), className="queue-detail nowrap")]),
@@ -73,6 +79,10 @@ def _versions(info: ResourceInfo) -> list[Any]:
     ]
     head = ("Version", "Uploaded file", "Contents", "Licence", "By")
     return [section_title("Versions"), table(head, rows, "", verticalSpacing=4), *_remarks_of(info.versions[0])]
+
+
+def _source_of(version: ResourceVersion) -> list[str]:
+    return [str(version.details["source"])] if "source" in version.details else []
 
 
 def _rows_of(version: ResourceVersion) -> str:

@@ -8,16 +8,18 @@ from typing import Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, no_update, set_props
 from dash.exceptions import PreventUpdate
 
-from bapo.api.uploads import UploadCheck, UploadInfo, UploadRegister
+from bapo.api.uploads import UploadCheck, UploadFetch, UploadInfo, UploadRegister
 from bapo.client import AsyncClient
 from bapo.own_data.report import OPTIONAL, REQUIRED, DataTask
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, show, tell, when_pressed, when_submitted
 from frontend.pages.resources.tables import sections
-from frontend.pages.resources.uploading import HIDDEN, SHOWN, checking, found, go_on, waiting
+from frontend.pages.resources.uploading import HIDDEN, SHOWN, arriving, found, go_on, waiting
 from frontend.session import Api
 
 POLL_MILLISECONDS = 1_000
+ARRIVING = ("fetching", "checking")
+"""States that end by themselves."""
 
 
 def stores() -> list[Any]:
@@ -36,7 +38,7 @@ async def redraw(client: AsyncClient) -> None:
 
 
 async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
-    set_props("upload-clock", {"disabled": upload.state != "checking"})
+    set_props("upload-clock", {"disabled": upload.state not in ARRIVING})
     is_ready = upload.state == "checked" and (
         upload.kind == "model" or (upload.report is not None and not upload.report.is_refused)
     )
@@ -44,8 +46,8 @@ async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
     match upload.state:
         case "receiving":
             show("upload-found", go_on(upload))
-        case "checking":
-            show("upload-found", checking(upload))
+        case "fetching" | "checking":
+            show("upload-found", arriving(upload))
         case "failed":
             show("upload-found", "")
             set_props("upload-problem", {"children": f"{upload.file_name}: {upload.problem}", "hidden": False})
@@ -60,6 +62,7 @@ def register_uploads(app: Dash, api: Api) -> None:
     """Registers the callbacks of the panel."""
     clientside(app, "uploads", "opened", Output("upload-told", "data"), Input("upload-drawer", "opened"), initial=False)
     _showing(app, api)
+    _fetching(app, api)
     _deciding(app, api)
 
 
@@ -89,6 +92,7 @@ def _showing(app: Dash, api: Api) -> None:
         is_new = ctx.triggered_id == "upload-current"
         if is_new or upload.state != "checking":
             await _draw(client, upload)
+        if is_new or upload.state not in ARRIVING:
             show("uploads", waiting(await client.uploads()))
         return upload.suggested_name if is_new else no_update
 
@@ -106,6 +110,22 @@ def _showing(app: Dash, api: Api) -> None:
         await client.delete_upload(pressed["id"])
         tell("What had been received is deleted.", "Upload deleted")
         show("uploads", waiting(await client.uploads()))
+
+
+def _fetching(app: Dash, api: Api) -> None:
+    @when_submitted(
+        app,
+        "upload-fetch",
+        fields={"url": "upload-url"},
+        problem="upload-found",
+        states=[State("upload-url", "value"), State("upload-project", "value")],
+    )
+    async def fetch(url: str | None, project: str | None) -> None:
+        body = UploadFetch.model_construct(url=(url or "").strip(), project=project)
+        upload = await api.client().fetch_upload(body)
+        set_props("upload-problem", {"hidden": True})
+        set_props("upload-url", {"value": ""})
+        set_props("upload-current", {"data": {"id": upload.id}})
 
 
 def _deciding(app: Dash, api: Api) -> None:

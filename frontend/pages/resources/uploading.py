@@ -41,9 +41,16 @@ HINTS = {
     "nums": "List of whole numbers",
     "target": "What they must reach",
 }
+MOST_HOSTS = 4
+"""That are named."""
 VERIFIERS = ("math", "exact", "countdown")
 _COLOURS = {"problem": "red", "warning": "yellow", "note": "gray"}
-_STATES = {"receiving": "received in part", "checking": "being checked", "checked": "waits for its name"}
+_STATES = {
+    "receiving": "received in part",
+    "fetching": "being fetched",
+    "checking": "being checked",
+    "checked": "waits for its name",
+}
 
 
 def upload_drawer(page: UploadPage, projects: Sequence[str]) -> dmc.Drawer:
@@ -56,6 +63,7 @@ def upload_drawer(page: UploadPage, projects: Sequence[str]) -> dmc.Drawer:
                     [
                         project_select("upload-project", projects, description="Whose runs may use it", mb="sm"),
                         _drop_zone(page.max_bytes),
+                        *([_address(page.fetch_hosts)] if page.fetch_hosts else []),
                     ],
                     id="upload-start",
                 ),
@@ -83,6 +91,24 @@ def _drop_zone(max_bytes: int) -> html.Div:
     ]
     label = ["label", {"className": "upload-drop", "id": "upload-drop", "htmlFor": "upload-file"}, [file, *words]]
     return html.Div(Markup([label], []))
+
+
+def _address(hosts: Sequence[str]) -> html.Div:
+    """Returns the field for what the server fetches."""
+    named = [host for host in hosts if host != "*"]
+    where = "any public host" if "*" in hosts else ", ".join(named[:MOST_HOSTS]) + (" …" if named[MOST_HOSTS:] else "")
+    return html.Div(
+        [
+            dmc.TextInput(
+                id="upload-url",
+                label="Or fetch it from a URL",
+                description=f"From {where}; a file of the hub as hf://datasets/OWNER/NAME/FILE",
+                placeholder="https://…",
+            ),
+            dmc.Button("Fetch", id="upload-fetch", variant="default"),
+        ],
+        className="upload-address",
+    )
 
 
 def _form() -> html.Div:
@@ -117,9 +143,13 @@ def _form() -> html.Div:
 # ---------------------------------------------------------------- what was found
 
 
-def checking(upload: UploadInfo) -> html.Div:
-    """Returns what stands there while the server reads the file."""
-    text = f"{upload.file_name} has arrived ({formatting.size(upload.num_bytes)}). Every row is being checked…"
+def arriving(upload: UploadInfo) -> html.Div:
+    """Returns what stands there while the server fetches the file, or reads it."""
+    if upload.state == "fetching":
+        total = f" of {formatting.size(upload.num_bytes)}" if upload.num_bytes > upload.next_offset else ""
+        text = f"{upload.file_name}: {formatting.size(upload.next_offset)}{total} fetched…"
+    else:
+        text = f"{upload.file_name} has arrived ({formatting.size(upload.num_bytes)}). Every row is being checked…"
     return html.Div(
         [dmc.Loader(size="sm"), html.Span(text, className="wrap-anywhere")],
         className="upload-checking",
@@ -268,8 +298,8 @@ def waiting(page: UploadPage) -> list[Any]:
     now = datetime.now(UTC)
     rows = [
         row(
-            html.Span(each.file_name, className="wrap-anywhere"),
-            _state(each),
+            html.Div(each.file_name, className="upload-name"),
+            html.Div(_state(each), className="wrap-anywhere"),
             html.Div(["deleted ", moment(each.expires_at, now=now)], className="queue-detail nowrap"),
             small_button(
                 "Choose it again" if each.state == "receiving" else "Open",
@@ -289,7 +319,7 @@ def _state(upload: UploadInfo) -> str:
     if upload.state == "failed":
         return upload.problem or "failed"
     words = _STATES[upload.state]
-    if upload.state == "receiving":
+    if upload.state == "receiving" or (upload.state == "fetching" and upload.num_bytes):
         return f"{words}: {formatting.size(upload.next_offset)} of {formatting.size(upload.num_bytes)}"
     return words
 

@@ -617,3 +617,6 @@ def test_own_data_is_uploaded_checked_and_registered(cli: Cli, admin: Client, tm
     assert "(found: what)" in unknown.stderr
     file.write_bytes(b"PAR1")
     assert "let its name end in .parquet" in cli(*upload, code=2).stderr
+    # An address is the server's to fetch, and this one fetches nothing.
+    fetched = cli("data", "upload", "https://example.org/sums.jsonl", "--name", "sums", code=1)
+    assert "ask an administrator to permit hosts in BAPO_UPLOAD_HOSTS" in fetched.stderr

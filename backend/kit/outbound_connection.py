@@ -1,0 +1,109 @@
+"""Connections to addresses that people name: to a checked address, and within a deadline that nobody stretches."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import httpcore
+
+from backend.kit.outbound_addresses import AddressPolicy, Destination, Resolver, permitted_addresses, resolve
+
+
+class DeadlineError(Exception):
+    """The time is over."""
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection whose reads and writes share one deadline: who drips bytes gains nothing by it."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left(self._deadline, timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left(self._deadline, timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        left = _left(self._deadline, timeout)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class _CheckedBackend(httpcore.NetworkBackend):
+    """Resolves and checks the name itself, and connects to the very address that it checked."""
+
+    def __init__(self, target: Destination, policy: AddressPolicy, resolver: Resolver, deadline: float) -> None:
+        self._target = target
+        self._policy = policy
+        self._resolver = resolver
+        self._deadline = deadline
+        self._backend = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        addresses = permitted_addresses(self._target, self._policy, self._resolver)
+        for number, address in enumerate(addresses, start=1):
+            try:
+                # Those that are left share what is left of the time.
+                seconds = _left(self._deadline, timeout) / (len(addresses) - number + 1)
+                return _Stream(self._backend.connect_tcp(str(address), port, seconds), self._deadline)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+        raise AssertionError("there is at least one address")
+
+
+def _left(deadline: float, timeout: float | None) -> float:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise DeadlineError
+    return seconds if timeout is None else min(seconds, timeout)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    # Reading the certificates takes longer than a message.
+    return ssl.create_default_context()
+
+
+def connection_to(
+    target: Destination,
+    policy: AddressPolicy,
+    deadline: float,
+    *,
+    resolver: Resolver = resolve,
+    ssl_context: ssl.SSLContext | None = None,
+) -> httpcore.ConnectionPool:
+    """Connections for one request, which raises DeadlineError after `deadline` (`time.monotonic`).
+
+    It raises ForbiddenAddressError where the name leads to an address that the policy forbids.
+    """
+    backend = _CheckedBackend(target, policy, resolver, deadline)
+    return httpcore.ConnectionPool(ssl_context=ssl_context or _trusted(), network_backend=backend)
+
+
+def url_of(target: Destination) -> httpcore.URL:
+    """The parts, not the text: nobody reads the address a second time and otherwise."""
+    return httpcore.URL(
+        scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.target.encode()
+    )

@@ -1,0 +1,30 @@
+"""How much may be uploaded: each file, and all of a project."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.kit.errors import Problem
+from backend.kit.settings import Settings
+from backend.uploads import repository
+
+
+def check_size(num_bytes: int, settings: Settings) -> None:
+    """Raises Problem 413 for a file that is too large."""
+    if num_bytes > settings.upload_max_bytes:
+        remedy = (
+            f"the largest file that is taken has {settings.upload_max_bytes:,} bytes: split it, or ask an "
+            "administrator to put it into a permitted folder"
+        )
+        raise Problem(413, "too_large", remedy, field="num_bytes", value=num_bytes)
+
+
+def check_quota(session: Session, project_id: str, further_bytes: int, settings: Settings) -> None:
+    """Raises Problem 409 where the project, which is locked, has no room for so many more."""
+    used = repository.used_bytes(session, [project_id])[project_id]
+    if used + further_bytes > settings.upload_quota_bytes:
+        remedy = (
+            f"the project holds {used:,} of {settings.upload_quota_bytes:,} bytes of uploads: unregister what is no "
+            "longer needed, or ask an administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
+        )
+        raise Problem(409, "upload_quota", remedy, field="num_bytes", value=further_bytes)

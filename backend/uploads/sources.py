@@ -1,0 +1,109 @@
+"""Addresses that uploads are fetched from: read, asked, and followed to where they redirect."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePath
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+import httpcore
+
+from backend.kit.outbound_addresses import AddressPolicy, ForbiddenAddressError, Resolver, destination
+from backend.kit.outbound_connection import DeadlineError, connection_to, url_of
+
+FETCH_SECONDS = 6 * 3_600.0
+"""A source that has not sent everything by then is given up."""
+SILENT_SECONDS = 60.0
+"""So is one that sends nothing for so long."""
+MAX_REDIRECTS = 5
+HUB = "hf://"
+_HUB_FILE = re.compile(
+    r"hf://(?P<kind>datasets/)?+(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w.-]+))?/(?P<file>[^?#]+)", re.ASCII
+)
+_OK = 200
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class SourceError(Exception):
+    """A source cannot be fetched; the text says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source that answers."""
+
+    num_bytes: int | None
+    """None where it does not say."""
+    parts: Iterator[bytes]
+
+
+def address_of(url: str, hub_url: str) -> str:
+    """The address behind a name of the hub; any other as it is. Raises SourceError for a name without its file."""
+    if not url.startswith(HUB):
+        return url
+    found = _HUB_FILE.fullmatch(url)
+    if found is None:
+        raise SourceError(
+            "name a file of the hub as hf://datasets/OWNER/NAME/FILE, with @REVISION after NAME if it is not main"
+        )
+    kind, name, revision, file = found["kind"] or "", found["name"], found["revision"] or "main", found["file"]
+    return f"{hub_url.rstrip('/')}/{kind}{name}/resolve/{revision}/{quote(file)}"
+
+
+def shown(url: str) -> str:
+    """The address without its query, which may hold a secret."""
+    return url.partition("?")[0]
+
+
+def file_name_of(url: str) -> str:
+    """The last part of the address's path."""
+    return unquote(PurePath(urlsplit(url).path).name)
+
+
+@contextmanager
+def opened(url: str, policy: AddressPolicy, resolver: Resolver) -> Iterator[Source]:
+    """Ask for the file. Raises SourceError, also while its parts are read."""
+    deadline = time.monotonic() + FETCH_SECONDS
+    try:
+        for _ in range(MAX_REDIRECTS + 1):
+            target = destination(url)
+            headers = [("Host", target.authority), ("Accept-Encoding", "identity"), ("Connection", "close")]
+            waits = dict.fromkeys(("connect", "read", "write", "pool"), SILENT_SECONDS)
+            with (
+                connection_to(target, policy, deadline, resolver=resolver) as pool,
+                pool.stream("GET", url_of(target), headers=headers, extensions={"timeout": waits}) as answer,
+            ):
+                given = {name.lower(): value.decode("latin-1") for name, value in answer.headers}
+                if answer.status in _REDIRECTS and b"location" in given:
+                    url = _redirected(url, given[b"location"])
+                    continue
+                if answer.status != _OK:
+                    raise SourceError(_refusal(target.host, answer.status))
+                if given.get(b"content-encoding", "identity") != "identity":
+                    raise SourceError(f"{target.host} sends it compressed, though asked not to: download and upload it")
+                length = given.get(b"content-length", "")
+                yield Source(int(length) if length.isdecimal() else None, answer.iter_stream())
+                return
+        raise SourceError(f"redirected more than {MAX_REDIRECTS} times: give the final address")
+    except ForbiddenAddressError as error:
+        raise SourceError(str(error)) from None
+    except (DeadlineError, httpcore.TimeoutException):
+        raise SourceError(f"{urlsplit(url).hostname} sends nothing more: try again later") from None
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise SourceError(f"the connection failed: {error or type(error).__name__}") from None
+
+
+def _redirected(url: str, location: str) -> str:
+    to = urljoin(url, location).partition("#")[0]
+    if url.startswith("https:") and not to.startswith("https:"):
+        raise SourceError("redirected from https to an address that is not: give the final address")
+    return to
+
+
+def _refusal(host: str, status: int) -> str:
+    why = {401: "it wants a login", 403: "it wants a login, or forbids it", 404: "there is no such file"}.get(status)
+    return f"{host} answered {status}{f': {why}' if why else ''}; files behind a login can be downloaded and uploaded"
