@@ -53,9 +53,9 @@ def _kind(build: str, module: str) -> str | None:
     return named[1] if named else None
 
 
-def plotly_build() -> bytes:
+def plotly_build() -> str:
     """Returns what pages load."""
-    return with_kinds(_whole().read_text("utf-8"), KINDS).encode()
+    return with_kinds(_whole().read_text("utf-8"), KINDS)
 
 
 def plotly_fingerprint() -> str:
