@@ -36,10 +36,14 @@ class Markup(Component):
     available_properties = _prop_names
     available_wildcard_properties: list[str] = []  # noqa: RUF012
     tree: Tree
+    children: list[Any] | None
 
     def __init__(self, tree: Tree, components: list[Any]) -> None:
         untyped: Any = super()
-        untyped.__init__(tree=tree, children=components or None)
+        untyped.__init__()
+        # Given to Dash's own way, each would have it look for a package of the namespace's name, through all folders.
+        self.tree = tree
+        self.children = components or None
 
 
 class Later(Component):
@@ -56,7 +60,8 @@ class Later(Component):
 
     def __init__(self, content: Component) -> None:
         untyped: Any = super()
-        untyped.__init__(children=content)
+        untyped.__init__()
+        self.children = content
 
 
 def lean(content: Any) -> Any:
