@@ -12,6 +12,7 @@ from starlette.responses import Response
 from bapo.client import AsyncClient
 from frontend.answers import answered, json_answer, problem
 from frontend.pages.boards.live import board_news
+from frontend.pages.run.charting import charts_answer
 from frontend.pages.run.live import news
 from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.pages.runs.live import rows
@@ -22,6 +23,7 @@ RUN_LIST = "/live/runs"
 """Rows of the run list."""
 ANSWERS: Mapping[str | None, Callable[[AsyncClient, str, Mapping[str, str]], Awaitable[Any]]] = {
     None: news,
+    "charts": charts_answer,
     "migration": migration_answer,
     "flows": flows_answer,
 }

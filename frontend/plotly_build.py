@@ -1,7 +1,7 @@
 """The build of Plotly as pages load it: set up for the kinds of traces that our figures have.
 
-pip brings only the build with every kind. A browser takes longer to set up the others, such as maps and surfaces, than
-all the rest of the file.
+pip brings only the build with every kind. The others, such as maps and surfaces, are four fifths of the file, and a
+browser takes longer to set them up than all the rest.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection
+from itertools import pairwise
 from pathlib import Path
 
 import plotly
@@ -22,6 +23,11 @@ _BEFORE = ".register(["
 _REGISTERED = re.compile(r"(?:[\w$]+\(\),?)+(?=\]\))")
 _HANDED_ON = re.compile(r'=\w+\(\(\w+,(\w+)\)=>\{"use strict";\1\.exports=([\w$]+)\(\)')
 _NAMED = re.compile(r'moduleType:"trace",name:"(\w+)"')
+_HELPER = re.compile(r"var ([\w$]+)=\(e,t(?:,r)?\)=>\(\)=>\{(?:try\{return t\|\||if\(r\)throw r)")
+"""Makes a module, which is run when another one first asks for it."""
+_WORDS = re.compile(r"[\w$]+")
+TAKEN_APART = "plotly.js v4.1.1"
+"""The build of which modules are left out. A text in another one might look like the beginning of a module."""
 _MOST_CHARACTERS = 10_000
 """From the beginning of a trace's module to its name."""
 
@@ -53,14 +59,39 @@ def _kind(build: str, module: str) -> str | None:
     return named[1] if named else None
 
 
-def plotly_build() -> bytes:
+def with_needed_modules(build: str) -> str:
+    """Returns the build without the modules that nothing in it names; another build than the known one stays whole."""
+    if TAKEN_APART not in build[:_MOST_CHARACTERS]:
+        return build
+    made = rf"=(?:{'|'.join(map(re.escape, _HELPER.findall(build, 0, _MOST_CHARACTERS)))})\("
+    begins = [match.start() for match in re.finditer(rf"(?<=;)var [\w$]+{made}", build)]
+    # The last module hands on Plotly itself.
+    end = build.index("})();\n", begins[-1])
+    modules = [build[start:stop] for start, stop in pairwise([*begins, end])]
+    named = re.compile(rf"([\w$]+){made}")
+    by_name: dict[str, set[int]] = {}
+    for number, module in enumerate(modules):
+        for name in named.findall(module):
+            by_name.setdefault(name, set()).add(number)
+    needed: set[int] = set()
+    asking = [build[: begins[0]], modules[-1]]
+    while asking:
+        names = by_name.keys() & _WORDS.findall(asking.pop())
+        new = {number for name in names for number in by_name[name]} - needed
+        needed |= new
+        asking += [modules[number] for number in new]
+    kept = (module for number, module in enumerate(modules) if number in needed)
+    return build[: begins[0]] + "".join(kept) + build[end:]
+
+
+def plotly_build() -> str:
     """Returns what pages load."""
-    return with_kinds(_whole().read_text("utf-8"), KINDS).encode()
+    return with_needed_modules(with_kinds(_whole().read_text("utf-8"), KINDS))
 
 
 def plotly_fingerprint() -> str:
     """Returns what changes with the build, for its address."""
-    made_of = f"{_whole().stat().st_mtime} {sorted(KINDS)}"
+    made_of = f"{_whole().stat().st_mtime} {sorted(KINDS)} {TAKEN_APART}"
     return hashlib.sha256(made_of.encode()).hexdigest()[:16]
 
 

@@ -36,6 +36,9 @@ _UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/")
 _WITH_TABLE = ("/runs",)
 """Pages with a table that sorts, filters and fetches its rows."""
 _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
+_FACTORY = re.compile(r'\}\s*\((?:self|typeof self !== "undefined" \? self : this), ?(?=\([\w,]*\) ?=> ?[({])')
+"""In the first lines of a script: before the function that its wrapper calls with all the rest in it."""
+_FIRST_LINES, _LAST_LINE = 1000, ");"
 _ICON = re.compile(r'url\("(icons/[\w-]+\.svg)"\)')
 
 
@@ -65,6 +68,18 @@ class Shipped:
         else:
             content = gzip.decompress(content)
         return Response(content, headers=headers, media_type=self._media_type)
+
+
+def read_at_once(script: str) -> str:
+    """Returns a script that is one function with that function in parentheses; any other as it is.
+
+    Browsers compile such a function as they first read it, beside the page. Any other they only skim, and read all of
+    it again when it is called, while the page stands still.
+    """
+    factory, whole = _FACTORY.search(script, 0, _FIRST_LINES), script.rstrip()
+    if factory is None or not whole.endswith(_LAST_LINE):
+        return script
+    return f"{script[: factory.end()]}({whole[factory.end() :].removesuffix(_LAST_LINE)}){_LAST_LINE}\n"
 
 
 class Bundle:
@@ -158,4 +173,11 @@ def _component_file(package: str, path: str, caching: str) -> Shipped:
     # Kept for all apps of a process: the packages do not change while it runs.
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
     place = Path(str(sys.modules[package].__file__)).parent / path
-    return Shipped(plotly_build if (package, path) == PLOTLY else place.read_bytes, media_type, caching)
+
+    def content() -> bytes:
+        if place.suffix != ".js":
+            return place.read_bytes()
+        script = plotly_build() if (package, path) == PLOTLY else place.read_text("utf-8")
+        return read_at_once(script).encode()
+
+    return Shipped(content, media_type, caching)

@@ -186,22 +186,19 @@
     if (mounted && find("charts-grid")) setProps("charts-view", { data: asViewed(mounted) });
   }
 
-  function asViewed(mounted) {
+  // How all charts of a tab are looked at, by the address.
+  charts.look = () => {
     const query = window.bapoView.read();
+    return { x: query.get("x") || "step", smooth: query.get("smooth") || "auto", steps: query.get("steps") };
+  };
+
+  function asViewed(mounted) {
     const axes = {};
     for (const name of mounted.charts) {
       const { x } = charts.viewOf(name);
       if (x) axes[name] = x;
     }
-    return {
-      tab: mounted.tab,
-      charts: mounted.charts,
-      x: query.get("x") || "step",
-      smooth: query.get("smooth") || "auto",
-      steps: query.get("steps"),
-      axes,
-      asked: ++asked,
-    };
+    return { tab: mounted.tab, charts: mounted.charts, ...charts.look(), axes, asked: ++asked };
   }
 
   clientside.charts = {

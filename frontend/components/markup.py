@@ -36,10 +36,14 @@ class Markup(Component):
     available_properties = _prop_names
     available_wildcard_properties: list[str] = []  # noqa: RUF012
     tree: Tree
+    children: list[Any] | None
 
     def __init__(self, tree: Tree, components: list[Any]) -> None:
         untyped: Any = super()
-        untyped.__init__(tree=tree, children=components or None)
+        untyped.__init__()
+        # Given to Dash's own way, each would have it look for a package of the namespace's name, through all folders.
+        self.tree = tree
+        self.children = components or None
 
 
 class Later(Component):
@@ -56,32 +60,40 @@ class Later(Component):
 
     def __init__(self, content: Component) -> None:
         untyped: Any = super()
-        untyped.__init__(children=content)
+        untyped.__init__()
+        self.children = content
 
 
 def lean(content: Any) -> Any:
     """Returns the content with as few components of Dash as there can be; it looks and behaves as before."""
+    return _lean(content, {})
+
+
+def _lean(content: Any, done: dict[int, Any]) -> Any:
+    """As `lean`; `done` has what became of components, which are come to twice where a tree is worth nothing."""
     components: list[Any] = []
-    tree = _tree(content, components)
+    tree = _tree(content, components, done)
     if _num_elements(tree) >= _FEWEST:
         return Markup(tree, components)
-    return [_lean_within(each) for each in content] if isinstance(content, list | tuple) else _lean_within(content)
+    if isinstance(content, list | tuple):
+        return [_lean_within(each, done) for each in content]
+    return _lean_within(content, done)
 
 
-def _tree(content: Any, components: list[Any]) -> Tree:
+def _tree(content: Any, components: list[Any], done: dict[int, Any]) -> Tree:
     """Returns the content's tree, and adds what stays a component of Dash to `components`."""
     if content is None or isinstance(content, bool):
         return []
     if isinstance(content, list | tuple):
-        return [node for each in content for node in _tree(each, components)]
+        return [node for each in content for node in _tree(each, components, done)]
     if not isinstance(content, Component):
         return [str(content)]
     if not _is_plain(content):
-        components.append(_lean_within(content))
+        components.append(_lean_within(content, done))
         return [len(components) - 1]
     untyped: Any = content
     properties = untyped.to_plotly_json()["props"]
-    within = _tree(properties.pop("children", None), components)
+    within = _tree(properties.pop("children", None), components, done)
     return [["Link" if isinstance(content, dcc.Link) else content._type.lower(), properties, within]]
 
 
@@ -92,13 +104,15 @@ def _is_plain(component: Component) -> bool:
     return is_known and not any(hasattr(component, name) for name in _NAMED_BY_CALLBACKS)
 
 
-def _lean_within(content: Any) -> Any:
+def _lean_within(content: Any, done: dict[int, Any]) -> Any:
     """Returns a component with lean children."""
     if not isinstance(content, Component) or getattr(content, "children", None) is None:
         return content
-    changed = copy(content)
-    changed.children = lean(content.children)
-    return changed
+    if id(content) not in done:
+        changed = copy(content)
+        changed.children = _lean(content.children, done)
+        done[id(content)] = changed
+    return done[id(content)]
 
 
 def _num_elements(tree: Tree) -> int:

@@ -214,6 +214,13 @@ def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, ba
         run = admin.create_run(RunCreate(name="asked", recipe="countdown-demo"))
     answer = visitor.get(f"/live/runs/{run.id}", params={"tiles": "1", "tab": "no-such-tab", "x": "no-such-axis"})
     assert answer.json()["progress"]["step"] == "0"
+    early = visitor.get(f"/live/runs/{run.id}/charts", params={"tab": "overview"}).json()
+    assert early["event"] > 0
+    assert early["figures"].keys() == early["empty"].keys() >= {"rewards"}
+    asked = {"charts": "rewards,no-such-chart", "axes": "rewards:time"}
+    named = visitor.get(f"/live/runs/{run.id}/charts", params=asked)
+    assert list(named.json()["figures"]) == ["rewards"]
+    assert "request" in visitor.get("/live/runs/abc/charts").json()["problem"]
 
 
 def test_live_answers_on_migration_are_the_users_own(visitor: httpx.Client, backend_server: BackendServer) -> None:

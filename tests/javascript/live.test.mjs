@@ -16,7 +16,8 @@ function watching(answers = {}) {
   return page;
 }
 const FIRST = "/live/runs/r1?scheme=light&tiles=1";
-const asked = (page) => page.requests.map(({ path }) => path);
+const EARLY = "/live/runs/r1/charts?tab=overview&x=step&smooth=auto&scheme=light";
+const asked = (page) => page.requests.map(({ path }) => path).filter((path) => path !== EARLY);
 
 test("many events are one question", async () => {
   const page = watching({ [FIRST]: { content: NEWS } });
@@ -110,6 +111,31 @@ function streaming() {
   page.window.EventSource.CLOSED = 2;
   return { page, label, banner, streams };
 }
+
+const VIEW = { tab: "overview", charts: ["a"], x: "step", smooth: "auto", axes: {}, steps: null };
+const LATE = "/live/runs/r1/charts?charts=a&x=step&smooth=auto&scheme=light";
+const drawnWith = (known, ...given) => {
+  const page = watching({ [EARLY]: { content: known }, [LATE]: { content: { figures: { a: 2 } } } });
+  return page.settled().then(() => page.clientside.live.draw(...given)).then((answer) => [answer, asked(page)]);
+};
+
+test("charts that were asked for before the page was there are not asked for again", async () => {
+  const known = { event: 7, figures: { a: 1, b: 1 } };
+  const [answer, requests] = await drawnWith(known, VIEW, "light", 0, "r1", { after: 7 });
+  equal(answer, { run: "r1", view: VIEW, ...known });
+  assert.deepEqual(requests, []);
+});
+
+test("charts that are older than the page, other ones and another look are asked for", async () => {
+  const source = { after: 7 };
+  for (const known of [{ event: 6, figures: { a: 1 } }, { event: 7, figures: { b: 1 } }, { problem: "no" }]) {
+    const [answer, requests] = await drawnWith(known, VIEW, "light", 0, "r1", source);
+    equal(answer, { run: "r1", view: VIEW, figures: { a: 2 } });
+    assert.deepEqual(requests, [LATE]);
+  }
+  const [, requests] = await drawnWith({ event: 7, figures: { a: 1 } }, VIEW, "dark", 0, "r1", source);
+  assert.deepEqual(requests, [LATE.replace("light", "dark")]);
+});
 
 test("the stream begins after the newest event that the page has, later ones with how the run stands", () => {
   const { page, streams } = streaming();

@@ -20,6 +20,7 @@ from frontend.components.attributes import attributes
 from frontend.components.config_form.inputs import FILLED, Filled, problems_of
 from frontend.components.config_form.remarks import problem_list
 from frontend.components.config_form.values import values_of
+from frontend.components.markup import Later
 from frontend.pages.new_run import arms
 from frontend.pages.new_run.summary import cost_row, with_range
 from frontend.session import Api
@@ -69,7 +70,8 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
                         c="dimmed",
                         mb="sm",
                     ),
-                    *rows,
+                    # Each offers all fields: much to set up for a part that few open.
+                    Later(html.Div(rows)),
                     html.Div(id="grid-preview", role="status"),
                 ],
                 id="grid-builder",

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html
 
 from bapo.api.runs import TERMINAL_STATUSES, RunDetail, RunStatus
+from bapo.client import AsyncClient
 from bapo.config.method import has_trait, is_trainable
 from bapo.figures.axes import X_KINDS, XKind
 from bapo.figures.theme import palette_of, themed
@@ -166,40 +167,59 @@ def view_of(given: Mapping[str, Any]) -> View:
     )
 
 
+def asked(query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the view that a query of the browser describes, as `view_of` takes it."""
+    axes = dict(part.split(":", 1) for part in query.get("axes", "").split(",") if ":" in part)
+    return {**query, "charts": query.get("charts", "").split(","), "axes": axes}
+
+
+async def charts_answer(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Answers `?charts=rewards,lengths&x=step&smooth=10&steps=1..40&axes=lengths:time&scheme=dark` with whole figures.
+
+    `?tab=overview` in place of `charts`: those of a tab that every run of its method has.
+    """
+    event = None
+    try:
+        if "charts" not in query:
+            run = await client.run(run_id)
+            event = run.last_event_id
+            names = [each.name for each in charts_of(query.get("tab", ""), run.method) if not each.only_recorded]
+            query = {**query, "charts": ",".join(names)}
+        view = view_of(asked(query))
+        data = await load(client, run_id, view.reading())
+    except FAILURES as error:
+        return {"problem": error_text(error)}
+    palette = palette_of(query.get("scheme"))
+    figures = {chart.name: drawn(chart, data[chart.name], palette, view.smoothing) for chart in view.charts}
+    return {
+        # Everything up to this event is in the figures.
+        "event": event,
+        "until": max((int(each.series.steps[-1]) for each in data.values() if each.series.steps), default=0),
+        "figures": {name: themed(figure, palette) for name, figure in figures.items()},
+        # Why there is nothing to see may be another reason than when the card was made.
+        "empty": {
+            chart.name: chart.empty or no_step_yet(data[chart.name].run)
+            for chart in view.charts
+            if is_empty(figures[chart.name])
+        },
+        "notes": {chart.name: note_of(chart, data[chart.name]) for chart in view.charts},
+    }
+
+
 def register(app: Dash, api: Api) -> None:
     """Registers the callbacks: drawing, and the state of the run."""
 
-    @app.callback(
+    clientside(
+        app,
+        "live",
+        "draw",
         Output("charts-drawn", "data"),
         Input("charts-view", "data"),
         Input("scheme", "data"),
         Input("run-reload", "data"),
         State("run-id", "data"),
+        State("live-source", "data"),
     )
-    async def draw(given: dict[str, Any] | None, scheme: str | None, _: int, run_id: str) -> Any:
-        if given is None:
-            return no_update
-        view = view_of(given)
-        try:
-            data = await load(api.client(), run_id, view.reading())
-        except FAILURES as error:
-            return {"run": run_id, "view": given, "problem": error_text(error)}
-        palette = palette_of(scheme)
-        figures = {chart.name: drawn(chart, data[chart.name], palette, view.smoothing) for chart in view.charts}
-        return {
-            "run": run_id,
-            "view": given,
-            "until": max((int(each.series.steps[-1]) for each in data.values() if each.series.steps), default=0),
-            "figures": {name: themed(figure, palette) for name, figure in figures.items()},
-            # Why there is nothing to see may be another reason than when the card was made.
-            "empty": {
-                chart.name: chart.empty or no_step_yet(data[chart.name].run)
-                for chart in view.charts
-                if is_empty(figures[chart.name])
-            },
-            "notes": {chart.name: note_of(chart, data[chart.name]) for chart in view.charts},
-        }
-
     told = Output("charts-told", "data", allow_duplicate=True)
     ends = (Input("funnel-from", "value"), Input("funnel-to", "value"))
     clientside(app, "charts", "funnel", told, *ends, initial=False)

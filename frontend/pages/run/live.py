@@ -13,7 +13,7 @@ from bapo.client import AsyncClient
 from bapo.figures.appending import extension
 from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.tile import tile_json
-from frontend.pages.run.charting import View, view_of
+from frontend.pages.run.charting import View, asked, view_of
 from frontend.pages.run.charts import drawn, plain
 from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
@@ -29,13 +29,7 @@ async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> di
     """
     palette = palette_of(query.get("scheme"))
     if "after" in query:
-        view = view_of(
-            {
-                **query,
-                "charts": query.get("charts", "").split(","),
-                "axes": dict(part.split(":", 1) for part in query.get("axes", "").split(",") if ":" in part),
-            }
-        )
+        view = view_of(asked(query))
         after, rebuild = int(query["after"]), query.get("rebuild") == "1"
         run, answer = await delta(client, run_id, view, after=after, rebuild=rebuild, palette=palette)
     else:

@@ -1,0 +1,37 @@
+"""How files travel to browsers."""
+
+from pathlib import Path
+
+import dash_mantine_components
+import pytest
+
+from frontend.plotly_build import plotly_build
+from frontend.shipping import read_at_once
+
+
+@pytest.mark.parametrize(
+    ("before", "factory"),
+    [
+        ("!function(e,n){e.it=n(e.React)}(self,", "(e,n)=>(()=>{go()})()"),
+        ('(function(r, f) {r.it = f()\n} (typeof self !== "undefined" ? self : this, ', "() => {\ngo();\n}"),
+    ],
+)
+def test_a_script_that_is_one_function_is_read_at_once(before: str, factory: str) -> None:
+    assert read_at_once(f"{before}{factory});") == f"{before}({factory}));\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "!function(){go()}();",
+        "!function(e,n){e.it=n(e.React)}(self,(e,n)=>(()=>{go()})()).more();start()",
+    ],
+)
+def test_a_script_that_is_put_together_otherwise_stays_as_it_is(script: str) -> None:
+    assert read_at_once(script) == script
+
+
+def test_the_largest_scripts_of_pages_are_read_at_once() -> None:
+    mantine = Path(str(dash_mantine_components.__file__)).parent / "dash_mantine_components.js"
+    for script in (plotly_build(), mantine.read_text("utf-8")):
+        assert read_at_once(script) != script
