@@ -37,7 +37,9 @@ def chromium(
     with Client(url) as client:
         _, session = client.login(Login(token=token))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", *arguments])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu", *arguments]
+        )
 
         def window() -> BrowserContext:
             context = browser.new_context(viewport={"width": size[0], "height": size[1]})

@@ -3,10 +3,10 @@
     python peer_fill.py TOOL FOLDER charts CURVES.json COPIES
     python peer_fill.py TOOL FOLDER list COUNT
 
-`charts`: the runs of CURVES.json, each metric's values by step, and each run so many times more. `list`: so many runs of
-one point. The first of each are logged by the tool's own calls; further ones are copies of what these left on disk, with
-names and identifiers of their own, as copies of our runs are rows of ours. Aim, whose files name the run within, logs
-all. Prints one JSON line: what an address needs to show them.
+`charts`: the runs of CURVES.json, each metric's values by step, and each run so many times more. `list`: so many runs
+of one point. The first of each are logged by the tool's own calls; further ones are copies of what these left on disk,
+with names and identifiers of their own, as copies of our runs are rows of ours. Aim, whose files name the run within,
+logs all. Prints one JSON line: what an address needs to show them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def mlflow(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
     with sqlite3.connect(folder / "mlflow.db") as database:
         for run_id, others in known:
             tables = ("runs", "tags", "latest_metrics", "metrics")
-            copy_rows(database, tables, "run_uuid", run_id, [(f"{run_id[:24]}{i:08x}", o) for i, o in enumerate(others)])
+            copy_rows(
+                database, tables, "run_uuid", run_id, [(f"{run_id[:24]}{i:08x}", o) for i, o in enumerate(others)]
+            )
     return {"experiment": experiment}
 
 
@@ -97,7 +99,7 @@ def trackio(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]
         for _, (first, *others) in names(runs, copies):
             [(run_id,)] = database.execute("SELECT DISTINCT run_id FROM metrics WHERE run_name = ?", [first])
             tables = ("configs", "metrics")
-            copy_rows(database, tables, "run_id", run_id, [(f"{run_id[:24]}{i:08x}", o) for i, o in enumerate(others)])
+            copy_rows(database, tables, "run_id", run_id, others)
     return {}
 
 
@@ -130,9 +132,10 @@ def aim_run(folder: str, name: str, values: Values) -> None:
 
 
 def copy_rows(
-    database: sqlite3.Connection, tables: Sequence[str], key: str, run_id: str, copies: Sequence[tuple[str, str]]
+    database: sqlite3.Connection, tables: Sequence[str], key: str, run_id: str, others: Sequence[str]
 ) -> None:
-    """Copy a run's rows for each (identifier, name)."""
+    """Copy a run's rows for each of the other names."""
+    copies = [(f"{run_id[:24]}{number:08x}", name) for number, name in enumerate(others)]
     database.execute("CREATE TEMP TABLE IF NOT EXISTS copies (new_id TEXT, new_name TEXT)")
     database.execute("DELETE FROM copies")
     database.executemany("INSERT INTO copies VALUES (?, ?)", copies)

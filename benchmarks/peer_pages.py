@@ -92,8 +92,8 @@ def opened(window: Window, address: str, script: str) -> float:
         page = context.new_page()
         began = time.time()
         page.goto(address, wait_until="commit")
-        page.wait_for_function("window.drawnAt", polling=250, timeout=1000 * PATIENCE_SECONDS)
-        return float(page.evaluate("window.drawnAt")) - 1000 * began
+        page.wait_for_function("() => window.drawnAt", polling=250, timeout=1000 * PATIENCE_SECONDS)
+        return float(page.evaluate("() => window.drawnAt")) - 1000 * began
     except BrowserError as error:
         raise PeerError(f"not drawn within {PATIENCE_SECONDS:.0f} s") from error
     finally:
@@ -227,10 +227,10 @@ def paragraphs(options: argparse.Namespace, missing: Mapping[str, str], load: fl
     without = [f"{NAMES[tool]} {reason}." for tool, reason in missing.items()]
     return [
         f"{options.compared} runs of {options.steps:,} steps and {len(METRICS) + len(OTHERS)} metrics: five seeds of "
-        f"simulated runs, and {options.compared // len(COMPARED_SEEDS) - 1} copies of each, the same in every tool (ours "
-        "hold all else that a run records, too). Milliseconds from navigation, in a new browser context of "
-        f"{SIZE[0]} × {SIZE[1]} pixels, until the ten charts show every curve, or the first ten rows of the list stand. "
-        f"{options.repetitions} interleaved repetitions after one that does not count; load average at the end "
+        f"simulated runs, and {options.compared // len(COMPARED_SEEDS) - 1} copies of each, the same in every tool "
+        "(ours hold all else that a run records, too). Milliseconds from navigation, in a new browser context of "
+        f"{SIZE[0]} × {SIZE[1]} pixels, until the ten charts show every curve, or the first ten rows of the list "
+        f"stand. {options.repetitions} interleaved repetitions after one that does not count; load average at the end "
         f"{load:.1f} on {os.cpu_count()} cores. Chromium resolves no names, so that no page waits for the network.",
         "All tools draw fewer points than there are, as each does by default: TensorBoard 1,000 a curve and a smoothed "
         "copy, MLflow 320, Aim 500, ours extremes of as many as 50 curves leave room for; Trackio thins them out in "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -42,13 +43,20 @@ def fill(tool: str, python: Path, folder: Path, *what: str) -> dict[str, Any]:
     """
     marker = folder / "filled.json"
     if not marker.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         command = [str(python), "-I", str(FILL_SCRIPT), tool, str(folder), *what]
         log = folder.with_suffix(".fill")
         try:
             with log.open("w") as errors:
                 result = subprocess.run(
-                    command, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=FILL_SECONDS
+                    command,
+                    cwd=folder,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                    timeout=FILL_SECONDS,
+                    check=False,
                 )
         except subprocess.TimeoutExpired as error:
             raise PeerError(f"took longer than {FILL_SECONDS:.0f} s to fill") from error

@@ -43,11 +43,12 @@ class View(NamedTuple):
     settles: bool = False
 
 
-PLOTLY = """(root) => ({charts, runs}) => {
+PLOTLY = """(root, runOf) => ({charts, runs}) => {
     const graphs = [...document.querySelectorAll(`${root} .js-plotly-plot`)];
-    const named = (graph) => new Set(graph.data?.filter((each) => each.x?.length).map((each) => each.uuid ?? each.name));
-    const lines = (graph) => [...graph.querySelectorAll('.scatterlayer path.js-line')].filter((line) => line.getAttribute('d'));
-    return graphs.length === charts && graphs.every((graph) => named(graph).size >= runs && lines(graph).length >= runs);
+    const points = (graph, number) => graph.calcdata?.[number]?.length > 1;
+    const shown = (graph) => new Set(graph.data?.filter((_, number) => points(graph, number)).map(runOf)).size;
+    const lines = (graph) => graph.querySelectorAll('.scatterlayer path.js-line[d]').length;
+    return graphs.length === charts && graphs.every((graph) => shown(graph) >= runs && lines(graph) >= runs);
 }"""
 AIM_LINES = """({charts, runs}) => {
     const graphs = [...document.querySelectorAll('.LineChart')];
@@ -133,7 +134,12 @@ def our_charts(url: str, run_ids: Sequence[str]) -> str:
 
 
 PLOTLY_TOLD = "ten Plotly graphs hold a line for each run, with points, in the page"
-OUR_CHARTS = View(lambda shown: our_charts(shown.url, shown.filled["runs"]), f"({PLOTLY})('#compare-curves')", PLOTLY_TOLD)
+# Ours has one trace for each run, MLflow several, of which each names its run.
+OUR_CHARTS = View(
+    lambda shown: our_charts(shown.url, shown.filled["runs"]),
+    f"({PLOTLY})('#compare-curves', (each, number) => number)",
+    f"Compare, of single runs: {PLOTLY_TOLD}",
+)
 OUR_LIST = View(lambda shown: f"{shown.url}/runs", f"({ROWS})('#runs-grid [row-id]')", "rows of the table of runs")
 CHARTS: Mapping[str, View] = {
     "tensorboard": View(
@@ -145,7 +151,7 @@ CHARTS: Mapping[str, View] = {
     ),
     "mlflow": View(
         lambda shown: _mlflow(shown, viewStateShareKey=MLFLOW_VIEW, compareRunsMode="CHART"),
-        f"({PLOTLY})('body')",
+        f"({PLOTLY})('body', (each) => each.uuid ?? each.name)",
         f"the experiment's chart view, by a shared view that shows all runs and ten metrics: {PLOTLY_TOLD}",
     ),
     "aim": View(
