@@ -79,9 +79,7 @@ def mlflow(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
     with sqlite3.connect(folder / "mlflow.db") as database:
         for run_id, others in known:
             tables = ("runs", "tags", "latest_metrics", "metrics")
-            copy_rows(
-                database, tables, "run_uuid", run_id, [(f"{run_id[:24]}{i:08x}", o) for i, o in enumerate(others)]
-            )
+            copy_rows(database, tables, "run_uuid", run_id, others)
     return {"experiment": experiment}
 
 
