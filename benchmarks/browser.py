@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
@@ -29,16 +29,20 @@ WATCH = """(chart) => {
 
 
 @contextmanager
-def chromium(url: str, token: str) -> Iterator[Window]:
-    """New windows of the token's owner, with headless Chromium."""
+def chromium(
+    url: str, token: str, *, size: tuple[int, int] = (1440, 900), arguments: Sequence[str] = ()
+) -> Iterator[Window]:
+    """New windows of the token's owner, with headless Chromium and further arguments for it."""
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-headless-shell"))), None)
     with Client(url) as client:
         _, session = client.login(Login(token=token))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu", *arguments]
+        )
 
         def window() -> BrowserContext:
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context = browser.new_context(viewport={"width": size[0], "height": size[1]})
             context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": url}])
             context.set_default_timeout(PATIENCE_MILLISECONDS)
             return context

@@ -23,14 +23,15 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page
 
-from bapo.client import SESSION_COOKIE
+from bapo.client import SESSION_COOKIE, Client
+from bapo.config import RunConfig
 from bapo.records import AnyRecord, StepRecord
 from benchmarks.browser import WATCH, Window, chromium, delays
 from benchmarks.deployment import Deployment, deployment
 from benchmarks.report import table, write_report
 from benchmarks.volume import Upload, config_of, records, store
 
-COMPARED_STEPS = 2_000
+COMPARED_STEPS, COMPARED_PROMPTS, COMPARED_SEEDS = 2_000, 512, range(1, 6)
 WIDE_STEPS, WIDE_BATCH = 471, 256
 """Of the what-if."""
 MANY_STEPS, MANY_PROMPTS = 1_000, 40_000
@@ -248,6 +249,22 @@ def answers(server: Deployment, wide: str, many: str) -> dict[str, list[float]]:
     }
 
 
+def compared_config(seed: int, steps: int) -> RunConfig:
+    """Of a run to compare, by its seed."""
+    return config_of(steps=steps, batch_size=8, seed=seed)
+
+
+def compared_runs(server: Deployment, client: Client, count: int, steps: int) -> list[str]:
+    """Runs to compare: five seeds, and as many copies of each."""
+    found: list[str] = []
+    for seed in COMPARED_SEEDS:
+        config = compared_config(seed, steps)
+        journal = records(config, num_prompts=COMPARED_PROMPTS)
+        first = store(client, config, f"compared {seed}", journal, group="compared")
+        found += [first, *server.copy_run(first, count // len(COMPARED_SEEDS) - 1)]
+    return found
+
+
 def summary(values: list[float]) -> dict[str, float]:
     """Median and the largest, or the 95th percentile where there are many."""
     most = quantiles(values, n=20)[18] if len(values) >= 20 else max(values)
@@ -266,11 +283,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         wide = store(client, wide_config, "wide", records(wide_config, num_prompts=16_384))
         many_config = config_of(steps=MANY_STEPS, batch_size=64)
         many = store(client, many_config, "many prompts", records(many_config, num_prompts=MANY_PROMPTS))
-        compared = []
-        for seed in range(1, 6):
-            config = config_of(steps=COMPARED_STEPS, batch_size=8, seed=seed)
-            first = store(client, config, f"compared {seed}", records(config, num_prompts=512), group="compared")
-            compared += [first, *server.copy_run(first, options.compared // 5 - 1)]
+        compared = compared_runs(server, client, options.compared, COMPARED_STEPS)
         server.fill_history(many, options.history)
         with chromium(server.url, server.token) as window:
             long_address = f"{server.url}/runs/{upload.run_id}"

@@ -28,6 +28,7 @@ from bapo.client import ApiError, Client
 from bapo.records import StepRecord, metrics
 from bapo.run.journal import Journal
 from benchmarks.deployment import Deployment, deployment
+from benchmarks.peer_environments import ENVIRONMENTS, PINS, CannotInstallError, environment_of
 from benchmarks.report import table, write_report
 from benchmarks.volume import config_of, records
 from worker.attempts import Attempt
@@ -36,13 +37,7 @@ from worker.upload import Uploader
 
 STEPS, NUM_KEYS, BATCH_SIZE, NUM_PROMPTS = 471, 120, 32, 4096
 OURS = "BAPO Control Plane"
-PEERS: Mapping[str, Sequence[str]] = {
-    "trackio": ("trackio==0.43.0",),
-    "tensorboard": ("tensorboard==2.21.0",),
-    "aim": ("aim==3.29.1",),
-    "mlflow": ("mlflow==3.17.2",),
-    "mlflow-async": ("mlflow==3.17.2",),
-}
+PEERS: Mapping[str, Sequence[str]] = {**PINS, "mlflow-async": PINS["mlflow"]}
 NAMES = {
     "trackio": "Trackio, local server",
     "tensorboard": "TensorBoard writer",
@@ -50,7 +45,6 @@ NAMES = {
     "mlflow": "MLflow, SQLite",
     "mlflow-async": "MLflow, SQLite, asynchronous",
 }
-ENVIRONMENTS = Path(__file__).resolve().parent.parent / ".venv-ingest"
 PEER_SCRIPT = Path(__file__).with_name("ingest_peers.py")
 PEER_SECONDS = 300.0
 
@@ -148,22 +142,13 @@ class Worker:
 # ---------------------------------------------------------------- the others
 
 
-def environment_of(tool: str, environments: Path) -> Path | None:
-    """Python of the tool's virtual environment, made where it is not there; None where it cannot be installed."""
-    folder = environments / tool.removesuffix("-async")
-    python = folder / "bin" / "python"
-    marker = folder / "installed"
-    wanted = "\n".join(PEERS[tool])
-    if not (marker.exists() and marker.read_text() == wanted):
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS[tool]]
-        result = subprocess.run(install, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            reason = (result.stderr.strip().splitlines() or ["pip failed"])[-1]
-            print(f"{tool} is left out: {reason}", file=sys.stderr)
-            return None
-        marker.write_text(wanted)
-    return python
+def python_of(tool: str, environments: Path) -> Path | None:
+    """Python of the tool's virtual environment; None where it cannot be installed, which is said."""
+    try:
+        return environment_of(tool.removesuffix("-async"), environments)
+    except CannotInstallError as error:
+        print(f"{tool} is left out: {error}", file=sys.stderr)
+        return None
 
 
 def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
@@ -185,7 +170,7 @@ def measure_all(
     repetitions: int, steps: int, without: Sequence[str], environments: Path
 ) -> dict[str, list[Measurement]]:
     """Every tool once, then every tool again, and so on."""
-    pythons = {tool: environment_of(tool, environments) for tool in PEERS if tool not in without}
+    pythons = {tool: python_of(tool, environments) for tool in PEERS if tool not in without}
     found: dict[str, list[Measurement]] = {OURS: [], **{tool: [] for tool, python in pythons.items() if python}}
     with deployment() as server, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
         worker = Worker(server)
