@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from bapo.config import resolve
 from benchmarks import api_reads, growth, ingest, many_runs, what_if
 from benchmarks.deployment import deployment
+from benchmarks.peer_environments import ENVIRONMENTS
 from benchmarks.report import FOLDER, table
 
 HISTORY, RUNS, REPETITIONS = 10_000, 50, 20
@@ -61,7 +62,7 @@ def _api_reads() -> Iterator[Figure]:
 
 def _ingest() -> Iterator[Figure]:
     before = kept("ingest").get("results", {}).get(ingest.OURS, {})
-    found = ingest.measure_all(3, ingest.STEPS, list(ingest.PEERS), ingest.ENVIRONMENTS)
+    found = ingest.measure_all(3, ingest.STEPS, list(ingest.PEERS), ENVIRONMENTS)
     now = ingest.summary(found[ingest.OURS])
     for name, unit, is_rate in (("points_per_second", "points/s", True), ("blocked_ms_p99", "blocked p99, ms", False)):
         yield Figure(f"ingest, {unit}", before.get(name, {}).get("median"), now[name]["median"], is_rate)
