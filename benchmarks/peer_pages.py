@@ -60,7 +60,7 @@ NAMES = {
 SIZE = (1920, 3000)
 """Of the window: every tool's ten charts are in sight, for most draw only those."""
 OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
 
 
 @dataclass

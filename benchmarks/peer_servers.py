@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,12 +91,13 @@ def serving(tool: str, python: Path, folder: Path) -> Iterator[Shown]:
         _wait(url, process)
         yield Shown(url, json.loads((folder / "filled.json").read_text()))
     finally:
-        # MLflow's server starts processes of its own.
+        # MLflow's server starts processes of its own, of which some outlive it.
         os.killpg(process.pid, signal.SIGTERM)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def arguments(tool: str, folder: Path, port: int) -> Sequence[str]:
