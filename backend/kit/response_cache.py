@@ -16,7 +16,7 @@ from fastapi import Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.models import IngestOffset
+from backend.models import IngestOffset, Run
 from bapo import __version__
 
 MAX_BYTES = 64 * 1024**2
@@ -147,17 +147,18 @@ def _etag(question: str, revisions: Sequence[int]) -> str:
 
 
 REVISIONS = """
-    SELECT run_id, sum(next_offset)::bigint FROM ingest_offsets
-    WHERE run_id = ANY(%(run_ids)s) AND kind = 'records' GROUP BY run_id
+    SELECT run_id, sum(next_offset)::bigint FROM ingest_offsets JOIN runs ON runs.id = run_id
+    WHERE run_id = ANY(%(run_ids)s) AND kind = 'records' AND trashed_at IS NULL GROUP BY run_id
 """
-"""The bytes read of all of a run's journals."""
+"""The bytes read of all of a run's journals; none of a deleted run, of which answers may still be kept."""
 
 
 def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:
     """A number per run that grows with every stored record: the bytes read of all its attempts' journals."""
     query = (
         select(IngestOffset.run_id, func.sum(IngestOffset.next_offset))
-        .where(IngestOffset.run_id.in_(run_ids), IngestOffset.kind == "records")
+        .join(Run, Run.id == IngestOffset.run_id)
+        .where(IngestOffset.run_id.in_(run_ids), IngestOffset.kind == "records", Run.trashed_at.is_(None))
         .group_by(IngestOffset.run_id)
     )
     found = {run_id: int(number) for run_id, number in session.execute(query)}

@@ -78,7 +78,8 @@ def train_here(resolution: Resolution, run_folder: Path) -> TrainingSummary:
             # The second one ends at once.
             signal.signal(number, signal.SIG_DFL)
             stop.set()
-            progress.say("stopping after this step, with a checkpoint")
+            # From a thread: the signal may have come in the middle of another line, which refuses to be interrupted.
+            threading.Thread(target=progress.say, args=["stopping after this step, with a checkpoint"]).start()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop_soon)

@@ -7,8 +7,11 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import func, update
 
 from backend.kit.context import Context
+from backend.kit.database import Database
+from backend.models import Run
 from backend.visits.cache import VisitCache
 from backend.what_if.cache import RecordingCache
 from bapo.api.runs import RunCreate, RunDetail
@@ -94,6 +97,20 @@ def test_every_address_of_a_deleted_run_answers_404(
             admin.what_if(trained.id, WhatIfRequest(set={"method.c1": "1/4"}))
     # Nor does a list name it.
     assert trained.id not in {run.id for run in admin.runs(limit=500, archived="shown").items}
+
+
+def test_a_kept_answer_is_not_given_before_the_server_hears_that_the_run_is_deleted(
+    admin: Client, trained: RunDetail, backend_server: BackendServer
+) -> None:
+    admin.metrics(trained.id, ["actor/entropy"])
+    assert any(trained.id in question for question in context_of(backend_server).answers._entries)
+    # As another server deletes it, whose word is still on its way.
+    database = Database(backend_server.settings.database_url)
+    with database.session() as session, session.begin():
+        session.execute(update(Run).where(Run.id == trained.id).values(trashed_at=func.now()))
+    database.close()
+    with refuses(404):
+        admin.metrics(trained.id, ["actor/entropy"])
 
 
 def test_what_was_kept_in_memory_goes_with_the_run(

@@ -28,7 +28,8 @@ def test_the_python_examples_run(backend_server: BackendServer, admin: Client, t
     assert len(examples) == 5
     environment = {**os.environ, "BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token}
     with subprocess.Popen(
-        [sys.executable, "-c", "".join(examples)],
+        # Its lines come as it prints them.
+        [sys.executable, "-u", "-c", "".join(examples)],
         env={**environment, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
