@@ -35,7 +35,7 @@
   let early = null;
 
   function askEarly() {
-    const run = /^\/runs\/([^/]+)$/.exec(location.pathname)?.[1];
+    const run = /^\/runs\/([a-z0-9]+)$/.exec(location.pathname)?.[1];
     const tab = run && (window.bapoView.read().get("tab") || TABS[0]);
     if (!TABS.includes(tab)) return;
     const { charts: _, ...query } = live.viewQuery({ charts: [], axes: {}, ...charts.look() });
