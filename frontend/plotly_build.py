@@ -25,6 +25,7 @@ _HANDED_ON = re.compile(r'=\w+\(\(\w+,(\w+)\)=>\{"use strict";\1\.exports=([\w$]
 _NAMED = re.compile(r'moduleType:"trace",name:"(\w+)"')
 _HELPER = re.compile(r"var ([\w$]+)=\(e,t(?:,r)?\)=>\(\)=>\{(?:try\{return t\|\||if\(r\)throw r)")
 """Makes a module, which is run when another one first asks for it."""
+_NEXT = re.compile(r"\}\);(?:var|function|async|class) ")
 _WORDS = re.compile(r"[\w$]+")
 TAKEN_APART = "plotly.js v4.1.1"
 """The build of which modules are left out. A text in another one might look like the beginning of a module."""
@@ -80,8 +81,17 @@ def with_needed_modules(build: str) -> str:
         new = {number for name in names for number in by_name[name]} - needed
         needed |= new
         asking += [modules[number] for number in new]
-    kept = (module for number, module in enumerate(modules) if number in needed)
+    kept = (_read_at_once(module, made) for number, module in enumerate(modules) if number in needed)
     return build[: begins[0]] + "".join(kept) + build[end:]
+
+
+def _read_at_once(module: str, made: str) -> str:
+    """Returns a module that is one function with that function in parentheses, as `frontend.shipping.read_at_once`."""
+    begins = re.match(rf"var [\w$]+{made}", module)
+    # What stands between two modules is counted to the first of them.
+    if begins is None or not module.endswith("});") or _NEXT.search(module):
+        return module
+    return f"{module[: begins.end()]}({module[begins.end() : -2]}));"
 
 
 def plotly_build() -> str:

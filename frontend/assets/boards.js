@@ -55,12 +55,11 @@
     card.replaceChildren(head(panel, "chart-title", menu), body, make("div", "compare-note", panel.note || ""));
     if (!panel.figure) return;
     const draw = () => {
-      if (!window.Plotly?.react) return void setTimeout(draw, 50);
       const figure = window.bapoCharts.viewed(panel.id, panel.figure);
       graph.style.height = `${figure.layout.height || 300}px`;
       window.Plotly.react(graph, figure.data, figure.layout, { displayModeBar: false, responsive: true, displaylogo: false });
     };
-    draw();
+    window.bapoPlotly().then(draw);
   }
 
   // Made on the server of what people wrote, without their own elements, scripts or pictures.
@@ -76,8 +75,7 @@
     card.className = "board-card board-paper";
     card.replaceChildren(...(tools(panel).length ? [head(panel, "unseen")] : []), ...elements(panel.html));
     drawings = { ...drawings, ...panel.drawings };
-    const draw = () => (window.Plotly?.newPlot ? window.bapoPaper.show(drawings) : void setTimeout(draw, 50));
-    draw();
+    window.bapoPlotly().then(() => window.bapoPaper.show(drawings));
   }
 
   const KINDS = { chart, text, paper };

@@ -22,18 +22,21 @@
         list.push([kind === view.x ? "check" : "blank", label, () => charts.chooseAxis(name, kind), kind === view.x]);
       }
     }
-    if (charts.plot(name)?.data.length) {
+    const graph = charts.plot(name);
+    if (graph?.data.length) {
       const title = card.querySelector(".chart-title").textContent;
-      list.push(null, ["columns", "Show as table", () => charts.showTable([charts.plot(name)], title)]);
+      list.push(null, ["columns", "Show as table", () => charts.showTable([graph], title)]);
     }
-    list.push(
-      null,
-      ["download", "Download as PNG", () => charts.saveImage(name, "png")],
-      ["download", "Download as SVG", () => charts.saveImage(name, "svg")],
-      ["download", "Download as CSV", () => charts.saveCsv(name)],
-      ["download", "Download as JSON", () => charts.saveJson(name)],
-      ["link", "Copy link", () => copyLink(name)],
-    );
+    list.push(null);
+    if (graph) {
+      list.push(
+        ["download", "Download as PNG", () => charts.saveImage(name, "png")],
+        ["download", "Download as SVG", () => charts.saveImage(name, "svg")],
+        ["download", "Download as CSV", () => charts.saveCsv(name)],
+        ["download", "Download as JSON", () => charts.saveJson(name)],
+      );
+    }
+    list.push(["link", "Copy link", () => copyLink(name)]);
     return list;
   }
 

@@ -7,7 +7,8 @@
   const { clientside, find, noUpdate, setProps } = window.bapo;
   const charts = window.bapoCharts;
 
-  charts.plot = (name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`);
+  // Not one that is about to be drawn anew.
+  charts.plot = (name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot:not([data-waiting])`);
   charts.nameOf = (graph) => graph.closest("[data-chart]")?.dataset.chart;
 
   // ---------------------------------------------------------------- one chart's part of the address
@@ -145,15 +146,7 @@
     return typeof end === "string" ? charts.toUtc(Date.parse(`${end.replace(" ", "T").slice(0, 23)}${end.length < 11 ? "" : "Z"}`)) : end;
   }
 
-  document.addEventListener("pointerover", (event) => {
-    const graph = event.target.closest?.(".js-plotly-plot");
-    if (graph) watched(graph);
-  });
-  // A graph that is plotted anew below a pointer at rest hears of no pointer: it is watched before what was dragged in it
-  // is done.
-  addEventListener("pointerup", () => {
-    for (const graph of document.querySelectorAll(".js-plotly-plot")) watched(graph);
-  }, true);
+  document.addEventListener("bapo:plotted", (event) => watched(event.target));
 
   // Another tab, and what its view shall be, such as the mark that stands out there.
   charts.openTab = (tab, keys) => {

@@ -254,11 +254,12 @@
     restore(); // A chart that was made anew.
   }
 
-  setInterval(() => {
-    for (const graph of document.querySelectorAll("#compare-curves .js-plotly-plot")) {
-      if (!graph._compareWatched && graph.on) watch(graph);
-    }
-  }, 300);
+  document.addEventListener("bapo:plotted", ({ target }) => {
+    if (!page()) return;
+    // What the legend hides may have changed before the chart was drawn.
+    applyHidden();
+    if (!target._compareWatched && target.closest("#compare-curves")) watch(target);
+  });
 
   // ---------------------------------------------------------------- running runs
 

@@ -12,7 +12,6 @@
   const RATE_PARTS = ["label", "value", "chance", "note"];
 
   const { ask, clientside, count, find, make, noUpdate, scheme, setProps } = window.bapo;
-  const figureId = (name) => ({ name, type: "difficulty" });
 
   let state = null; // Of the section on the page.
   let timer = null;
@@ -139,17 +138,12 @@
     }
   }
 
-  // Dash makes the graph; afterwards it is drawn past Dash, whose renderer takes longer than Plotly.
+  // Past Dash, whose renderer takes longer than Plotly.
   function drawFigure(card, name, answered) {
     if (state.drawn.get(name) === answered) return;
-    const graph = card.querySelector(".js-plotly-plot");
     // The answer is kept as it is: what the address says of the chart may be another thing the next time.
     const figure = window.bapoCharts.viewed(name, { ...answered, layout: { ...answered.layout } });
-    if (!state.drawn.has(name) || !graph || !graph.data) {
-      setProps(figureId(name), { figure });
-    } else {
-      window.Plotly.react(graph, figure.data, figure.layout, graph._context);
-    }
+    card.querySelector(".dash-graph").bapoShow(figure);
     state.drawn.set(name, answered);
   }
 

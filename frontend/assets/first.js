@@ -13,13 +13,17 @@
   }
   document.documentElement.setAttribute("data-mantine-color-scheme", scheme);
 
-  // Plotly is the largest file by far. Dash asks for it when the first chart is there, and waits for this promise instead.
-  if (/^\/(runs\/.|new$|compare$|paper$|studies\/.)/.test(location.pathname)) {
-    const { plotly } = document.currentScript.dataset;
-    window.Plotly = new Promise((loaded, failed) => {
+  // Plotly is the largest file by far: where there will be charts it is on its way before anything else is.
+  const { plotly } = document.currentScript.dataset;
+  let fetched = null;
+  window.bapoPlotly = () => {
+    fetched ??= new Promise((loaded, failed) => {
       const script = document.createElement("script");
-      Object.assign(script, { src: plotly, async: true, onload: loaded, onerror: failed });
+      const retry = () => { fetched = null; failed(new Error("Plotly could not be loaded.")); };
+      Object.assign(script, { src: plotly, async: true, onload: () => loaded(window.Plotly), onerror: retry });
       document.head.append(script);
     });
-  }
+    return fetched;
+  };
+  if (/^\/(runs\/.|new$|compare$|paper$|studies\/.|boards\/.)/.test(location.pathname)) window.bapoPlotly().catch(() => {});
 })();

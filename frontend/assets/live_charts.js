@@ -110,10 +110,9 @@
 
   function flush() {
     for (const [name, extensions] of state.queues) {
+      // What is not drawn yet has its points as soon as it is.
       const graph = plot(name);
-      if (!graph || !graph.data) {
-        state.queues.delete(name);
-      } else if (!graph._dragging && inSight(graph)) {
+      if (graph && !graph._dragging && inSight(graph)) {
         state.queues.delete(name);
         const traces = extensions[0].traces;
         const joined = (column) => traces.map((_, index) => extensions.flatMap((each) => each[column][index]));
@@ -130,11 +129,10 @@
   }
 
   function replace(name, figure) {
-    const graph = plot(name);
-    if (!graph || graph._dragging) return;
-    graph.closest(".chart-card").classList.remove("empty");
-    const wished = charts.viewed(name, figure);
-    window.Plotly.react(graph, wished.data, wished.layout, graph._context);
+    const card = document.querySelector(`[data-chart="${name}"]`);
+    if (!card || plot(name)?._dragging) return;
+    card.classList.remove("empty");
+    card.querySelector(".dash-graph").bapoShow(charts.viewed(name, figure));
   }
 
   let scrolled = null;

@@ -3,12 +3,10 @@
 (function () {
   "use strict";
 
-  const { clientside, count, find, noUpdate, plural, setProps } = window.bapo;
+  const { count, find, plural, setProps } = window.bapo;
 
   const FAINT = 0.06;
   const PLAIN = 0.85;
-
-  const plotOf = (name) => find(name)?.querySelector(".js-plotly-plot");
 
   // Which lines lie within all stretches; `brushes` is by axis.
   const within = (heights, brushes) => Object.entries(brushes).every(([axis, [low, high]]) => {
@@ -67,17 +65,7 @@
 
   window.bapoParallel = { within };
 
-  clientside.parallel = {
-    // The figure was drawn anew: Plotly has it a moment later.
-    follow(figure, name) {
-      if (!figure?.data?.length) return noUpdate();
-      const wait = (left) => {
-        const plot = plotOf(name);
-        if (plot?.on && plot.data?.length === figure.data.length) listen(name, plot);
-        else if (left) setTimeout(() => wait(left - 1), 50);
-      };
-      wait(100);
-      return noUpdate();
-    },
-  };
+  document.addEventListener("bapo:plotted", ({ target }) => {
+    if (target.closest(".parallel-card")) listen(target.parentElement.id, target);
+  });
 })();

@@ -5,33 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
+from dash import html
 
 from frontend.components.attributes import attributes, figure_named
 from frontend.components.explained import explained
+from frontend.components.graph import Graph
 from frontend.components.icon import icon
-
-GRAPH_CONFIG: Any = {
-    "displaylogo": False,
-    "responsive": True,
-    # The bar has only what works without any other site; the card's menu has the rest.
-    "displayModeBar": False,
-    "showSendToCloud": False,
-    "plotlyServerURL": "",
-    "doubleClick": "autosize",
-    "scrollZoom": False,
-    "showTips": False,
-}
-
-BLANK_FIGURE: dict[str, Any] = {
-    "data": [],
-    "layout": {
-        "xaxis": {"visible": False},
-        "yaxis": {"visible": False},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-    },
-}
 
 
 def chart_heading(title: str, explanation: str, question: str = "") -> html.Div:
@@ -50,9 +29,7 @@ def table_button(title: str) -> html.Button:
 def only_chart(graph_id: str, title: str, explanation: str, *, height: int) -> html.Div:
     """Returns the card of a page's one chart: without a menu, as a table at a press. The page's callback fills it."""
     heading = [html.H2(title, className="chart-title"), explained(explanation), table_button(title)]
-    graph = dcc.Graph(
-        id=graph_id, figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": height}, className="chart-graph"
-    )
+    graph = Graph(graph_id, style={"height": height}, look="chart-graph")
     return html.Div(
         [
             html.Div(heading, className="chart-heading"),
@@ -101,13 +78,7 @@ def chart_card(
     )
     body = html.Div(
         [
-            dcc.Graph(
-                id={"type": kind, "name": name},
-                figure=BLANK_FIGURE,
-                config=GRAPH_CONFIG,
-                style={"height": height},
-                className="chart-graph",
-            ),
+            Graph({"type": kind, "name": name}, style={"height": height}, look="chart-graph"),
             html.Div(empty, className="chart-empty"),
         ],
         className="chart-body",

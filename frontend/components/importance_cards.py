@@ -20,12 +20,11 @@ from bapo.figures.parameter_importance import (
     parameter_importance_figure,
 )
 from bapo.figures.theme import Palette, palette_of, themed
-from frontend.clientside import clientside
 from frontend.components.actions import in_place
 from frontend.components.attributes import attributes
 from frontend.components.card import figure_card
-from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.choices import choices
+from frontend.components.graph import Graph
 from frontend.components.table import cell, row, table
 from frontend.symbols import short_name
 
@@ -71,7 +70,7 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
                 ],
                 className="importance-head",
             ),
-            dcc.Graph(id=f"{name}-importance", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"display": "none"}),
+            Graph(f"{name}-importance", style={"display": "none"}),
             html.Div(id=f"{name}-importance-notes", role="status"),
             title="Parameter importance",
         ),
@@ -89,9 +88,8 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
                 ],
                 className="importance-head",
             ),
-            dcc.Graph(id=f"{name}-parallel", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 380}),
+            Graph(f"{name}-parallel", style={"height": 380}),
             html.Div(id=f"{name}-parallel-table"),
-            html.Div(id=f"{name}-parallel-sink", hidden=True),
             title="Parallel coordinates",
             look="parallel-card",
         ),
@@ -118,21 +116,12 @@ def register_importance(app: Dash, name: str, fetch: Fetch, ready: Input, state:
             raise PreventUpdate
         found = await fetch(metric, of_page)
         if found is None:
-            return BLANK_FIGURE, {"display": "none"}, None, BLANK_FIGURE, None
+            return None, {"display": "none"}, None, None, None
         palette = palette_of(scheme)
         rows = parameter_importance_data(found.importance, short_name)
         style = {"height": importance_height(rows)} if rows else {"display": "none"}
-        figure = themed(parameter_importance_figure(rows, palette), palette) if rows else BLANK_FIGURE
+        figure = themed(parameter_importance_figure(rows, palette), palette) if rows else None
         return figure, style, _notes(found), _lines(found, palette), _table(found)
-
-    clientside(
-        app,
-        "parallel",
-        "follow",
-        Output(f"{name}-parallel-sink", "children"),
-        Input(f"{name}-parallel", "figure"),
-        State(f"{name}-parallel", "id"),
-    )
 
 
 def _notes(found: ParameterImportance) -> list[Any]:
@@ -172,7 +161,7 @@ def _known(found: ParameterImportance) -> list[VariedRun]:
 def _lines(found: ParameterImportance, palette: Palette) -> Any:
     runs = _known(found)
     if not runs:
-        return BLANK_FIGURE
+        return None
     results = [float(run.result or 0.0) for run in runs]
     texts = [
         ", ".join(

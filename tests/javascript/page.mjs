@@ -57,6 +57,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
       getElementById: (id) => elements[id] ?? null,
       querySelector: (selector) => found[selector]?.[0] ?? null,
       querySelectorAll: (selector) => found[selector] ?? [],
+      currentScript: { dataset: { plotly: "/plotly.js" } },
       documentElement: {
         getAttribute: (name) => root.get(name) ?? null,
         setAttribute: (name, value) => root.set(name, value),

@@ -140,17 +140,17 @@
 
   window.bapoPaper = { show, arranged, tableOf };
 
-  // In the dashboard: plotly.js comes with the first graph of the page.
+  // In the dashboard.
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.paper = {
     show(given) {
       if (!given) return "";
       let left = 600;
       const wait = () => {
-        if (window.Plotly?.newPlot && places().length) show(given);
+        if (places().length) show(given);
         else if ((left -= 1) > 0) setTimeout(wait, 50);
       };
-      wait();
+      window.bapoPlotly().then(wait, () => {});
       return "";
     },
 

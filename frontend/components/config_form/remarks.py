@@ -13,7 +13,6 @@ from bapo.api.configs import ConfigReport
 from bapo.figures import formatting
 from bapo.figures.theme import palette_of, themed
 from bapo.figures.threshold_map import starved_intervals, threshold_map_data, threshold_map_figure
-from frontend.components.chart_card import BLANK_FIGURE
 
 
 def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -> Any:
@@ -57,7 +56,7 @@ def starvation_note(report: ConfigReport) -> Any:
 def threshold_map(report: ConfigReport, scheme: str | None) -> tuple[Any, Any, dict[str, str]]:
     """Returns the map, the note above it and the style of their card, which a method without thresholds hides."""
     if not report.threshold_map:
-        return BLANK_FIGURE, None, {"display": "none"}
+        return None, None, {"display": "none"}
     palette = palette_of(scheme)
     figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
     return figure, starvation_note(report), {}

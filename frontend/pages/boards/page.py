@@ -11,7 +11,6 @@ from dash import dcc, html
 from bapo.api.boards import BoardInfo
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading
-from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.confirm import confirm_dialog
 from frontend.components.icon import icon
 from frontend.components.store_button import button_store, store_button
@@ -43,8 +42,6 @@ async def layout(api: Api, parts: Mapping[str, str], _: Mapping[str, str]) -> An
             button_store("board-tool"),
             button_store("board-link"),
             html.Div(id="board-state", className="board-state", role="status"),
-            # plotly.js comes with it.
-            dcc.Graph(figure=BLANK_FIGURE, style={"display": "none"}),
             html.Div(
                 id="board-grid",
                 className="board-page-grid",

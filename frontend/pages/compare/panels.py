@@ -7,7 +7,7 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import plotly.graph_objects as go
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.comparison import shown_name
 from bapo.api.compare import ComparedCurves, CurveGroup
@@ -18,7 +18,7 @@ from bapo.figures.metric_names import AVERAGE, metric_of
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
-from frontend.components.chart_card import GRAPH_CONFIG
+from frontend.components.graph import Graph
 from frontend.components.icon import IconName, icon
 from frontend.pages.compare.looks import shown_names
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
@@ -72,12 +72,11 @@ def card(
                 ],
                 className="chart-head",
             ),
-            dcc.Graph(
-                id={"type": "compare-graph", "name": name},
-                figure=drawing,
-                config=GRAPH_CONFIG,
+            Graph(
+                {"type": "compare-graph", "name": name},
+                drawing,
                 style={"height": drawing["layout"]["height"]},
-                className="chart-graph",
+                look="chart-graph",
             ),
             html.Div(note, className="compare-note"),
         ],

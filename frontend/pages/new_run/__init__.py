@@ -18,12 +18,13 @@ from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card, page_title
-from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG, table_button
+from frontend.components.chart_card import table_button
 from frontend.components.choices import project_select
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.components.config_form.values import FormField, shown
+from frontend.components.graph import Graph
 from frontend.components.markup import Later
 from frontend.components.notices import nothing_to_write, notice
 from frontend.pages.new_run import arms, form, several
@@ -391,7 +392,7 @@ def _summary(is_fork: bool) -> html.Div:
                     ),
                     html.Div(REFUSED, className="stale-note"),
                     html.Div(id="new-map-note", className="map-note", role="status"),
-                    dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
+                    Graph("new-map", style={"height": 400}),
                     table_button("Threshold map"),
                 ],
                 className="panel-card",

@@ -24,7 +24,6 @@ from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.card import page_title
-from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.choices import choices
 from frontend.components.icon import icon
 from frontend.components.notices import error_notice, link_button, notice
@@ -75,8 +74,6 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="paper-request", data={"runs": run_ids, "group": group}),
             dcc.Store(id="paper-figures"),
             html.Div(id="paper-sink", hidden=True),
-            # plotly.js comes with it.
-            dcc.Graph(figure=BLANK_FIGURE, style={"display": "none"}),
             html.Div(_placeholder(run_ids), id="paper-body"),
         ],
         className="paper-page",

@@ -19,11 +19,12 @@ from bapo.config.resolve import flatten
 from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
 from frontend.components.attributes import figure_named
-from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG, table_button
+from frontend.components.chart_card import table_button
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import TASK, by_field, form_fields, problems_of, typed_values
 from frontend.components.config_form.remarks import problem_list, threshold_map
 from frontend.components.config_form.values import changes, knows
+from frontend.components.graph import Graph
 from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.run.history import WITHDRAW, changed_values, control_list
 from frontend.session import Api
@@ -77,7 +78,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
                         className="chart-heading",
                     ),
                     html.Div(id="change-map-note", className="map-note", role="status"),
-                    dcc.Graph(id="change-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 320}),
+                    Graph("change-map", style={"height": 320}),
                     table_button("Threshold map"),
                 ],
                 id="change-map-card",

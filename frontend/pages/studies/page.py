@@ -23,8 +23,9 @@ from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import figure_card
-from frontend.components.chart_card import BLANK_FIGURE, table_button
+from frontend.components.chart_card import table_button
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
+from frontend.components.graph import Graph
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards, register_importance
 from frontend.components.markdown import markdown
@@ -68,7 +69,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
     metrics = [each.name.removeprefix("metric.") for each in columns.items if each.name.startswith("metric.")]
     is_grid = study.question is None
     results = html.Div(id="study-results", className="panel-stack", hidden=not is_grid)
-    figure, datasets = BLANK_FIGURE, dataset_select(None)
+    figure, datasets = None, dataset_select(None)
     if study.checkpoints:
         found = await client.fork_experiment(study.id)
         results.children, figure = _experiment(study, found, palette_of(None))
@@ -92,12 +93,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
             results,
             figure_card(
                 datasets,
-                dcc.Graph(
-                    id="study-arms",
-                    figure=figure,
-                    config={"displayModeBar": False, "responsive": True},
-                    style={"height": FORK_HEIGHT},
-                ),
+                Graph("study-arms", figure, style={"height": FORK_HEIGHT}),
                 table_button(ARMS),
                 title=ARMS,
                 style={} if study.checkpoints else HIDDEN,

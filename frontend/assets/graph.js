@@ -1,0 +1,109 @@
+// A chart on a page (components/graph.py). What is in sight is drawn at once, the others one by one while the page rests,
+// and what is folded up when it opens.
+(function () {
+  "use strict";
+
+  const CONFIG = {
+    displaylogo: false,
+    // The bar has only what works without any other site; the card's menu has the rest.
+    displayModeBar: false,
+    showSendToCloud: false,
+    plotlyServerURL: "",
+    doubleClick: "autosize",
+    scrollZoom: false,
+    showTips: false,
+  };
+  const waiting = new Set();
+  let isResting = false;
+
+  function inSight(box) {
+    const { top, bottom, width } = box.getBoundingClientRect();
+    return width > 0 && bottom > 0 && top < innerHeight;
+  }
+
+  function drawOthers() {
+    if (isResting) return;
+    isResting = true;
+    requestIdleCallback(() => {
+      isResting = false;
+      const next = [...waiting].find((each) => each.box.offsetWidth);
+      if (!next) return;
+      next.draw();
+      drawOthers();
+    });
+  }
+
+  addEventListener("beforeprint", () => {
+    for (const each of waiting) each.draw();
+  });
+
+  class Plot {
+    constructor(box, graph) {
+      Object.assign(this, { box, graph, figure: null, size: "" });
+      this.approach = new IntersectionObserver(() => this.come());
+      this.resize = new ResizeObserver(() => this.fit());
+      this.approach.observe(box);
+      this.resize.observe(box);
+      box.bapoShow = (figure) => this.show(figure);
+    }
+
+    show(figure) {
+      if (!figure && !this.figure) return;
+      this.figure = figure;
+      this.graph.toggleAttribute("data-waiting", true);
+      waiting.add(this);
+      this.come();
+    }
+
+    come() {
+      if (!waiting.has(this)) return;
+      if (inSight(this.box)) this.draw();
+      else drawOthers();
+    }
+
+    async draw() {
+      waiting.delete(this);
+      const { figure, graph } = this;
+      const plotly = await window.bapoPlotly();
+      if (figure !== this.figure) return; // Another one came meanwhile, or the page has changed.
+      graph.toggleAttribute("data-waiting", false);
+      if (!figure) return plotly.purge(graph);
+      this.size = this.measured();
+      await plotly.react(graph, figure.data, { ...figure.layout }, CONFIG);
+      graph.dispatchEvent(new CustomEvent("bapo:plotted", { bubbles: true }));
+    }
+
+    measured() {
+      return `${this.box.offsetWidth} ${this.box.offsetHeight}`;
+    }
+
+    fit() {
+      if (!this.graph._fullLayout || !this.box.offsetWidth || this.size === this.measured()) return;
+      this.size = this.measured();
+      window.Plotly.Plots.resize(this.graph);
+    }
+
+    end() {
+      this.approach.disconnect();
+      this.resize.disconnect();
+      waiting.delete(this);
+      this.figure = null;
+      if (this.graph._fullLayout) window.Plotly.purge(this.graph);
+    }
+  }
+
+  function Drawn({ id, className, figure, style }) {
+    const { createElement, useEffect, useRef } = window.React;
+    const [box, graph, plot] = [useRef(null), useRef(null), useRef(null)];
+    useEffect(() => {
+      plot.current = new Plot(box.current, graph.current);
+      return () => plot.current.end();
+    }, []);
+    useEffect(() => { plot.current.show(figure); }, [figure]);
+    const place = { id, className: `dash-graph ${className || ""}`, style, ref: box };
+    return createElement("div", place, createElement("div", { ref: graph, style: { height: "100%", width: "100%" } }));
+  }
+
+  // Another chart in the place of one is a new one: whoever listened to that must not hear of this.
+  window.bapo_elements.Graph = (properties) => window.React.createElement(Drawn, { ...properties, key: properties.id });
+})();
