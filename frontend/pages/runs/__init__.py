@@ -24,9 +24,9 @@ from frontend.pages.runs import bulk, filters, story, views
 from frontend.pages.runs.columns import COLUMNS, definition
 from frontend.session import Api
 
-BLOCK_ROWS = 100
+BLOCK_ROWS = 50
 """Rows fetched at once."""
-MOST_BLOCKS = 4
+MOST_BLOCKS = 8
 """Blocks that the browser keeps; the table forgets those that were out of sight longest."""
 ROW_HEIGHT = 40
 
@@ -210,7 +210,6 @@ def _grid() -> dag.AgGrid:
             # then would count as under way for ever.
             "maxConcurrentDatasourceRequests": -1,
             "infiniteInitialRowCount": 1,
-            "blockLoadDebounceMillis": 30,
             "rowSelection": {
                 "mode": "multiRow",
                 "checkboxes": True,
