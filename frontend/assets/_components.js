@@ -33,7 +33,7 @@
         window.dash_ag_grid = { ...whole, AgGrid };
         loaded(whole);
       };
-      scripts.at(-1).onload = putBack;
+      scripts.at(-1).addEventListener("load", putBack);
       document.head.append(...scripts);
     });
     return fetched;

@@ -22,7 +22,7 @@
   let saving = null;
   // What was chosen, until the server has answered: a page that opens sooner brings the layouts of before.
   const unsaved = stored("bapo-run-list-unsaved", "sessionStorage");
-  const known = stored("bapo-run-list");
+  const latest = stored("bapo-run-list");
 
   const remembered = () => state.layouts?.[bucket()] ?? {};
 
@@ -48,12 +48,12 @@
     const unstored = unsaved.read();
     state.layouts = unstored === null ? saved : JSON.parse(unstored);
     if (unstored !== null) save();
-    known.write(JSON.stringify(state.layouts));
+    latest.write(JSON.stringify(state.layouts));
   };
 
   // What the page will most likely bring: the order, and the fields and metrics that are shown.
   runs.expectedLayout = () => {
-    const { sort, columns } = JSON.parse(unsaved.read() ?? known.read())?.[bucket()] ?? {};
+    const { sort, columns } = JSON.parse(unsaved.read() ?? latest.read())?.[bucket()] ?? {};
     return { sort, asked: columns?.map(({ name }) => name).filter(isRecorded) };
   };
 
