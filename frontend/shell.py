@@ -49,7 +49,7 @@ _INDEX = """<!DOCTYPE html>
   <link rel="icon" type="image/svg+xml" href="/assets/logo.svg">
   <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-layout">
   <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-dependencies">
-  <script src="/assets/first.js" data-plotly="PLOTLY" data-table="TABLE"></script>
+  <script src="/assets/first.js" data-plotly="PLOTLY" data-table="TABLE" data-table-rest="REST"></script>
   <style>VARIABLES</style>
   {%css%}
 </head>

@@ -32,6 +32,8 @@ PLOTLY = ("plotly", "package_data/plotly.min.js")
 """Package and file; Dash asks for it when the first chart is drawn, pages with charts from their head."""
 FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
+TABLE = ("dash_ag_grid", "async-community.js")
+"""What the run list's table would ask for when it is first drawn."""
 _UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/")
 _WITH_TABLE = ("/runs",)
 """Pages with a table that sorts, filters and fetches its rows."""
@@ -124,10 +126,14 @@ class Pages(Dash):
         scripts = parts["scripts"]
         table = next(address for address, package, _ in _SCRIPT.findall(scripts) if package == "dash_ag_grid")
         path = self.backend.request_adapter().path
-        unneeded = _UNNEEDED if path in _WITH_TABLE else (*_UNNEEDED, table)
+        has_table, rest = path in _WITH_TABLE, fingerprinted(*TABLE)
+        unneeded = _UNNEEDED if has_table else (*_UNNEEDED, table)
         kept = [line for line in scripts.splitlines() if not any(part in line for part in unneeded)]
+        if has_table:
+            kept.append(f'<script src="{rest}"></script>')
         untyped: Any = super()
-        return str(untyped.interpolate_index(**{**parts, "scripts": "\n".join(kept)})).replace("TABLE", table)
+        page = str(untyped.interpolate_index(**{**parts, "scripts": "\n".join(kept)}))
+        return page.replace("TABLE", table).replace("REST", rest)
 
 
 class Shipping:
@@ -158,14 +164,19 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
     for address, package, path in _SCRIPT.findall(app._generate_scripts_html()):
         found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
     found[plotly_address()] = _component_file(*PLOTLY, FOR_EVER)
+    found[fingerprinted(*TABLE)] = _component_file(*TABLE, FOR_EVER)
     return found
 
 
 def plotly_address() -> str:
     """Returns the address of the file that draws charts, which changes with it."""
-    package, path = PLOTLY
+    return fingerprinted(*PLOTLY, plotly_fingerprint())
+
+
+def fingerprinted(package: str, path: str, changed: int | str = 0) -> str:
+    """Returns the address of a package's file, which changes with the package's version, or with `changed`."""
     fingerprints: Any = fingerprint
-    return f"{SUITES}{package}/{fingerprints.build_fingerprint(path, version(package), plotly_fingerprint())}"
+    return f"{SUITES}{package}/{fingerprints.build_fingerprint(path, version(package), changed)}"
 
 
 @cache

@@ -4,6 +4,12 @@
 
   const clientside = (window.dash_clientside = window.dash_clientside || {});
   const setProps = (id, props) => clientside.set_props(id, props);
+  // Every component of the page looks at each change: those that are none are not told.
+  const setChanged = (id, props) => {
+    const now = window.dash_component_api.getLayout(id)?.props ?? {};
+    const changed = Object.entries(props).filter(([name, value]) => !same(now[name], value));
+    if (changed.length) setProps(id, Object.fromEntries(changed));
+  };
   const noUpdate = () => clientside.no_update;
 
   // ---------------------------------------------------------------- elements
@@ -73,6 +79,6 @@
 
   window.bapo = {
     ...window.bapoFiles,
-    clientside, setProps, noUpdate, find, scheme, make, button, icon, count, plural, two, day, same, fileName, stored, refusal, ask,
+    clientside, setProps, setChanged, noUpdate, find, scheme, make, button, icon, count, plural, two, day, same, fileName, stored, refusal, ask,
   };
 })();

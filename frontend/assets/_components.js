@@ -25,16 +25,16 @@
 
   function fetchTable() {
     fetched ??= new Promise((loaded, failed) => {
-      const script = document.createElement("script");
-      const src = document.querySelector("script[data-table]").dataset.table;
+      const { table, tableRest } = document.querySelector("script[data-table]").dataset;
+      const scripts = [tableRest, table].map((src) => Object.assign(document.createElement("script"), { src, async: false, onerror: failed }));
       const putBack = () => {
         const whole = window.dash_ag_grid;
         // Dash draws what it finds under this name: another component there would be another table.
         window.dash_ag_grid = { ...whole, AgGrid };
         loaded(whole);
       };
-      Object.assign(script, { src, onload: putBack, onerror: failed });
-      document.head.append(script);
+      scripts.at(-1).addEventListener("load", putBack);
+      document.head.append(...scripts);
     });
     return fetched;
   }

@@ -25,7 +25,8 @@
       const place = useRef(null);
       useEffect(() => {
         if (isSeen) return undefined;
-        const observer = new ResizeObserver(() => { if (place.current.offsetWidth) see(true); });
+        // It may still hear of a place that is gone with its page.
+        const observer = new ResizeObserver(() => { if (place.current?.offsetWidth) see(true); });
         observer.observe(place.current);
         return () => observer.disconnect();
       }, [isSeen]);

@@ -3,13 +3,15 @@
 (function () {
   "use strict";
 
-  const BLOCK = 100; // As `cacheBlockSize` of the table.
+  const BLOCK = 50; // As `cacheBlockSize` of the table.
+  const MOST_IN_SIGHT = 100;
+  const REST_MS = 30; // Blocks that are scrolled past meanwhile are not asked for.
   const ROW_HEIGHT = 40;
   const HEAD_HEIGHT = 42;
   const LEAST_HEIGHT = 220;
   const DEFAULT_SORT = "-created_at";
 
-  const { ask, clientside, find, make, noUpdate, plural, refusal, same, setProps } = window.bapo;
+  const { ask, clientside, find, make, noUpdate, plural, refusal, same, setChanged, setProps } = window.bapo;
 
   const state = {
     box: null, // Element of the page that is shown: another one is another visit.
@@ -20,6 +22,7 @@
     total: null,
     ticket: 0,
     page: null, // First rows, fetched before the table asks for them: it never stands empty in between.
+    reloading: false, // They are on their way.
     base: null, // Definitions of the built-in columns.
     made: null, // Config fields and metrics that the table has a column for, shown or not.
     asked: [], // Those that are shown: their values come with the rows.
@@ -71,47 +74,88 @@
   // Filters, order or view changed: the address says so, and the rows follow.
   runs.changed = () => {
     runs.writeAddress();
-    runs.reload();
+    return runs.reload();
   };
 
   // ---------------------------------------------------------------- rows
 
-  runs.parameters = () => {
+  runs.parameters = ({ filters, sort, asked } = state) => {
     const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(state.filters)) {
+    for (const [name, value] of Object.entries(filters)) {
       for (const part of Array.isArray(value) ? value : [value]) query.append(name, part);
     }
-    query.set("sort", state.sort);
-    for (const name of state.asked ?? []) query.append("columns", name);
+    query.set("sort", sort);
+    for (const name of asked ?? []) query.append("columns", name);
     return query;
   };
 
-  function fetchRows(begin, end) {
-    const query = runs.parameters();
+  function addressOf(begin, end, shown) {
+    const query = runs.parameters(shown);
     query.set("offset", begin);
     query.set("limit", end - begin);
-    return ask(`/live/runs?${query}`);
+    return `/live/runs?${query}`;
   }
 
+  const fetchRows = (begin, end) => ask(addressOf(begin, end));
+
+  // The first rows are asked for while Dash still sets up the page around them.
+  let early = null;
+
+  function askEarly() {
+    const query = window.bapoView.read();
+    // What a view holds, and which states a quick choice stands for, comes with the page.
+    if (location.pathname !== "/runs" || ["view", "by", "status"].some((name) => query.has(name))) return;
+    const { sort, asked } = runs.expectedLayout();
+    const shown = { filters: runs.filtersOf(query), sort: query.get("sort") || sort || DEFAULT_SORT, asked };
+    const address = addressOf(0, BLOCK, shown);
+    early = { address, answer: ask(address).catch(() => null) };
+  }
+  Promise.resolve().then(askEarly); // Once all our scripts are there.
+
+  async function firstRows() {
+    const asked = early;
+    early = null;
+    const known = asked?.address === addressOf(0, BLOCK) ? await asked.answer : null;
+    if (!known) return fetchRows(0, BLOCK);
+    window.bapoLive.note(); // They are older than the stream of events.
+    return known;
+  }
+
+  const waiting = []; // Blocks that the table asks for while it is scrolled.
+  let rest = null;
+
   const source = {
-    async getRows(parameters) {
+    getRows(parameters) {
       if (parameters.startRow === 0 && state.page) {
         const { rows, total } = state.page;
         state.page = null;
         parameters.successCallback(rows, total);
-        return;
-      }
-      try {
-        const { rows, total } = await fetchRows(parameters.startRow, parameters.endRow);
-        parameters.successCallback(rows, total);
-        show(total, false);
-        problem(null);
-      } catch (error) {
-        parameters.failCallback();
-        problem(error);
+      } else if (!state.reloading) {
+        waiting.push(parameters);
+        clearTimeout(rest);
+        rest = setTimeout(fetchWaiting, REST_MS);
       }
     },
   };
+
+  function fetchWaiting() {
+    const asked = waiting.splice(0);
+    if (!state.api || state.api.isDestroyed()) return;
+    const kept = new Set(Object.values(state.api.getCacheBlockState()).map(({ startRow }) => startRow));
+    for (const parameters of asked) if (kept.has(parameters.startRow)) fetchBlock(parameters);
+  }
+
+  async function fetchBlock({ startRow, endRow, successCallback, failCallback }) {
+    try {
+      const { rows, total } = await fetchRows(startRow, endRow);
+      successCallback(rows, total);
+      show(total, false);
+      problem(null);
+    } catch (error) {
+      failCallback();
+      problem(error);
+    }
+  }
 
   // The list anew, from its top.
   runs.reload = async () => {
@@ -119,22 +163,34 @@
     if (state.by) return runs.loadGroups();
     const ticket = ++state.ticket;
     state.box.classList.add("updating");
+    state.reloading = true;
     try {
-      const page = await fetchRows(0, BLOCK);
+      const page = await firstRows();
       if (ticket !== state.ticket || state.api.isDestroyed()) return;
       state.page = page;
       show(page.total, page.is_new_here);
-      if (page.total) state.api.setGridOption("datasource", { ...source });
-      if (page.total) state.api.ensureIndexVisible(0, "top");
+      if (page.total) fill();
       runs.showStory(page.rows, page.total);
       problem(null);
     } catch (error) {
       if (ticket === state.ticket) problem(error);
     } finally {
-      if (ticket === state.ticket) state.box.classList.remove("updating", "loading");
+      if (ticket === state.ticket) {
+        state.reloading = false;
+        state.box.classList.remove("updating", "loading");
+      }
       window.bapoLive.answered();
     }
   };
+
+  // The table takes the first rows. Those that it has change in place, where there are no others further down.
+  function fill() {
+    const isOurs = state.api.getGridOption("datasource") === source;
+    if (isOurs && Object.keys(state.api.getCacheBlockState()).join() === "0") state.api.refreshInfiniteCache();
+    else if (isOurs) state.api.purgeInfiniteCache();
+    else state.api.setGridOption("datasource", source);
+    state.api.ensureIndexVisible(0, "top");
+  }
 
   // Rows in sight, as they are now; what is chosen, scrolled to or open stays.
   runs.refresh = async () => {
@@ -146,7 +202,7 @@
     const last = Math.max(first, state.api.getLastDisplayedRowIndex());
     state.refreshing = true;
     try {
-      const page = await fetchRows(first, Math.min(last + 1, first + BLOCK));
+      const page = await fetchRows(first, Math.min(last + 1, first + MOST_IN_SIGHT));
       if (ticket !== state.ticket || state.api.isDestroyed()) return;
       place(page, first);
       problem(null);
@@ -191,12 +247,12 @@
 
   function show(total, isNewHere) {
     state.total = total;
-    setProps("runs-shown", { children: plural(total, "run") });
-    setProps("runs-first", { hidden: !isNewHere });
-    setProps("runs-table", { hidden: isNewHere });
+    setChanged("runs-shown", { children: plural(total, "run") });
+    setChanged("runs-first", { hidden: !isNewHere });
+    setChanged("runs-table", { hidden: isNewHere });
     const isEmptyTrash = !total && runs.inTrash() && Object.keys(state.filters).length === 1;
-    setProps("runs-trash-empty", { hidden: !isEmptyTrash });
-    setProps("runs-none", { hidden: total > 0 || isNewHere || isEmptyTrash });
+    setChanged("runs-trash-empty", { hidden: !isEmptyTrash });
+    setChanged("runs-none", { hidden: total > 0 || isNewHere || isEmptyTrash });
     state.box.hidden = !total;
     state.box.classList.remove("loading");
     fitHeight();
@@ -221,7 +277,7 @@
     const box = find("runs-problem");
     if (!box) return;
     const text = error === null ? "" : error instanceof TypeError ? "The server does not answer: these rows may be out of date." : error.message;
-    setProps("runs-problem", { hidden: !text, children: text });
+    setChanged("runs-problem", { hidden: !text, children: text });
     if (text) state.box.classList.remove("loading");
   }
 

@@ -5,7 +5,7 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { clientside, count, noUpdate, plural, same, setProps } = window.bapo;
+  const { clientside, count, noUpdate, plural, same, setChanged, setProps } = window.bapo;
 
   const MOST = 500;
   const MOST_COMPARED = 50;
@@ -84,15 +84,15 @@
     const all = [...chosen.values()];
     if (matching && (matching.expected !== state.total || !same(matching.filters, state.filters))) matching = null;
     const canBeMore = !matching && all.length && state.total > all.length && state.total <= MOST_MATCHING;
-    setProps("runs-bulk", { hidden: !all.length });
-    setProps("runs-chosen", { children: matching ? `All ${count(matching.expected)} that match selected` : `${count(all.length)} selected` });
-    setProps("runs-all", { children: `Select all ${count(state.total ?? 0)} that match`, style: canBeMore ? {} : { display: "none" } });
-    setProps("runs-study", { disabled: matching || all.some((run) => run.is_trashed) || all.length > MOST_COMPARED });
-    setProps("runs-compare", { disabled: matching || all.some((run) => run.is_trashed) || all.length < 2 || all.length > MOST_COMPARED });
+    setChanged("runs-bulk", { hidden: !all.length });
+    setChanged("runs-chosen", { children: matching ? `All ${count(matching.expected)} that match selected` : `${count(all.length)} selected` });
+    setChanged("runs-all", { children: `Select all ${count(state.total ?? 0)} that match`, style: canBeMore ? {} : { display: "none" } });
+    setChanged("runs-study", { disabled: matching || all.some((run) => run.is_trashed) || all.length > MOST_COMPARED });
+    setChanged("runs-compare", { disabled: matching || all.some((run) => run.is_trashed) || all.length < 2 || all.length > MOST_COMPARED });
     for (const action of Object.keys(POSSIBLE)) {
       if (action === "tag" || action === "untag") continue;
       const isShown = matching ? OF_TRASH.has(action) === runs.inTrash() : all.some((run) => isPossible(action, run));
-      setProps({ type: "runs-bulk", action }, { style: isShown ? {} : { display: "none" } });
+      setChanged({ type: "runs-bulk", action }, { style: isShown ? {} : { display: "none" } });
     }
     runs.fitHeight();
   }

@@ -22,6 +22,7 @@
   let saving = null;
   // What was chosen, until the server has answered: a page that opens sooner brings the layouts of before.
   const unsaved = stored("bapo-run-list-unsaved", "sessionStorage");
+  const latest = stored("bapo-run-list");
 
   const remembered = () => state.layouts?.[bucket()] ?? {};
 
@@ -47,6 +48,13 @@
     const unstored = unsaved.read();
     state.layouts = unstored === null ? saved : JSON.parse(unstored);
     if (unstored !== null) save();
+    latest.write(JSON.stringify(state.layouts));
+  };
+
+  // What the page will most likely bring: the order, and the fields and metrics that are shown.
+  runs.expectedLayout = () => {
+    const { sort, columns } = JSON.parse(unsaved.read() ?? latest.read())?.[bucket()] ?? {};
+    return { sort, asked: columns?.map(({ name }) => name).filter(isRecorded) };
   };
 
   runs.rememberedSort = () => remembered().sort ?? null;

@@ -4,7 +4,7 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { button, clientside, day, find, icon, make, noUpdate, same, setProps } = window.bapo;
+  const { button, clientside, day, find, icon, make, noUpdate, same, setChanged: setProps } = window.bapo;
 
   const LISTS = ["status", "method", "tag", "owner", "group", "project", "where"];
   const DATES = ["created_after", "created_before"];
@@ -41,11 +41,11 @@
   function fromControl(name, value) {
     if (DATES.includes(name)) return value ? new Date(`${String(value).slice(0, 10)}T00:00`).toISOString() : null;
     if (SHARES.includes(name)) return value === "" || value === null ? null : Number((value / 100).toFixed(6));
-    if (name === "search") return (value || "").trim();
     return value;
   }
 
   function toControls(filters) {
+    setProps("runs-search", { value: filters.search || "" });
     for (const [name, component] of Object.entries(controls)) {
       const value = filters[name];
       if (name === "starred") setProps(component, { checked: Boolean(value) });
@@ -182,6 +182,31 @@
     if (SHARES.includes(name)) return `${Number((100 * value).toFixed(4))}\u202f%`;
     return String(value);
   }
+
+  // ---------------------------------------------------------------- the search
+
+  // Each letter is asked for at once; while an answer is on its way, the newest text waits for it.
+  let typed = null;
+
+  async function search() {
+    const isUnderWay = typed !== null;
+    typed = find("runs-search").value;
+    if (isUnderWay) return;
+    for (let asked = null; asked !== typed;) {
+      asked = typed;
+      const filters = tidy({ ...state.filters, search: asked.trim() });
+      if (same(filters, state.filters)) continue;
+      state.filters = filters;
+      runs.leaveView();
+      publish();
+      await runs.changed();
+    }
+    typed = null;
+  }
+
+  document.addEventListener("input", ({ target }) => {
+    if (target.id === "runs-search" && state.api && state.box === find("runs-grid-box")) search();
+  });
 
   // ---------------------------------------------------------------- callbacks
 

@@ -6,7 +6,7 @@
   const runs = window.bapoRuns;
   const { state } = runs;
   const MOST_NAMED = 500; // In one request.
-  const { button, find, icon, make, plural, setProps } = window.bapo;
+  const { button, find, icon, make, plural, setChanged: setProps } = window.bapo;
 
   runs.inTrash = () => state.filters.trash === "only";
 

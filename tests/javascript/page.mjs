@@ -70,6 +70,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
       set_props: (id, props) => page.props.push([id, props]),
       callback_context: { triggered: [], triggered_id: undefined },
     },
+    dash_component_api: { getLayout: (id) => ({ props: Object.assign({}, ...page.propsOf(id)) }) },
     async fetch(path, options = {}) {
       page.requests.push({ path, ...options });
       if (!(path in answers)) throw new TypeError("no server");

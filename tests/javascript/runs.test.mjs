@@ -19,7 +19,7 @@ function list(options = {}) {
 
 test("filters are written into the address in words", () => {
   const { filter, search } = list();
-  filter({ search: " c1 up ", method: ["bapo", "grpo"], starred: true, archived: "hidden", min_step: 10, min_best: 12.5 });
+  filter({ search: "c1 up", method: ["bapo", "grpo"], starred: true, archived: "hidden", min_step: 10, min_best: 12.5 });
   assert.equal(search(), "?search=c1+up&method=bapo,grpo&starred=yes&min_step=10&min_best=0.125");
 });
 
@@ -64,6 +64,45 @@ test("filters are asked for one by one, with the order", () => {
   const { runs, filter } = list();
   filter({ method: ["grpo", "bapo"], search: "loss" });
   assert.equal(runs.parameters().toString(), "search=loss&method=bapo&method=grpo&sort=-created_at");
+});
+
+test("each letter of a search is asked for at once, and the newest text once the answer is there", async () => {
+  const field = { id: "runs-search", value: "" };
+  const elements = { "runs-search": field, "runs-grid-box": null };
+  const { page, runs, search } = list({ elements });
+  const answers = [];
+  Object.assign(runs, { changed: () => { runs.writeAddress(); return new Promise((done) => { answers.push(done); }); } });
+  Object.assign(runs.state, { api: { getColumnState: () => [] } });
+  const type = (value) => {
+    field.value = value;
+    page.press("input", { target: field });
+  };
+  type(" l");
+  assert.equal(search(), "?search=l");
+  type(" lo");
+  type(" los");
+  assert.equal(search(), "?search=l");
+  answers.pop()();
+  await page.settled();
+  assert.equal(search(), "?search=los");
+  assert.equal(answers.length, 1); // Nobody asked for "lo".
+  answers.pop()();
+  await page.settled();
+  type("");
+  assert.equal(search(), "");
+});
+
+test("the first rows are asked for before the page is there, unless it says what they are", async () => {
+  const asked = async (address) => {
+    const { page } = list({ address });
+    await page.settled();
+    return page.requests.map(({ path }) => path);
+  };
+  equal(await asked("/runs"), ["/live/runs?sort=-created_at&offset=0&limit=50"]);
+  equal(await asked("/runs?sort=name&search=loss"), ["/live/runs?search=loss&sort=name&offset=0&limit=50"]);
+  equal(await asked("/runs?status=failed"), []);
+  equal(await asked("/runs?view=v1"), []);
+  equal(await asked("/runs/r1"), []);
 });
 
 test("the list that the search above opens shows in its field, as filters of other links do", async () => {

@@ -19,14 +19,15 @@ from frontend.components.choices import choices
 from frontend.components.confirm import answer, confirm_dialog, confirmed, question
 from frontend.components.controls import menu_of
 from frontend.components.icon import icon
+from frontend.components.markup import Later
 from frontend.components.notices import link_button, notice
 from frontend.pages.runs import bulk, filters, story, views
 from frontend.pages.runs.columns import COLUMNS, definition
 from frontend.session import Api
 
-BLOCK_ROWS = 100
+BLOCK_ROWS = 50
 """Rows fetched at once."""
-MOST_BLOCKS = 4
+MOST_BLOCKS = 8
 """Blocks that the browser keeps; the table forgets those that were out of sight longest."""
 ROW_HEIGHT = 40
 
@@ -58,7 +59,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                 ],
                 className="runs-head",
             ),
-            html.Div(_first_run(), id="runs-first", hidden=True),
+            html.Div(Later(_first_run()), id="runs-first", hidden=True),
             story.box(),
             html.Div(
                 [
@@ -101,8 +102,8 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                         tabIndex=0,
                         **attributes(aria_label="Runs in groups"),
                     ),
-                    html.Div(_no_match(), id="runs-none", hidden=True),
-                    html.Div(_empty_trash(), id="runs-trash-empty", hidden=True),
+                    html.Div(Later(_no_match()), id="runs-none", hidden=True),
+                    html.Div(Later(_empty_trash()), id="runs-trash-empty", hidden=True),
                 ],
                 id="runs-table",
             ),
@@ -202,7 +203,7 @@ def _grid() -> dag.AgGrid:
         columnSize=None,
         dashGridOptions={
             "theme": {"function": GRID_THEME},
-            "rowBuffer": 5,
+            "rowBuffer": 2,
             "cacheBlockSize": BLOCK_ROWS,
             "maxBlocksInCache": MOST_BLOCKS,
             "cacheOverflowSize": 1,
@@ -210,7 +211,6 @@ def _grid() -> dag.AgGrid:
             # then would count as under way for ever.
             "maxConcurrentDatasourceRequests": -1,
             "infiniteInitialRowCount": 1,
-            "blockLoadDebounceMillis": 30,
             "rowSelection": {
                 "mode": "multiRow",
                 "checkboxes": True,

@@ -117,7 +117,8 @@ def definition(column: Column) -> dict[str, Any]:
         "width": column.width,
         "minWidth": min(column.width, 60),
         "sortable": column.is_sortable,
-        "hide": column.needed_width is None,
+        # Each that is shown is drawn once.
+        "hide": column.name != "name",
         # Nothing but what changed is drawn anew.
         "valueGetter": {"function": f"params.data && params.data.{column.name}_text"},
     }

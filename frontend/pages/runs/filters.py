@@ -16,6 +16,7 @@ from bapo.api.views import RunListLayouts
 from frontend.components import controls
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
+from frontend.components.markup import Later
 from frontend.pages.runs.columns import NEEDED_WIDTHS, SORTABLE, TITLES
 
 PRESETS: dict[str, tuple[RunStatus, ...]] = {
@@ -27,7 +28,6 @@ PRESETS: dict[str, tuple[RunStatus, ...]] = {
 """States behind each quick choice."""
 
 CONTROLS: dict[str, str] = {
-    "search": "runs-search",
     "status": "runs-filter-status",
     "method": "runs-filter-method",
     "tag": "runs-filter-tag",
@@ -44,7 +44,10 @@ CONTROLS: dict[str, str] = {
     "max_best": "runs-filter-max-best",
     "trash": "runs-filter-trash",
 }
-"""Component of each filter; `starred` is `checked`, all others have a `value`."""
+"""Component of each filter; `starred` is `checked`, all others have a `value`.
+
+The search is none of them: the browser hears each letter by itself.
+"""
 
 
 OPERATORS: tuple[tuple[str, str], ...] = (
@@ -129,7 +132,10 @@ def panel(facets: RunFacets) -> dmc.Popover:
     ]
     clear = dmc.Button("Clear all filters", id="runs-clear", size="xs", variant="subtle", color="gray")
     label = ["Filters", html.Span("", id="runs-filter-count", className="runs-count")]
-    content = html.Div([*fields, clear], className="runs-filter-panel")
+    # A field that is there when the panel opens takes the focus.
+    first, *others = fields
+    more = Later(html.Div([*others, clear], className="runs-filter-more"))
+    content = html.Div([first, more], className="runs-filter-panel")
     return controls.menu_of(label, "sliders", content, id="runs-filters", width=320, keepMounted=True)
 
 

@@ -109,7 +109,7 @@ def test_every_column_has_its_text_in_the_row() -> None:
 
 def test_every_filter_has_a_control() -> None:
     # Conditions are added one by one, in fields of their own.
-    assert CONTROLS.keys() | {"where"} == RunFilters.model_fields.keys()
+    assert CONTROLS.keys() | {"search", "where"} == RunFilters.model_fields.keys()
 
 
 @pytest.mark.parametrize("status", list(RunStatus))
