@@ -14,7 +14,8 @@ from sqlalchemy import Dialect, LargeBinary
 from sqlalchemy.types import TypeDecorator
 
 _FORMAT = b"\x01"
-_LEVEL = 6
+_LEVEL = 5
+"""A sixth less time than the next level, which saves no byte in a thousand."""
 # What is stored was compressed against this very text. Never change it: a better one is a second format.
 _EXAMPLE = (
     b'[["countdown:0123456789abcdef","gsm8k:","math:"],["fresh","fresh","fresh","fresh","reused","reused","reused",'

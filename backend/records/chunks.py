@@ -10,6 +10,7 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import LiteralString
 
 import numpy as np
@@ -67,14 +68,19 @@ def _lacking(found: Mapping[int, Collection[int]], new: Collection[int]) -> set[
 def store(session: Session, run_id: str, chunk: int, metrics: Mapping[int, Metrics]) -> None:
     """Turn the metrics of a chunk's steps into one array per key; NaN where a step lacks the key."""
     by_step = [metrics[step] for step in range(first_step(chunk), last_step(chunk) + 1)]
-    keys = sorted(set().union(*by_step))
+    keys = list(dict.fromkeys(chain.from_iterable(by_step)))
+    # Most steps have all keys, in this order: nothing to look up by its name.
+    rows = [
+        list(values.values()) if list(values) == keys else [values.get(key, math.nan) for key in keys]
+        for values in by_step
+    ]
     table = np.empty((len(keys), CHUNK_STEPS), FLOAT_ELEMENT)
     table["length"] = FLOAT_ELEMENT["value"].itemsize
     # What float() leaves alone: every value is one.
-    table["value"] = np.array([[values.get(key, math.nan) for values in by_step] for key in keys]).reshape(table.shape)
+    table["value"] = np.array(rows).T
     run, number = run_id.encode(), int4(chunk)
-    rows = zip(keys, table, strict=True)
-    copy(session, _COPY_CHUNKS, ((run, key.encode(), number, _ARRAY_HEAD + row.tobytes()) for key, row in rows))
+    series = zip(keys, table, strict=True)
+    copy(session, _COPY_CHUNKS, ((run, key.encode(), number, _ARRAY_HEAD + each.tobytes()) for key, each in series))
     session.execute(
         delete(MetricTail).where(
             MetricTail.run_id == run_id, MetricTail.step.between(first_step(chunk), last_step(chunk))

@@ -58,9 +58,11 @@ class Loaded(NamedTuple):
 
     line: Line
     content: object
-    """None of what is no JSON."""
+    """None of what is no JSON; a step's without its prompts, where these are in `visits`."""
     step: int | None
     """Of what claims to be a training step."""
+    visits: VisitColumns | None = None
+    """A step's prompts, where they are written as our writer does."""
 
 
 class Parsed(NamedTuple):
@@ -105,9 +107,14 @@ def load(line: Line) -> Loaded:
         content = orjson.loads(line.text)
     except ValueError:
         return Loaded(line, None, None)
-    is_step = isinstance(content, dict) and content.get("type") == "step"
-    step = content.get("step") if is_step else None
-    return Loaded(line, content, step if type(step) is int and bounds.is_integer(step) else None)
+    if not isinstance(content, dict) or content.get("type") != "step":
+        return Loaded(line, content, None)
+    step = content.get("step")
+    # At once: as objects, the prompts of all lines together would take far more memory than the lines.
+    visits = _columns_of(content.get("prompts"))
+    if visits is not None:
+        content["prompts"] = []
+    return Loaded(line, content, step if type(step) is int and bounds.is_integer(step) else None, visits)
 
 
 def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
@@ -116,7 +123,7 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
     try:
         if content is None:
             orjson.loads(line.text)
-        visits = _take_visits(content)
+        visits = loaded.visits or _checked_visits(content)
         record = read_record(content)
         if (fault := bounds.fault(record) or _visits_fault(visits)) is not None:
             raise ValueError(fault)
@@ -133,23 +140,30 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
     return Parsed(line.position, record, stored, visits)
 
 
-def _take_visits(content: object) -> VisitColumns:
-    """The prompts of a step, put aside: one by one they would be most of what reading it takes."""
+def _columns_of(visits: object) -> VisitColumns | None:
+    """The prompts of a step, put aside: one by one they would be most of what reading it takes.
+
+    None where they are not as our writer writes them, and perhaps good all the same.
+    """
+    if not isinstance(visits, list):
+        return None
+    try:
+        columns = VisitColumns(*zip(*map(_FIELDS_OF_VISIT, visits), strict=True))
+        return columns if columns.is_exact else None
+    except (KeyError, TypeError):
+        return None
+
+
+def _checked_visits(content: object) -> VisitColumns:
+    """The prompts of a step that `_columns_of` leaves. Raises pydantic.ValidationError."""
     if not isinstance(content, dict) or content.get("type") != "step":
         return VisitColumns()
     visits = content.get("prompts")
     if not isinstance(visits, list):
         return VisitColumns()
     content["prompts"] = []
-    try:
-        columns = VisitColumns(*zip(*map(_FIELDS_OF_VISIT, visits), strict=True))
-    except (KeyError, TypeError):
-        columns = None
-    if columns is None or not columns.is_exact:
-        # Not as our writer writes them, and perhaps good all the same.
-        good = _VISITS.validate_python(visits)
-        columns = VisitColumns(*([getattr(visit, name) for visit in good] for name in VISIT_FIELDS))
-    return columns
+    good = _VISITS.validate_python(visits)
+    return VisitColumns(*([getattr(visit, name) for visit in good] for name in VISIT_FIELDS))
 
 
 def _visits_fault(visits: VisitColumns) -> str | None:

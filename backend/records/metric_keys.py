@@ -6,8 +6,8 @@ import math
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import String, func, literal, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
 from backend.models import MetricKey, RunMetrics
@@ -41,9 +41,11 @@ def add(session: Session, run_id: str, keys: Collection[str]) -> None:
     stored = frozenset(read(session, run_id))
     # Only what was there before: what is added now counts when it is committed.
     _REMEMBERED.put(run_id, stored)
-    rows = [{"run_id": run_id, "key": key} for key in sorted(set(keys) - stored)]
-    if rows:
-        session.connection().execute(insert(MetricKey).on_conflict_do_nothing(), rows)
+    if new := sorted(set(keys) - stored):
+        # One statement, not one per key.
+        rows = select(literal(run_id), func.unnest(literal(new, ARRAY(String))))
+        query = insert(MetricKey).from_select(["run_id", "key"], rows).on_conflict_do_nothing()
+        session.execute(query)
 
 
 def keep_latest(session: Session, run_id: str, latest: Mapping[str, float]) -> None:

@@ -54,9 +54,9 @@ _INT8_OID = 20
 _ELEMENT_BYTES = 8
 
 
-def int4(value: int) -> bytes:
-    """An `integer` as PostgreSQL receives it."""
-    return struct.pack(">i", value)
+_int2 = struct.Struct(">h").pack
+int4 = struct.Struct(">i").pack
+"""An `integer` as PostgreSQL receives it."""
 
 
 def float8(value: float) -> bytes:
@@ -112,7 +112,7 @@ def forget_steps(session: Session, run_id: str, steps: Sequence[int]) -> None:
 def copy_steps(session: Session, run_id: str, rows: Iterable[StepColumns]) -> None:
     """Store steps that are not there.
 
-    A row that is made while it is asked for is made while PostgreSQL takes in the one before.
+    A row that is made while it is asked for is made while PostgreSQL takes in those before.
     """
     copy(session, _COPY_STEPS, ((run_id.encode(), *row) for row in rows))
 
@@ -128,13 +128,23 @@ def copy(session: Session, statement: LiteralString, rows: Iterable[Sequence[byt
     connection = session.connection().connection.driver_connection
     assert connection is not None
     with connection.cursor() as cursor, cursor.copy(statement) as running:
-        running.write(_COPY_HEAD)
+        # Many rows in one piece: each hand-over waits for the socket.
+        piece = bytearray(_COPY_HEAD)
         for row in rows:
-            fields = [_COPY_NULL if field is None else struct.pack(">i", len(field)) + field for field in row]
-            running.write(struct.pack(">h", len(row)) + b"".join(fields))
-        running.write(_COPY_END)
+            piece += _int2(len(row))
+            for field in row:
+                if field is None:
+                    piece += _COPY_NULL
+                else:
+                    piece += int4(len(field))
+                    piece += field
+            if len(piece) >= _PIECE_BYTES:
+                running.write(piece)
+                piece = bytearray()
+        running.write(piece + _COPY_END)
 
 
+_PIECE_BYTES = 16_384
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_NULL = struct.pack(">i", -1)
 _COPY_END = struct.pack(">h", -1)

@@ -241,15 +241,16 @@ def test_records_are_read_page_by_page(worker: FakeWorker, admin: Client, run: R
     assert [item["step"] for item in admin.records(run.id, "step", from_step=2, to_step=3).items] == [2, 3]
 
 
+@pytest.mark.parametrize("source", ["elsewhere", ["fresh"]])
 def test_prompts_written_by_another_hand_are_read_as_the_record_reads_them(
-    worker: FakeWorker, admin: Client, run: RunDetail
+    worker: FakeWorker, admin: Client, run: RunDetail, source: object
 ) -> None:
     claim = worker.begin(run)
     first, second = (orjson.loads(line) for line in lines_of([step(1), step(2)]))
     # A number as text and no reason: good. A source that is none: not.
     first["prompts"][0] |= {"num_correct": "3", "newer": True}
     del first["prompts"][0]["reason"]
-    second["prompts"][0]["source"] = "elsewhere"
+    second["prompts"][0]["source"] = source
     worker.upload_lines(claim, [orjson.dumps(line).decode() for line in (first, second)])
     (stored,) = admin.records(run.id, "step").items
     assert parse_record(orjson.dumps(stored)) == step(1)
