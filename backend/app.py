@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
@@ -80,7 +79,6 @@ from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
 from backend.what_if.cache import RecordingCache
 from bapo import __version__
-from bapo.api.base import ErrorBody
 from bapo.api.events import StreamEvent
 
 ROUTERS = (
@@ -123,15 +121,12 @@ ROUTERS = (
     backend.alerts.endpoints.router,
     backend.webhooks.endpoints.router,
     backend.openapi.endpoints.router,
+    backend.ops.health.router,
+    backend.ops.metrics.endpoints.router,
 )
 
 MOST_REQUESTS_BY_LINK = 600
 """Of one address in a minute, at each process: pages behind links ask once for each panel."""
-
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ErrorBody, "description": "The request was refused: the cause and the remedy."},
-    "5XX": {"model": ErrorBody, "description": "The server failed."},
-}
 
 
 def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollower) -> Callable[[StreamEvent], None]:
@@ -199,12 +194,11 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        generate_unique_id_function=lambda route: route.name,
+        routes=[route for router in ROUTERS for route in router.routes],
         # The description of the API is behind the login too.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        responses=_ERRORS,
     )
     app.state.context = context
     errors.install(app)
@@ -216,10 +210,5 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(middleware.RequestContext)
     app.add_middleware(RequestMetrics)
 
-    # Each directly: a router between would have FastAPI analyse every route twice.
-    for router in ROUTERS:
-        app.include_router(router, prefix="/api/v1")
-    app.include_router(backend.ops.health.router)
-    app.include_router(backend.ops.metrics.endpoints.router)
     declared_routes(app)
     return app

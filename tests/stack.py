@@ -45,13 +45,13 @@ SMALL_RUN: Mapping[str, Any] = {
 """A run of a few seconds in which everything happens: re-evaluation, reuse, tracking, evaluation, checkpoints."""
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
-    """The first true value of the condition."""
+def wait_for(condition: Callable[[], Any], seconds: float = 120.0, pause: float = 0.2) -> Any:
+    """The first true value of the condition, looked at every `pause` seconds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
         # Each look at a run is a request that the run's own machine answers.
-        time.sleep(0.2)
+        time.sleep(pause)
     return value
 
 
@@ -209,7 +209,7 @@ def at_step(client: Client, run_id: str, step: int) -> RunDetail:
 
 def ended(client: Client, run_id: str, seconds: float = 240.0) -> RunDetail:
     """The run, once it has ended."""
-    return wait_for(lambda: run if (run := client.run(run_id)).status in TERMINAL_STATUSES else None, seconds)
+    return wait_for(lambda: run if (run := client.run(run_id)).status in TERMINAL_STATUSES else None, seconds, 0.5)
 
 
 def all_records(client: Client, run_id: str, kind: str) -> list[dict[str, Any]]:

@@ -24,8 +24,15 @@ from backend.kit.response_cache import Answer, AnswerCache
 from backend.kit.settings import Settings
 from backend.kit.visibility import Visibility
 from backend.models import Run
+from bapo.api.base import ErrorBody
 
 Part = TypeVar("Part")
+API_PREFIX = "/api/v1"
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorBody, "description": "The request was refused: the cause and the remedy."},
+    "5XX": {"model": ErrorBody, "description": "The server failed."},
+}
 
 
 @runtime_checkable
@@ -173,6 +180,15 @@ class CommittingRoute(APIRoute):
         return handle
 
 
-def new_router(*tags: str) -> APIRouter:
-    """A router of a domain package."""
-    return APIRouter(tags=list(tags), route_class=CommittingRoute)
+def new_router(*tags: str, prefix: str = API_PREFIX) -> APIRouter:
+    """A router of a domain package, whose routes are what the server answers with.
+
+    Nothing is added to them later: a router that is included in another has FastAPI analyse every route once more.
+    """
+    return APIRouter(
+        tags=list(tags),
+        prefix=prefix,
+        route_class=CommittingRoute,
+        responses=_ERRORS,
+        generate_unique_id_function=lambda route: route.name,
+    )

@@ -11,7 +11,7 @@ from backend.ops.readiness import ReadinessCache, readiness
 from bapo import __version__
 from bapo.api.service import Readiness
 
-router = new_router("service")
+router = new_router("service", prefix="")
 
 
 @router.get("/healthz", summary="Check that the server is alive")

@@ -10,7 +10,7 @@ from backend.kit.instruments import REGISTRY
 from backend.kit.permissions import Scraper
 from backend.ops.metrics.state import StateCollector
 
-router = new_router("service")
+router = new_router("service", prefix="")
 
 
 @router.get("/metrics", summary="Get Prometheus metrics", include_in_schema=False)

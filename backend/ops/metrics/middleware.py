@@ -11,7 +11,6 @@ from backend.kit.middleware import OPEN_ENDED
 
 UNKNOWN_ROUTE = "none"
 """Of a request that no route took: its path is the caller's choice and would be a label without bound."""
-API_PREFIX = "/api/v1"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -48,9 +47,5 @@ class RequestMetrics:
 
 def route_of(scope: Scope) -> str:
     """Template of the route that took the request, such as `/api/v1/runs/{run_id}`."""
-    path: str | None = getattr(scope.get("route"), "path", None)
-    if path is None:
-        return UNKNOWN_ROUTE
-    # FastAPI names a route of an included router as it stands there.
-    is_within = scope["path"].startswith(API_PREFIX) and not path.startswith(API_PREFIX)
-    return API_PREFIX + path if is_within else path
+    path: str = getattr(scope.get("route"), "path", UNKNOWN_ROUTE)
+    return path

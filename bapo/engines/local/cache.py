@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
+
+_BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
+"""Of models that were asked about."""
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
@@ -103,9 +107,15 @@ def expand_with_gradient(cache: Cache, rows: Tensor) -> DynamicCache:
     return expanded
 
 
-@torch.inference_mode()
 def cache_bytes_per_token(model: PreTrainedModel) -> int:
-    """Bytes of keys and values that one token takes."""
+    """Bytes of keys and values that one token takes; measured by a forward pass at the first call for a model."""
+    if model not in _BYTES_PER_TOKEN:
+        _BYTES_PER_TOKEN[model] = _measured_bytes_per_token(model)
+    return _BYTES_PER_TOKEN[model]
+
+
+@torch.inference_mode()
+def _measured_bytes_per_token(model: PreTrainedModel) -> int:
     cache = DynamicCache()
     token = torch.zeros(1, 1, dtype=torch.long, device=model.device)
     model(input_ids=token, past_key_values=cache, use_cache=True)
