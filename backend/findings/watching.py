@@ -6,7 +6,6 @@ No list, no alert and no page of a prompt then has to compute it.
 from __future__ import annotations
 
 import logging
-from datetime import datetime
 
 from sqlalchemy import or_, select
 from sqlalchemy.dialects.postgresql import insert

@@ -55,13 +55,22 @@ def test_a_chart_has_a_line_and_a_band_for_each_group_and_one_entry_in_the_legen
     assert figure.layout.showlegend is True
 
 
-def test_over_another_metric_runs_of_a_group_share_a_look_and_an_entry() -> None:
+def test_over_another_metric_a_group_has_its_band_and_a_run_alone_its_way() -> None:
     panel = ChartPanel(id="c", y="actor/entropy", x="metric.critic/rewards/mean")
-    figure = chart_figure(panel, data(curve("bapo", [1.0], x=[0.5]), curve("bapo", [2.0], x=[0.25])), LIGHT)
-    assert [trace.showlegend for trace in figure.data] == [True, False]
-    assert len({trace.line.color for trace in figure.data}) == 1
+    curves = data(curve("bapo", [1.0, 3.0], x=[0.25, 0.5], n=3), curve("grpo", [2.0, 1.0], x=[0.5, 0.25]))
+    figure = chart_figure(panel, curves, LIGHT)
+    assert [(trace.name, trace.showlegend) for trace in figure.data] == [
+        ("BAPO 95 % interval", False),
+        ("BAPO 95 % interval", False),
+        ("BAPO", True),
+        ("GRPO", True),
+    ]
+    assert list(figure.data[2].customdata) == [" (0 to 2)", " (2 to 4)"]
     assert (figure.layout.xaxis.tickformat, chart_title(panel)) == (".0%", "Policy entropy over Training reward")
-    assert "each run alone" in chart_note(panel, data(curve("bapo", [1.0])))
+    assert chart_note(panel, curves) == (
+        "3 runs; groups by stretches of the other metric with equally many values; mean and 95 % interval over 3 runs "
+        "(Student's t)."
+    )
 
 
 def test_the_note_says_what_was_left_out() -> None:
