@@ -10,7 +10,7 @@ from bapo.api.boards import ChartData, ChartPanel, Panel, PanelData, TextData, T
 from bapo.api.compare import ComparedCurve
 from bapo.figures.board_chart import chart_figure, chart_note, chart_title
 from bapo.figures.theme import LIGHT
-from bapo.report.board import Shown, board_document
+from bapo.report.board import Following, Shown, board_document
 from bapo.report.markdown import markdown_html
 
 NOW = datetime(2026, 9, 1, 12, 30, tzinfo=UTC)
@@ -99,7 +99,12 @@ def test_the_file_loads_nothing_and_shows_peoples_words_as_words() -> None:
     assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=", text)
     assert "default-src 'none'" in text
     assert "This shows nothing: No run matches this panel&#x27;s filters." in text
-    page = board_document("b", panels, content, now=NOW, scripts=["/p.js", "/s.js"], expires_at=NOW).decode()
+    assert "board-following" not in text.partition("</head>")[2]
+    made = board_document(
+        "b", panels, content, now=NOW, scripts=["/p.js", "/s.js"], expires_at=NOW, following=Following('"1f"', 15)
+    )
+    page = made.decode()
+    assert 'data-etag="&quot;1f&quot;" data-seconds="15"' in page
     assert re.findall(r'<script src="([^"]+)"', page) == ["/p.js", "/s.js"]
     assert "Content-Security-Policy" not in page
     assert "this link expires on 2026-09-01 at 12:30 UTC" in page
