@@ -23,7 +23,7 @@ def probes(session: Session, resource_id: str, settings: Settings) -> list[DataP
     found = []
     for run, author, version, kept in rows:
         figures = None if kept is None else ProbeFigures.model_validate(kept)
-        planned = planned_cost(figures and figures.seconds, usage.get(run.id, Usage()), prices, now)
+        planned = planned_cost(None if figures is None else figures.seconds, usage.get(run.id, Usage()), prices, now)
         found.append(
             DataProbe(
                 run_id=run.id,

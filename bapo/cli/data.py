@@ -116,8 +116,8 @@ def upload_dataset(
     file: Annotated[
         str,
         typer.Argument(
-            help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address or name on the hub, "
-            "hf://datasets/OWNER/NAME/FILE, which the server fetches."
+            help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address, or its name on the hub "
+            "such as hf://OWNER/MODEL or hf://datasets/OWNER/NAME, which the server fetches."
         ),
     ],
     name: Annotated[str, typer.Option("--name", help="Name to register it under; configs refer to it as @name.")],
@@ -166,8 +166,8 @@ PROBES = Listing[DataProbe](
         "run": lambda probe: probe.run_id,
         "model": lambda probe: probe.model,
         "version": lambda probe: None if probe.version is None else str(probe.version),
-        "no gradient": lambda probe: _share(probe.figures and probe.figures.dead),
-        "right": lambda probe: _share(probe.figures and probe.figures.accuracy),
+        "no gradient": lambda probe: _share(probe.figures.dead if probe.figures else None),
+        "right": lambda probe: _share(probe.figures.accuracy if probe.figures else None),
         "hours": lambda probe: None if probe.compute_hours is None else f"{probe.compute_hours:,.2f}",
         "cost": lambda probe: None if probe.cost is None else f"{probe.cost:,.2f} {probe.currency}",
         "by": lambda probe: probe.author,

@@ -155,7 +155,7 @@ def probes_panel(info: ResourceInfo, probes: Sequence[DataProbe]) -> html.Div | 
                 ]
             ),
             *([_share(probe.figures.dead), _share(probe.figures.accuracy)] if probe.figures else [MISSING, MISSING]),
-            html.Div([formatting.duration(probe.figures and probe.figures.seconds), *_cost_of(probe)]),
+            html.Div([formatting.duration(probe.figures.seconds if probe.figures else None), *_cost_of(probe)]),
         )
         for probe in probes
     ]
