@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from backend.kit.errors import existing
 from backend.models import Project, Resource, ResourceVersion, Run, RunFindings, RunResource, User
 from bapo.api.resources import ResourceKind, ResourceRun
+from bapo.config.method import ProbeConfig
 
 MOST_RUNS = 200
 
@@ -174,7 +175,11 @@ def probes_on(session: Session, resource: Resource) -> list[ProbeRow]:
         .join(Resource, Resource.id == resource.id)
         .outerjoin(ResourceVersion, ResourceVersion.path == RunResource.reference)
         .outerjoin(RunFindings, RunFindings.run_id == Run.id)
-        .where(_is_used(), RunResource.field == TRAINED_ON, Run.config["method"]["type"].as_string() == "probe")
+        .where(
+            _is_used(),
+            RunResource.field == TRAINED_ON,
+            Run.config["method"]["type"].as_string() == ProbeConfig.type_name(),
+        )
         .order_by(Run.created_at.desc(), Run.id)
         .limit(MOST_PROBES)
     )

@@ -344,7 +344,8 @@ def mean_by_stretches(ways: Sequence[tuple[Floats, Floats]], most_stretches: int
     """
     known = [(x[at], y[at]) for x, y in ways if (at := ~(np.isnan(x) | np.isnan(y))).any()]
     if not known:
-        return MeanCurve(*[np.empty(0)] * 4, np.empty(0, np.int64))
+        nothing = np.empty(0)
+        return MeanCurve(nothing, nothing, nothing, nothing, np.empty(0, np.int64))
     num_stretches = min(most_stretches, max(1, min(len(x) for x, _ in known) // 2))
     shares = np.arange(1, num_stretches) / num_stretches
     inner = np.unique(np.quantile(np.concatenate([x for x, _ in known]), shares))

@@ -200,7 +200,11 @@ def test_an_open_page_behind_a_link_follows_its_runs_until_the_link_is_revoked(
 
     def later(condition: Callable[[], bool]) -> None:
         # The next question is timed once the last one is answered.
-        wait_until(lambda: bool(nobody.clock.run_for(15_000)) or condition())
+        def is_so() -> bool:
+            nobody.clock.run_for(15_000)
+            return condition()
+
+        wait_until(is_so)
 
     later(lambda: 304 in asked)
     follow("bapo-seed-2", "followed")
