@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import html
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import httpx
@@ -14,13 +16,15 @@ from bapo.api.base import Body
 from bapo.api.boards import PanelData, SharedBoard
 from bapo.client import ApiError
 from bapo.client.errors import error_of
-from bapo.report.board import Shown, board_document, needs_both
-from bapo.report.document import ASSETS, SCRIPTS
+from bapo.report.board import Following, Shown, board_document, needs_both
+from bapo.report.document import ASSETS, FOLLOW, SCRIPTS
 from frontend.plain_page import document, unavailable
 from frontend.session import Api
 from frontend.shipping import Bundle, plotly_address
 
 SHARED_PATH = "/shared"
+LEAST_SECONDS = 15
+"""Between two questions of an open page, at least."""
 _UNSEEN = {"X-Robots-Tag": "noindex, nofollow", "Referrer-Policy": "no-referrer"}
 _HEADINGS = {
     422: "This link is not complete",
@@ -34,11 +38,14 @@ T = TypeVar("T", bound=Body)
 
 def page_scripts() -> Bundle:
     """Returns the scripts of the page, which need no login either: they are the same for everybody."""
-    return Bundle([ASSETS / name for name in SCRIPTS], "js")
+    return Bundle([ASSETS / name for name in (FOLLOW, *SCRIPTS)], "js")
 
 
 async def shared_board(request: Request, api: Api, scripts: str) -> Response:
-    """The page; `scripts`: their address. A link that opens nothing says why."""
+    """The page; `scripts`: their address. A link that opens nothing says why.
+
+    An open page asks again: who has what it shows by now gets 304, and nothing is drawn.
+    """
     key = request.query_params.get("key", "")
     if not key:
         return _refused(422, "the address holds no key: copy the whole link")
@@ -52,6 +59,10 @@ async def shared_board(request: Request, api: Api, scripts: str) -> Response:
     except httpx.TransportError:
         return unavailable()
     by_panel = {panel.id: each for panel, each in zip(board.panels, shown, strict=True)}
+    etag = _etag(board, shown, scripts)
+    headers = _UNSEEN | {"ETag": etag, "Cache-Control": "no-store"}
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
     # Drawing takes a part of a second of one core: other requests go on meanwhile.
     content = await asyncio.to_thread(
         board_document,
@@ -60,8 +71,18 @@ async def shared_board(request: Request, api: Api, scripts: str) -> Response:
         by_panel,
         expires_at=board.expires_at,
         scripts=[plotly_address(), scripts],
+        # Each panel is a request, or two, of those that an address may make.
+        following=Following(etag, max(LEAST_SECONDS, len(shown))),
     )
-    return Response(content, media_type="text/html; charset=utf-8", headers=_UNSEEN)
+    return Response(content, media_type="text/html; charset=utf-8", headers=headers)
+
+
+def _etag(board: SharedBoard, shown: Sequence[Shown], scripts: str) -> str:
+    told = hashlib.blake2b(digest_size=16)
+    for part in (board, *(data for both in shown for data in both)):
+        told.update(part.model_dump_json().encode())
+    told.update(scripts.encode())
+    return f'"{told.hexdigest()}"'
 
 
 async def _shown(api: Api, request: Request, key: str, panel: str, *, both: bool) -> Shown:

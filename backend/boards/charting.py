@@ -1,4 +1,4 @@
-"""The curves of a chart: means over groups of runs as in a comparison, or each run alone over another metric."""
+"""The curves of a chart: means over groups of runs as in a comparison, or by stretches of another metric."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from backend.compare.service import Chosen
 from backend.models import MetricKey
 from backend.records.sampling import extreme_rows
 from backend.records.smoothing import Smoothing, smoothed
+from bapo.analysis.comparison import Floats, mean_by_stretches
 from bapo.api.boards import MOST_POINTS, ChartPanel
 from bapo.api.runs import METRIC_COLUMN
 
@@ -38,9 +39,11 @@ def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Cho
             reduction="extremes",
         )
     else:
-        label_of = {chosen.ids[index]: group.label for group in chosen.groups for index in group.members}
-        pairs = [(label_of[run_id], columns[run_id][over], values[run_id]) for run_id in chosen.ids]
-        drawn = [path for label, x, y in pairs if (path := _path(label, x, y)) is not None]
+        drawn = []
+        for group in chosen.groups:
+            members = [chosen.ids[index] for index in group.members]
+            ways = [_way(columns[run_id][over], values[run_id]) for run_id in members]
+            drawn += _over_metric(group.label, [way for way in ways if len(way[0])])
     return {
         "curves": [{**each, "run_ids": []} for each in drawn],
         "num_shown": len(chosen.ids),
@@ -54,20 +57,26 @@ def _smooth(column: Column, span: int) -> Column:
     return Column(column.steps, smoothed(column.values[None, :], Smoothing("mean", span))[0])
 
 
-def _path(label: str, x: Column, y: Column) -> dict[str, Any] | None:
-    """One run's way through both metrics, step by step; None where no step has both."""
+def _way(x: Column, y: Column) -> tuple[Floats, Floats]:
+    """A run's values of both metrics at the steps that have both, step by step."""
     _, at_x, at_y = np.intersect1d(x.steps, y.steps, assume_unique=True, return_indices=True)
-    if not len(at_x):
-        return None
-    across, along = x.values[at_x], y.values[at_y]
-    num_positions = len(across)
-    if num_positions > MOST_POINTS:
-        rows = extreme_rows([across, along], num_positions, MOST_POINTS)
-        across, along = across[rows], along[rows]
-    return {
-        **{"label": label, "x": across, "mean": along, "low": [], "high": [], "n": []},
-        "num_positions": num_positions,
-    }
+    return x.values[at_x], y.values[at_y]
+
+
+def _over_metric(label: str, ways: Sequence[tuple[Floats, Floats]]) -> list[dict[str, Any]]:
+    """The mean of several runs by stretches of the other metric, or the way of one run; none without a value."""
+    if not ways:
+        return []
+    num_positions = sum(len(across) for across, _ in ways)
+    if len(ways) > 1:
+        drawn = mean_by_stretches(ways)._asdict()
+    else:
+        across, along = ways[0]
+        if num_positions > MOST_POINTS:
+            rows = extreme_rows([across, along], num_positions, MOST_POINTS)
+            across, along = across[rows], along[rows]
+        drawn = {"x": across, "mean": along, "low": [], "high": [], "n": []}
+    return [{"label": label, **drawn, "num_positions": len(drawn["x"]) if len(ways) > 1 else num_positions}]
 
 
 def missing_metric(session: Session, panel: ChartPanel, run_ids: Sequence[str]) -> str | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fastapi import Response
 
 from backend.findings import service
+from backend.findings.spending import with_cost
 from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.permissions import Reader
+from backend.prices.in_force import prices_in_force
 from backend.runs import repository as runs
 from backend.runs.export import csv_lines
 from bapo.api.findings import FindingKind, FindingsReport, ListedPrompt, PromptList
@@ -20,9 +22,12 @@ def get_findings(_: Reader, session: DbSession, context: ContextOf, run_id: str)
     """What is wrong with a run's data: each finding with evidence, an interval or a null, and what to do about it.
 
     Computed from all that the run has recorded; of a run that is training, at most every few seconds. `checks` says
-    what was looked for, and what is missing where a run has recorded too little.
+    what was looked for, and what is missing where a run has recorded too little. A probe's finding of time has the
+    expected cost at the prices of now, or why there is none.
     """
-    return service.search_of_run(session, context, runs.get(session, run_id)).report
+    run = runs.get(session, run_id)
+    report = service.search_of_run(session, context, run).report
+    return with_cost(session, run, report, prices_in_force(session, context.settings))
 
 
 @router.get("/runs/{run_id}/findings/{kind}/prompts", summary="List the prompts of a finding")

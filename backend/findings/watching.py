@@ -6,7 +6,6 @@ No list, no alert and no page of a prompt then has to compute it.
 from __future__ import annotations
 
 import logging
-from datetime import datetime
 
 from sqlalchemy import or_, select
 from sqlalchemy.dialects.postgresql import insert
@@ -85,11 +84,12 @@ def look(session: Session, context: Context, run_id: str) -> None:
     if known is not None and known.revision == revision and is_counted:
         known.is_over, known.found_at = is_over, now
         return
-    step, found = run.step, []
+    step, found, probe = run.step, [], None
     try:
         search = service.search_of_run(session, context, run)
         report = search.report
         step, found = report.step, [each.model_dump(include={"kind", "severity", "title"}) for each in report.findings]
+        probe = None if search.probe is None else search.probe.model_dump(mode="json")
         suspected = {
             each.prompt_id for kind in SUSPECTING if kind in search.prompts for each in search.prompts[kind].items
         }
@@ -99,19 +99,6 @@ def look(session: Session, context: Context, run_id: str) -> None:
         # A run that cannot be read must not keep all others from being looked at.
         LOG.exception("no findings could be looked for", extra={"run_id": run_id})
         keeping.keep_nothing(session, run)
-    _keep(session, run_id, revision, step, found, now, is_over=is_over)
-
-
-def _keep(
-    session: Session,
-    run_id: str,
-    revision: int,
-    step: int,
-    found: list[dict[str, str]],
-    now: datetime,
-    *,
-    is_over: bool,
-) -> None:
-    values = {"revision": revision, "step": step, "is_over": is_over, "found": found, "found_at": now}
+    values = {"revision": revision, "step": step, "is_over": is_over, "found": found, "probe": probe, "found_at": now}
     query = insert(RunFindings).values(run_id=run_id, **values)
     session.execute(query.on_conflict_do_update(index_elements=[RunFindings.run_id], set_=values))

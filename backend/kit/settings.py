@@ -156,6 +156,9 @@ class Settings(ServiceSettings):
     Hosts that another one redirects to have to be named too, such as `huggingface.co, *.hf.co`."""
     upload_hub_url: str = "https://huggingface.co"
     """Hub behind names such as `hf://datasets/OWNER/NAME/FILE`, or a mirror of it."""
+    upload_hub_token_file: Path | None = None
+    """File with a token of the hub, for private repositories; read at each fetch. Whoever may upload reads what it
+    opens. It is sent to the host of `BAPO_UPLOAD_HUB_URL` and to no other, wherever that redirects to."""
 
     retention_samples_days: float | None = Field(default=None, gt=0)
     """Days after a run's end at which its sampled responses are deleted; never by default."""
@@ -190,7 +193,7 @@ class Settings(ServiceSettings):
     def _has_its_password(cls, url: str, info: ValidationInfo) -> str:
         return with_password(url, info.data.get("broker_password_file"))
 
-    @field_validator("oidc_client_secret_file")
+    @field_validator("oidc_client_secret_file", "upload_hub_token_file")
     @classmethod
     def _holds_a_secret(cls, file: Path | None) -> Path | None:
         if file is not None:

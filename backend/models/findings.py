@@ -26,4 +26,6 @@ class RunFindings(Base):
     """Whether the run had ended, so that it need not be looked at again."""
     found: Mapped[Sequence[dict[str, Any]]] = mapped_column(JSONB)
     """Kind, severity and title of each, the gravest first."""
+    probe: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Of a probe: what it says in short (`ProbeFigures`), for the data set that it was made on."""
     found_at: Mapped[datetime] = mapped_column(server_default=func.now())

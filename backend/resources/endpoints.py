@@ -8,8 +8,9 @@ from fastapi import Query
 
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader, Writer
-from backend.resources import repository, service
+from backend.resources import probes, repository, service
 from bapo.api.resources import (
+    DataProbes,
     ResourceCreate,
     ResourceFilePage,
     ResourceInfo,
@@ -66,6 +67,14 @@ def preview_resource(
 def list_resource_runs(_: Reader, session: DbSession, resource_id: str) -> ResourceUse:
     """List the runs that use a resource, newest first."""
     return ResourceUse(items=repository.runs_with(session, repository.row(session, resource_id).resource))
+
+
+@router.get("/resources/{resource_id}/probes", summary="List probes on a data set")
+def list_data_probes(_: Reader, session: DbSession, settings: SettingsOf, resource_id: str) -> DataProbes:
+    """List the probes that were made on a data set, newest first: how many of its groups give no gradient, how many
+    answers are right, and how long the planned run takes and what it costs at the prices of now.
+    """
+    return DataProbes(items=probes.probes(session, resource_id, settings))
 
 
 @router.delete("/resources/{resource_id}", status_code=204, summary="Remove a resource")

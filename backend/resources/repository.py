@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.kit.errors import existing
-from backend.models import Project, Resource, ResourceVersion, Run, RunResource, User
+from backend.models import Project, Resource, ResourceVersion, Run, RunFindings, RunResource, User
 from bapo.api.resources import ResourceKind, ResourceRun
+from bapo.config.method import ProbeConfig
 
 MOST_RUNS = 200
+
+
+MOST_PROBES = 50
+TRAINED_ON = "task.train_file"
+"""The config field that names the problems of a run."""
 
 
 class ResourceRow(NamedTuple):
@@ -148,3 +154,33 @@ def runs_with(session: Session, resource: Resource) -> list[ResourceRun]:
         ResourceRun(id=run_id, name=name, status=status.value, field=field, version=number, created_at=created_at)
         for run_id, name, status, field, number, created_at in session.execute(query)
     ]
+
+
+class ProbeRow(NamedTuple):
+    """A probe on a data set."""
+
+    run: Run
+    author: str
+    version: int | None
+    kept: dict[str, Any] | None
+    """What it says in short, as kept."""
+
+
+def probes_on(session: Session, resource: Resource) -> list[ProbeRow]:
+    """Probes whose problems are the data set's, in whichever version, newest first."""
+    query = (
+        select(Run, User.name, ResourceVersion.number, RunFindings.probe)
+        .join(RunResource, RunResource.run_id == Run.id)
+        .join(User, User.id == Run.owner_id)
+        .join(Resource, Resource.id == resource.id)
+        .outerjoin(ResourceVersion, ResourceVersion.path == RunResource.reference)
+        .outerjoin(RunFindings, RunFindings.run_id == Run.id)
+        .where(
+            _is_used(),
+            RunResource.field == TRAINED_ON,
+            Run.config["method"]["type"].as_string() == ProbeConfig.type_name(),
+        )
+        .order_by(Run.created_at.desc(), Run.id)
+        .limit(MOST_PROBES)
+    )
+    return [ProbeRow(*row) for row in session.execute(query)]

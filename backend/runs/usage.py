@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, cast, extract, func, select
@@ -43,6 +44,30 @@ class Usage(NamedTuple):
         costs = [prices.cost(use) for use in self.uses]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known and len(known) == len(costs) else None
+
+
+class PlannedCost(NamedTuple):
+    """What further time on the machine of a run comes to, at the prices of now."""
+
+    compute_hours: float | None
+    cost: float | None
+    unpriced: str | None
+    """Why there is no cost."""
+
+
+def planned_cost(seconds: float | None, usage: Usage, prices: Prices, now: datetime) -> PlannedCost:
+    """The cost of so many seconds on the machine of the run's newest attempt; never 0 for want of a price."""
+    if seconds is None:
+        return PlannedCost(None, None, "how long the planned run takes is not known")
+    if not usage.uses:
+        return PlannedCost(None, None, "no worker ran it here, so that its machine has no price")
+    machine = usage.machine
+    hours = compute_hours(seconds, machine.num_gpus)
+    price = prices.at(now, machine)
+    if price is None:
+        unpriced = f"no price is set for {machine.worker or 'its worker'}: an administrator sets one on the page Prices"
+        return PlannedCost(hours, None, unpriced)
+    return PlannedCost(hours, hours * price, None)
 
 
 def usage_of(session: Session, run_ids: Sequence[str]) -> Mapping[str, Usage]:

@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 from sqlalchemy.orm import Session
 
@@ -19,8 +20,10 @@ from backend.kit.settings import Settings
 from backend.models import Upload
 from backend.uploads import repository, room
 from backend.uploads.beginning import check_file_beginning
-from backend.uploads.sources import SourceError, opened
+from backend.uploads.snapshots import archived, listed
+from backend.uploads.sources import Hub, Source, SourceError, is_repository, opened, repository_of
 from backend.uploads.store import StoreError, UploadStore
+from bapo.deploy.settings import secret_in
 
 LOG = logging.getLogger(__name__)
 
@@ -96,7 +99,7 @@ class UploadFetcher(LeaderThread):
             upload = self._own(session, upload_id, None)
             upload.received_bytes = upload.crc32 = 0
         received, noted_at, part = 0, time.monotonic(), bytearray()
-        with opened(source, self._settings.upload_policy, self._resolver) as found:
+        with self._opened(upload_id, source) as found:
             self._note(upload_id, 0, b"", found.num_bytes)
             for piece in found.parts:
                 part += piece
@@ -113,12 +116,40 @@ class UploadFetcher(LeaderThread):
             upload.num_bytes, upload.state = received, "checking"
             repository.touch(session, upload_id)
 
+    def _hub(self) -> Hub:
+        file = self._settings.upload_hub_token_file
+        try:
+            return Hub(self._settings.upload_hub_url, None if file is None else secret_in(file))
+        except ValueError as error:
+            raise SourceError(f"BAPO_UPLOAD_HUB_TOKEN_FILE: {error}") from None
+
+    def _opened(self, upload_id: str, source: str) -> AbstractContextManager[Source]:
+        """One file, or those of a repository as an archive."""
+        hub, policy = self._hub(), self._settings.upload_policy
+        wanted = repository_of(source)
+        if wanted is None:
+            return opened(source, policy, self._resolver, hub)
+        found = listed(wanted, hub, policy, self._resolver)
+        most = self._settings.upload_max_bytes
+        if found.num_bytes > most:
+            raise SourceError(
+                f"url = {source!r}: its {len(found.files)} files have {found.num_bytes:,} bytes in sum, and at most "
+                f"{most:,} are taken: name fewer, or ask an administrator to raise BAPO_UPLOAD_MAX_BYTES"
+            )
+        with self._database.session() as session, session.begin():
+            upload = self._own(session, upload_id, 0)
+            # The version keeps what was fetched, not the name of a branch that moves on.
+            upload.source = wanted.at(found.commit)
+            if wanted.kind == "dataset":
+                upload.file_name = upload.file_name.removesuffix(found.ending) + found.ending
+        return archived(wanted, found, hub, policy, self._resolver)
+
     def _note(self, upload_id: str, offset: int, part: bytes, num_bytes: int | None) -> int:
         """Store a part; how much there is now. Raises Problem where there is no room, or it is not what it says."""
         end = offset + len(part)
         with self._database.session() as session, session.begin():
             upload = self._own(session, upload_id, offset)
-            if part and not offset:
+            if part and not offset and not is_repository(upload.source):
                 check_file_beginning(upload, part)
             wanted = max(end, num_bytes or 0)
             if wanted > upload.num_bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from bapo.files.safe_paths import files_inside
 ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
 """Of files that a model may bring; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
+INDEX = "model.safetensors.index.json"
 _BESIDE = "__MACOSX"
 """Folder that an operating system adds to archives."""
 
@@ -72,9 +74,24 @@ def _model_folder(out: Path) -> Path:
             raise ArchiveError(f"{name} is no file of a model: leave it out of the archive")
     if not any(name.endswith(".safetensors") for name in names):
         raise ArchiveError("the archive has no weights: save them as safetensors")
+    missing = _missing_shards(folder)
+    if missing:
+        raise ArchiveError(f"{INDEX} names {missing[0]}, which is not there: all shards belong to the model")
     if (remedy := outside_file(folder)) is not None:
         raise ArchiveError(remedy)
     return folder
+
+
+def _missing_shards(folder: Path) -> list[str]:
+    """Files that the index of the weights names, and that are not there."""
+    index = folder / INDEX
+    if not index.is_file():
+        return []
+    try:
+        named = set(json.loads(index.read_bytes())["weight_map"].values())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ArchiveError(f"{INDEX} cannot be read: save the model again") from None
+    return sorted(str(name) for name in named if not (folder / str(name)).is_file())
 
 
 def _details(folder: Path) -> Mapping[str, Any]:

@@ -122,15 +122,21 @@ def begin_fetch(session: Session, body: UploadFetch, caller: Principal, settings
         remedy = "this server fetches no files: upload it, or ask an administrator to permit hosts in BAPO_UPLOAD_HOSTS"
         raise Problem(403, "no_fetches", remedy, field="url", value=sources.shown(body.url))
     try:
-        url = sources.address_of(body.url, settings.upload_hub_url)
-        target = destination(url)
+        wanted = sources.repository_of(body.url)
+        url = body.url if wanted else sources.address_of(body.url, settings.upload_hub_url)
+        target = destination(settings.upload_hub_url if wanted else url)
         settings.upload_policy.check_name(target.host)
         permitted_addresses(target, settings.upload_policy)
     except (SourceError, ForbiddenAddressError) as error:
         raise Problem(422, "forbidden_address", str(error), field="url", value=sources.shown(body.url)) from None
-    file_name = body.file_name or sources.file_name_of(url)
-    kind: UploadKind = "model" if PurePath(file_name).suffix.lower() in ENDINGS["model"] else "dataset"
-    _check_ending(kind, file_name, "file_name" if body.file_name else "url")
+    kind: UploadKind
+    if wanted:
+        # The ending of a data set is that of its files, once they are known.
+        kind, file_name = wanted.kind, PurePath(wanted.name).name + (".zip" if wanted.kind == "model" else "")
+    else:
+        file_name = body.file_name or sources.file_name_of(url)
+        kind = "model" if PurePath(file_name).suffix.lower() in ENDINGS["model"] else "dataset"
+        _check_ending(kind, file_name, "file_name" if body.file_name else "url")
     repository.lock_project(session, project.id)
     under_way = repository.fetches(session, caller.id)
     if under_way >= MAX_FETCHES:

@@ -12,8 +12,9 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import httpcore
 
-from backend.kit.outbound_addresses import AddressPolicy, ForbiddenAddressError, Resolver, destination
+from backend.kit.outbound_addresses import AddressPolicy, Destination, ForbiddenAddressError, Resolver, destination
 from backend.kit.outbound_connection import DeadlineError, connection_to, url_of
+from bapo.api.uploads import UploadKind
 
 FETCH_SECONDS = 6 * 3_600.0
 """A source that has not sent everything by then is given up."""
@@ -21,6 +22,9 @@ SILENT_SECONDS = 60.0
 """So is one that sends nothing for so long."""
 MAX_REDIRECTS = 5
 HUB = "hf://"
+_HUB_REPOSITORY = re.compile(
+    r"hf://(?P<kind>datasets/)?+(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w.-]+))?(/(?P<folder>[^?#]*))?", re.ASCII
+)
 _HUB_FILE = re.compile(
     r"hf://(?P<kind>datasets/)?+(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w.-]+))?/(?P<file>[^?#]+)", re.ASCII
 )
@@ -41,6 +45,57 @@ class Source:
     parts: Iterator[bytes]
 
 
+@dataclass(frozen=True)
+class Hub:
+    """The hub of the deployment."""
+
+    url: str
+    token: str | None = None
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Scheme, host and port: the token goes nowhere else."""
+        return destination(self.url)[:3]
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Files of a repository of the hub that are fetched together."""
+
+    kind: UploadKind
+    name: str
+    """`OWNER/NAME`."""
+    revision: str
+    folder: str
+    """Or a pattern of files, such as `main/train-*.parquet`; empty: all."""
+
+    @property
+    def path(self) -> str:
+        """Of its kind and name, as the hub's addresses begin."""
+        return f"{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
+
+    def at(self, revision: str) -> str:
+        """Its name at a revision."""
+        return f"{HUB}{self.path}@{revision}/{self.folder}".rstrip("/") + ("/" if PurePath(self.folder).suffix else "")
+
+
+def repository_of(url: str) -> Repository | None:
+    """The repository, folder or pattern that a name of the hub stands for; None for one file, or any other address."""
+    found = _HUB_REPOSITORY.fullmatch(url)
+    if found is None:
+        return None
+    folder = found["folder"] or ""
+    if PurePath(folder).suffix and "*" not in folder and not folder.endswith("/"):
+        return None
+    kind: UploadKind = "dataset" if found["kind"] else "model"
+    return Repository(kind, found["name"], found["revision"] or "main", folder.strip("/"))
+
+
+def is_repository(source: str | None) -> bool:
+    """Whether several files are fetched together, which arrive as one archive."""
+    return source is not None and repository_of(source) is not None
+
+
 def address_of(url: str, hub_url: str) -> str:
     """The address behind a name of the hub; any other as it is. Raises SourceError for a name without its file."""
     if not url.startswith(HUB):
@@ -48,7 +103,8 @@ def address_of(url: str, hub_url: str) -> str:
     found = _HUB_FILE.fullmatch(url)
     if found is None:
         raise SourceError(
-            "name a file of the hub as hf://datasets/OWNER/NAME/FILE, with @REVISION after NAME if it is not main"
+            "name a data set of the hub as hf://datasets/OWNER/NAME, with /FILE, /FOLDER or /PATTERN* behind it, a "
+            "model as hf://OWNER/NAME, with @REVISION after NAME if it is not main"
         )
     kind, name, revision, file = found["kind"] or "", found["name"], found["revision"] or "main", found["file"]
     return f"{hub_url.rstrip('/')}/{kind}{name}/resolve/{revision}/{quote(file)}"
@@ -65,13 +121,16 @@ def file_name_of(url: str) -> str:
 
 
 @contextmanager
-def opened(url: str, policy: AddressPolicy, resolver: Resolver) -> Iterator[Source]:
-    """Ask for the file. Raises SourceError, also while its parts are read."""
+def opened(url: str, policy: AddressPolicy, resolver: Resolver, hub: Hub) -> Iterator[Source]:
+    """Ask for the file, with the token where the hub has it. Raises SourceError, also while its parts are read."""
     deadline = time.monotonic() + FETCH_SECONDS
     try:
         for _ in range(MAX_REDIRECTS + 1):
             target = destination(url)
             headers = [("Host", target.authority), ("Accept-Encoding", "identity"), ("Connection", "close")]
+            # At each redirect anew: the token is the hub's alone.
+            if hub.token is not None and target[:3] == hub.origin:
+                headers.append(("Authorization", f"Bearer {hub.token}"))
             waits = dict.fromkeys(("connect", "read", "write", "pool"), SILENT_SECONDS)
             with (
                 connection_to(target, policy, deadline, resolver=resolver) as pool,
@@ -82,7 +141,7 @@ def opened(url: str, policy: AddressPolicy, resolver: Resolver) -> Iterator[Sour
                     url = _redirected(url, given[b"location"])
                     continue
                 if answer.status != _OK:
-                    raise SourceError(_refusal(target.host, answer.status))
+                    raise SourceError(_refusal(url, target, answer.status, hub))
                 if given.get(b"content-encoding", "identity") != "identity":
                     raise SourceError(f"{target.host} sends it compressed, though asked not to: download and upload it")
                 length = given.get(b"content-length", "")
@@ -104,6 +163,16 @@ def _redirected(url: str, location: str) -> str:
     return to
 
 
-def _refusal(host: str, status: int) -> str:
-    why = {401: "it wants a login", 403: "it wants a login, or forbids it", 404: "there is no such file"}.get(status)
-    return f"{host} answered {status}{f': {why}' if why else ''}; files behind a login can be downloaded and uploaded"
+def _refusal(url: str, target: Destination, status: int, hub: Hub) -> str:
+    said = f"url = {shown(url)!r}: {target.host} answered {status}"
+    if target[:3] != hub.origin or status not in (401, 403, 404):
+        why = {401: "it wants a login", 403: "it wants a login, or forbids it", 404: "there is no such file"}.get(
+            status
+        )
+        return f"{said}{f': {why}' if why else ''}; files behind a login can be downloaded and uploaded"
+    missing = (
+        "there is no such repository, revision or file, or it is private" if status == 404 else "it is private or gated"
+    )
+    if hub.token is None:
+        return f"{said}: {missing}; for private ones an administrator sets BAPO_UPLOAD_HUB_TOKEN_FILE, or upload it"
+    return f"{said}: {missing}, and the token of this deployment does not open it: have its account admitted to it"

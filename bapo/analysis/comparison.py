@@ -285,6 +285,10 @@ class MeanCurve(NamedTuple):
     n: NDArray[np.int64]
 
 
+MOST_STRETCHES = 20
+"""Of another metric, over which a mean is drawn."""
+
+
 def curve(x: Floats, y: Floats) -> Curve:
     """Drop what was not measured, and of several values at one position all but the last."""
     known = ~(np.isnan(x) | np.isnan(y))
@@ -328,6 +332,36 @@ def mean_curve(curves: Sequence[Curve], positions: Floats) -> MeanCurve:
     for row, each in enumerate(curves):
         if len(each.x):
             values[row] = np.interp(positions, each.x, each.y, left=np.nan, right=np.nan)
+    return _mean_of(values, positions)
+
+
+def mean_by_stretches(ways: Sequence[tuple[Floats, Floats]], most_stretches: int = MOST_STRETCHES) -> MeanCurve:
+    """Mean and Student's 95 % interval of y over runs, by stretches of x in which lie equally many of all their values.
+
+    For an x that need not rise, such as another metric: each run counts once in a stretch, with the mean of its values
+    there, and a stretch stands at the mean of its x. There are half as many stretches as values in the run that has the
+    fewest, so that most stretches have a value of every run.
+    """
+    known = [(x[at], y[at]) for x, y in ways if (at := ~(np.isnan(x) | np.isnan(y))).any()]
+    if not known:
+        nothing = np.empty(0)
+        return MeanCurve(nothing, nothing, nothing, nothing, np.empty(0, np.int64))
+    num_stretches = min(most_stretches, max(1, min(len(x) for x, _ in known) // 2))
+    shares = np.arange(1, num_stretches) / num_stretches
+    inner = np.unique(np.quantile(np.concatenate([x for x, _ in known]), shares))
+    means = np.full((2, len(known), len(inner) + 1), np.nan)
+    for row, way in enumerate(known):
+        place = np.searchsorted(inner, way[0], side="right")
+        counts = np.bincount(place, minlength=len(inner) + 1)
+        for index, values in enumerate(way):
+            sums = np.bincount(place, weights=values, minlength=len(inner) + 1)
+            means[index, row] = np.divide(sums, counts, out=means[index, row], where=counts > 0)
+    used = ~np.isnan(means[0]).all(axis=0)
+    return _mean_of(means[1][:, used], np.nanmean(means[0][:, used], axis=0))
+
+
+def _mean_of(values: Floats, positions: Floats) -> MeanCurve:
+    """Mean and interval over the rows of `values` [runs, positions]; NaN where a run has none."""
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -53,7 +53,8 @@ class ChartPanel(_OfRuns):
     y: Text = Field(min_length=1, max_length=300, examples=["critic/rewards/mean"])
     """Name of the metric, as the run's charts have it."""
     x: Text = Field(default="step", pattern=r"^(step|rollouts|time|metric\..+)$", max_length=307, examples=["rollouts"])
-    """`step`, `rollouts`, `time`, or `metric.KEY`: over a metric each run is drawn alone."""
+    """`step`, `rollouts`, `time`, or `metric.KEY`: over a metric a group is the mean of its runs by stretches of that
+    metric, and a run alone goes its way step by step."""
     group: Grouping = "config"
     """`config` (all but the seed), `run` (each alone), `method`, `tags`, `group`, or a config field, as `method.c1`."""
     smooth: int = Field(default=1, ge=1, le=MOST_SMOOTHED)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from bapo.analysis.findings.finding import ProbeFigures
 from bapo.api.base import Body, Page, Text
 from bapo.config.section import PathKind
 from bapo.own_data.report import DataReport
@@ -101,6 +102,36 @@ class ResourceUse(Page):
     """Runs that use a resource, newest first, at most 200."""
 
     items: Sequence[ResourceRun]
+
+
+class DataProbe(Body):
+    """A probe that was made on a data set: what a model made of it before it was trained."""
+
+    run_id: str
+    """Its findings are the whole report."""
+    name: str
+    status: str
+    version: int | None = None
+    """Of an uploaded data set, the version that it was made on."""
+    model: str
+    """Folder or name of the model that answered."""
+    author: str
+    created_at: datetime
+    figures: ProbeFigures | None
+    """Null while too few prompts are answered."""
+    compute_hours: float | None
+    """Of the planned run, at most about: GPU-hours, or slot-hours on the CPU."""
+    cost: float | None
+    """Of these hours at the prices of now."""
+    currency: str
+    unpriced: str | None
+    """Why there is no cost."""
+
+
+class DataProbes(Page):
+    """Probes that were made on a data set, newest first, at most 50."""
+
+    items: Sequence[DataProbe]
 
 
 class ResourcePreview(Body):

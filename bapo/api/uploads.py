@@ -37,8 +37,9 @@ class UploadFetch(Body):
     """Have the server fetch a file."""
 
     url: Text = Field(min_length=1, max_length=4_000, examples=["hf://datasets/openai/gsm8k/main/train.parquet"])
-    """`https://…` or `http://…` of a host in `fetch_hosts`, or `hf://datasets/OWNER/NAME[@REVISION]/FILE` and
-    `hf://OWNER/NAME[@REVISION]/FILE` for a file of the hub."""
+    """`https://…` or `http://…` of a host in `fetch_hosts`, or of the hub: `hf://OWNER/NAME[@REVISION]` for a model
+    with all its shards, `hf://datasets/OWNER/NAME[@REVISION]` for data in several files, with `/FOLDER` or `/PATTERN*`
+    where it holds several sets, and either with `/FILE` for one file."""
     file_name: Text | None = Field(default=None, min_length=1, max_length=500, examples=["gsm8k.parquet"])
     """Its name with its ending, as in `POST /uploads`; by default the last part of the address's path."""
     project: Text | None = Field(default=None, max_length=200)

@@ -7,9 +7,13 @@ from typing import Annotated
 
 import typer
 
-from bapo.cli.connection import Told, telling
+from bapo.analysis.findings.finding import Evidence
+from bapo.analysis.number_format import percent
+from bapo.api.resources import DataProbe, ResourceVersion
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.lazy import group
+from bapo.cli.listing import Listing
 from bapo.cli.output import JsonOption, clean, print_json, print_table, say, table
 from bapo.cli.uploading import Wishes, upload
 from bapo.client import Client
@@ -112,8 +116,8 @@ def upload_dataset(
     file: Annotated[
         str,
         typer.Argument(
-            help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address or name on the hub, "
-            "hf://datasets/OWNER/NAME/FILE, which the server fetches."
+            help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address, or its name on the hub "
+            "such as hf://OWNER/MODEL or hf://datasets/OWNER/NAME, which the server fetches."
         ),
     ],
     name: Annotated[str, typer.Option("--name", help="Name to register it under; configs refer to it as @name.")],
@@ -137,3 +141,71 @@ def upload_dataset(
     wishes = Wishes(name, tuple(column or ()), verifier, licence, description, project, accepts_warnings=yes)
     made = upload(client, file, wishes)
     return made, f"@{made.name} is version {made.version}{'' if made.is_new else ', which it was before'}"
+
+
+VERSIONS = Listing[ResourceVersion](
+    {
+        "version": lambda version: str(version.number),
+        "rows": lambda version: f"{version.details['num_rows']:,}" if "num_rows" in version.details else None,
+        "uploaded file": lambda version: version.file_name,
+        "licence": lambda version: version.licence or None,
+        "by": lambda version: version.author,
+        "SHA-256": lambda version: version.sha256[:16],
+    },
+    cut=("uploaded file",),
+    right=("version", "rows"),
+)
+
+
+def _share(figure: Evidence | None) -> str | None:
+    return None if figure is None else percent(figure.value, space=" ")
+
+
+PROBES = Listing[DataProbe](
+    {
+        "run": lambda probe: probe.run_id,
+        "model": lambda probe: probe.model,
+        "version": lambda probe: None if probe.version is None else str(probe.version),
+        "no gradient": lambda probe: _share(probe.figures.dead if probe.figures else None),
+        "right": lambda probe: _share(probe.figures.accuracy if probe.figures else None),
+        "hours": lambda probe: None if probe.compute_hours is None else f"{probe.compute_hours:,.2f}",
+        "cost": lambda probe: None if probe.cost is None else f"{probe.cost:,.2f} {probe.currency}",
+        "by": lambda probe: probe.author,
+        "made": lambda probe: probe.created_at,
+    },
+    cut=("model",),
+    right=("no gradient", "right", "hours", "cost"),
+)
+
+
+@app.command("show")
+@online
+def show_dataset(
+    client: Client,
+    name: Annotated[str, typer.Argument(help="A registered data set, as @name or name.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show a registered data set: its versions, and what probes on it say of how hard it is and what a run costs."""
+    wanted = name.removeprefix("@")
+    known = client.resources("dataset").items
+    info = next((each for each in known if each.name == wanted), None)
+    if info is None:
+        names = ", ".join(each.name for each in known) or "none yet"
+        raise RefusedError(f"NAME = {name!r}: no data set is registered under this name; there are {names}")
+    probes = client.data_probes(info.id).items
+    if as_json:
+        print_json(
+            {"dataset": info.model_dump(mode="json"), "probes": [each.model_dump(mode="json") for each in probes]}
+        )
+        return
+    say(f"@{info.name}: {info.details.get('num_rows', 0):,} rows, {clean(info.path)}")
+    if info.description:
+        say(clean(info.description))
+    if info.versions:
+        VERSIONS.print(info.versions)
+    if not probes:
+        say("no probe was made on it: a run with method.type = probe lets a base model answer it first")
+        return
+    PROBES.print(probes)
+    for reason in dict.fromkeys(each.unpriced for each in probes if each.unpriced and each.figures):
+        say(f"without a cost: {clean(reason)}")

@@ -6,7 +6,6 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import shown_name
@@ -16,7 +15,7 @@ from bapo.api.runs import METRIC_COLUMN
 from bapo.figures import formatting
 from bapo.figures.methods import LineStyle, styles_of
 from bapo.figures.metric_names import metric_of
-from bapo.figures.overlay import overlay_data, overlay_figure
+from bapo.figures.overlay import band, has_band, intervals, overlaid, overlay_data, overlay_figure
 from bapo.figures.theme import Palette
 
 HEIGHT = 300
@@ -80,26 +79,32 @@ def _overlay(
 
 
 def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle]) -> go.Figure:
-    """Each run's way, in the order of its steps."""
+    """The mean of a group over its interval, and the way of a run alone, in the order of its steps."""
     over, metric = metric_of(_over(panel) or ""), metric_of(panel.y)
     form = {True: ".1%", False: ".4~g"}
     seen: set[str] = set()
-    traces = []
-    for curve in data.curves:
-        name = html.escape(names[curve.label])
-        style = styles[curve.label]
+    curves = [overlaid(curve, names[curve.label], styles[curve.label]) for curve in data.curves]
+    # Bands lie below all lines.
+    traces: list[dict[str, Any]] = [
+        bound | {"showlegend": False} for curve in curves if has_band(curve) for bound in band(curve)
+    ]
+    for curve in curves:
+        name, style = html.escape(curve.name), curve.style
+        interval = "%{customdata}" if has_band(curve) else ""
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers" if len(curve.x) <= 30 else "lines",
-                "x": np.array(curve.x, np.float64),
-                "y": np.array(curve.mean, np.float64),
+                "x": curve.x,
+                "y": curve.mean,
                 "name": name,
                 "legendgroup": curve.label,
                 "showlegend": curve.label not in seen,
                 "line": {"color": style.colour, "dash": style.dash, "width": 1.6},
                 "marker": {"size": 4, "symbol": style.symbol},
-                "hovertemplate": f"%{{x:{form[over.is_share]}}}<br>%{{y:{form[metric.is_share]}}}<extra>{name}</extra>",
+                "customdata": intervals(curve, is_share=metric.is_share) if interval else None,
+                "hovertemplate": f"%{{x:{form[over.is_share]}}}<br>%{{y:{form[metric.is_share]}}}{interval}"
+                f"<extra>{name}</extra>",
             }
         )
         seen.add(curve.label)
@@ -125,9 +130,9 @@ def chart_note(panel: ChartPanel, data: ChartData) -> str:
     else:
         parts.append(counted(data.num_shown, "run"))
     sizes = sorted({max(curve.n) for curve in data.curves if curve.n})
-    if _over(panel) is not None:
-        parts.append("each run alone: over a metric there is no common position to average at")
-    elif any(size > 2 for size in sizes):
+    if _over(panel) is not None and sizes:
+        parts.append("groups by stretches of the other metric with equally many values")
+    if any(size > 2 for size in sizes):
         most = [size for size in sizes if size > 2]
         counts = f"{most[0]}" if len(most) == 1 else f"{most[0]}–{most[-1]}"
         parts.append(f"mean and 95 % interval over {counts} runs (Student's t)")

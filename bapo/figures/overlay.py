@@ -94,20 +94,20 @@ def overlay_data(
         unit,
         is_share,
         [
-            OverlaidCurve(
-                curve.label,
-                names[curve.label],
-                styles[curve.label],
-                _array(curve.x) * scale,
-                _array(curve.mean),
-                *_bounds_of(curve),
-                max(curve.n, default=1),
-                curve.label in hidden,
-            )
+            overlaid(curve, names[curve.label], styles[curve.label], scale=scale, is_hidden=curve.label in hidden)
             for curve in curves
         ],
         [mark._replace(x=mark.x * scale) for mark in marks],
     )
+
+
+def overlaid(
+    curve: ComparedCurve, name: str, style: LineStyle, *, scale: float = 1.0, is_hidden: bool = False
+) -> OverlaidCurve:
+    """A curve as it is drawn; `scale`: of its positions."""
+    bounds = _bounds_of(curve)
+    n = max(curve.n, default=1)
+    return OverlaidCurve(curve.label, name, style, _array(curve.x) * scale, _array(curve.mean), *bounds, n, is_hidden)
 
 
 def _bounds_of(curve: ComparedCurve) -> tuple[Values, Values]:
@@ -135,7 +135,7 @@ def overlay_figure(data: Overlay, palette: Palette) -> go.Figure:
     """Lines over their intervals; the more lines, the thinner. Every trace of a group has its label as legendgroup."""
     num_curves = len(data.curves)
     width = 2 if num_curves <= MOST_IN_ONE_LABEL else 1.4 if num_curves <= 20 else 1
-    traces: list[dict[str, Any]] = [bound for curve in data.curves if _has_band(curve) for bound in _band(curve)]
+    traces: list[dict[str, Any]] = [bound for curve in data.curves if has_band(curve) for bound in band(curve)]
     traces += [_line(curve, data, width) for curve in data.curves]
     traces += [
         _diamonds(curve, data, palette) for curve in data.curves if any(m.label == curve.label for m in data.marks)
@@ -156,11 +156,12 @@ def overlay_figure(data: Overlay, palette: Palette) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def _has_band(curve: OverlaidCurve) -> bool:
+def has_band(curve: OverlaidCurve) -> bool:
+    """Whether there are several runs behind it."""
     return bool(len(curve.low)) and not bool(np.isnan(curve.low).all())
 
 
-def _band(curve: OverlaidCurve) -> list[dict[str, Any]]:
+def band(curve: OverlaidCurve) -> list[dict[str, Any]]:
     """The lower bound without a line, and the upper one filled down to it.
 
     One polygon (`toself`) of a noisy interval takes Plotly seconds.
@@ -182,7 +183,7 @@ def _band(curve: OverlaidCurve) -> list[dict[str, Any]]:
 
 def _line(curve: OverlaidCurve, data: Overlay, width: float) -> dict[str, Any]:
     value = "%{y:.1%}" if data.is_share else "%{y:.4~g}"
-    interval = "%{customdata}" if _has_band(curve) else ""
+    interval = "%{customdata}" if has_band(curve) else ""
     named = len(data.curves) > MOST_IN_ONE_LABEL
     return {
         "type": "scatter",
@@ -193,7 +194,7 @@ def _line(curve: OverlaidCurve, data: Overlay, width: float) -> dict[str, Any]:
         "mode": "lines+markers" if len(curve.x) <= MOST_MARKERS and len(data.curves) <= 20 else "lines",
         "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": width},
         "marker": {"size": 5, "symbol": curve.style.symbol},
-        "customdata": _intervals(curve, is_share=data.is_share) if interval else None,
+        "customdata": intervals(curve, is_share=data.is_share) if interval else None,
         "hovertemplate": f"{_X_HOVER[data.x_kind]}<br>{value}{interval}<extra>{html.escape(curve.name)}</extra>"
         if named
         else f"{value}{interval}",
@@ -224,7 +225,9 @@ def _diamonds(curve: OverlaidCurve, data: Overlay, palette: Palette) -> dict[str
     }
 
 
-def _intervals(curve: OverlaidCurve, *, is_share: bool) -> list[str]:
+def intervals(curve: OverlaidCurve, *, is_share: bool) -> list[str]:
+    """The interval of each point as text; empty where there is none."""
+
     def text(value: float) -> str:
         return f"{100 * value:.1f} %" if is_share else f"{value:.4g}"
 

@@ -25,6 +25,10 @@ STYLE = """
 .board-grid .paper-section { margin: 0; height: 100%; box-sizing: border-box; }
 .board-grid > .board-text { padding: 0 4px; overflow-wrap: anywhere; }
 .board-grid > .several-sections > .paper-section { height: auto; margin-bottom: 16px; }
+.board-following { margin: 12px 0 0; color: var(--bapo-muted); font-size: 13px; }
+.board-following:empty { display: none; }
+.board-following.problem { padding: 10px 12px; color: var(--bapo-text); background: var(--bapo-card);
+  border: 1px solid var(--bapo-border); border-left: 3px solid var(--bapo-bad); border-radius: 6px; }
 @media (max-width: 800px) { .board-grid { grid-template-columns: minmax(0, 1fr); } }
 """
 
@@ -38,6 +42,15 @@ class Shown(NamedTuple):
     def in_colours(self, palette: Palette) -> PanelData:
         """For this palette."""
         return self.dark if palette.scheme == "dark" else self.light
+
+
+class Following(NamedTuple):
+    """How a page that is open keeps up with its board (`follow.js`)."""
+
+    etag: str
+    """Of what it shows."""
+    seconds: int
+    """Between two questions."""
 
 
 def needs_both(panel: Panel) -> bool:
@@ -113,19 +126,24 @@ def board_document(
     now: datetime | None = None,
     expires_at: datetime | None = None,
     scripts: Sequence[str] | None = None,
+    following: Following | None = None,
 ) -> bytes:
     """The whole board as one HTML file, without a single request.
 
-    `scripts`: addresses of plotly.js and of `SCRIPTS`, for a page that loads them instead of holding them.
-    `expires_at`: when the link to that page ends.
+    `scripts`: addresses of plotly.js and of `SCRIPTS`, for a page that loads them instead of holding them, and which
+    is `following` the board. `expires_at`: when the link to that page ends.
     """
     made = (now or datetime.now(UTC)).astimezone(UTC)
     until = "" if expires_at is None else f" · this link expires on {expires_at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
     facts = (
-        f"As of {made:%Y-%m-%d %H:%M} UTC{'; load the page again for newer values' if scripts else ''}{until} · "
+        f"As of {made:%Y-%m-%d %H:%M} UTC{'; follows its runs while it is open' if following else ''}{until} · "
         f"BAPO Control Plane {version('bapo-control-plane')} · plotly {plotly.__version__}"
     )
-    parts: list[Section | str] = ['<div class="board-grid">']
+    parts: list[Section | str] = []
+    if following is not None:
+        asked = f'data-etag="{html.escape(following.etag)}" data-seconds="{following.seconds}"'
+        parts.append(f'<p class="board-following" id="board-following" role="status" {asked}></p>')
+    parts.append('<div class="board-grid">')
     for panel in panels:
         found = shown[panel.id]
         width = "full" if isinstance(panel, PaperPanel) else panel.width

@@ -32,6 +32,8 @@ SAVED_AS = ("svg", "png", "csv")
 """What a reader can save a figure as."""
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("files.js", "paper.js")
+FOLLOW = "follow.js"
+"""Of a page that keeps up with what it shows; it reads the page before `SCRIPTS` change it."""
 
 _POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "

@@ -92,9 +92,15 @@ def test_a_chart_smooths_over_recorded_values(admin: Client, runs: list[str]) ->
     assert chart.curves[0].mean == [1, 1.5, 2, 3, 4, 5]
 
 
-def test_over_another_metric_each_run_goes_its_own_way(admin: Client, runs: list[str]) -> None:
-    chart = shown(admin, ChartPanel(id="c", y=LOSS, x="metric.training/global_step", filters=BAPO))
-    assert sorted((each.label, each.x[-1], each.mean[-1]) for each in chart.curves) == [("bapo", 6, 6), ("bapo", 6, 12)]
+def test_over_another_metric_a_group_is_a_mean_and_a_run_alone_goes_its_own_way(admin: Client, runs: list[str]) -> None:
+    panel = ChartPanel(id="c", y=LOSS, x="metric.training/global_step", filters=BAPO)
+    (bapo,) = shown(admin, panel).curves
+    # 6 values a run: 3 stretches of 2. In the first the runs have 1.5 and 3 at step 1.5 on average: mean 2.25.
+    assert (bapo.label, bapo.x, bapo.mean, bapo.n) == ("bapo", [1.5, 3.5, 5.5], [2.25, 5.25, 8.25], [2, 2, 2])
+    # Of two runs s = 1.5/√2, so that the half width is 12.706 · 0.75.
+    assert bapo.high[0] == pytest.approx(2.25 + 12.706 * 0.75, abs=0.01)
+    alone = shown(admin, panel.model_copy(update={"group": "run"})).curves
+    assert sorted((each.x[-1], each.mean[-1], each.n) for each in alone) == [(6, 6, []), (6, 12, [])]
     rollouts = shown(admin, ChartPanel(id="c", y=LOSS, x="rollouts", group="run", filters=BAPO))
     assert [each.x[0] for each in rollouts.curves] == [256, 256]
 

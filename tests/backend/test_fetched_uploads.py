@@ -101,12 +101,12 @@ def test_a_name_of_the_hub_is_a_file_in_a_revision_wherever_the_hub_has_it(membe
     assert source.received[-1].path == "/openai/weights/resolve/main/model.zip"
     member.delete_upload(missing.id)
     with refuses(422, "forbidden_address", field="url"):
-        member.fetch_upload(UploadFetch(url="hf://datasets/openai/gsm8k"))
+        member.fetch_upload(UploadFetch(url="hf://datasets/openai"))
 
 
 REFUSED: dict[str, tuple[Answer, str]] = {
-    "missing": (lambda handler: respond(handler, 404), "answered 404: there is no such file"),
-    "private": (lambda handler: respond(handler, 401), "it wants a login"),
+    "missing": (lambda handler: respond(handler, 404), "answered 404: there is no such repository, revision or file"),
+    "private": (lambda handler: respond(handler, 401), "an administrator sets BAPO_UPLOAD_HUB_TOKEN_FILE"),
     "empty": (lambda handler: respond(handler, 200), "the file is empty"),
     "announced too large": (in_pieces(b"{", length=MAX_BYTES + 1), "the largest file that is taken has 100,000 bytes"),
     "too large": (in_pieces(*[lines(1000)] * 4), "the largest file that is taken has 100,000 bytes"),

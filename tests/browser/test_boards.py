@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from bapo.api.boards import BoardChange
+from bapo.api.boards import BoardChange, BoardCreate, BoardLinkCreate, ChartPanel, TextPanel
+from bapo.api.runs import RunFilters, RunUpdate
 from bapo.client import Client
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, log_in_with
 from tests.recorded import RUNS, import_folder
@@ -173,6 +174,65 @@ def test_a_board_is_made_shared_revoked_and_exported(
     visitor.expected = ("410",)
 
     assert_fits(page, 390)
+
+
+def test_an_open_page_behind_a_link_follows_its_runs_until_the_link_is_revoked(
+    nobody: Page, admin: Client, runs: dict[str, str]
+) -> None:
+    def follow(name: str, *tags: str) -> None:
+        admin.update_run(runs[name], RunUpdate(tags=tags))
+
+    follow("bapo-seed-1", "followed")
+    panels = [
+        ChartPanel(id="reward", y=REWARD, group="run"),
+        TextPanel(id="number", text="{{count of tags = followed}} runs"),
+    ]
+    filters = RunFilters(where=["tags = followed"])
+    board = admin.create_board(BoardCreate(name="followed", filters=filters, panels=panels))
+    link = admin.share_board(board.id, BoardLinkCreate())
+    asked: list[int] = []
+    nobody.on("response", lambda answer: asked.append(answer.status) if "/shared?" in answer.url else None)
+    nobody.clock.install()
+    nobody.goto(link.address[link.address.index("/shared") :])
+    expect(nobody.locator(".markdown")).to_have_text("1 runs")
+    expect(nobody.locator(".js-plotly-plot")).to_be_visible()
+    nobody.locator("[data-paper=reward]").evaluate("(place) => { place.dataset.same = 'yes'; }")
+
+    def later(condition: Callable[[], bool]) -> None:
+        # The next question is timed once the last one is answered.
+        def is_so() -> bool:
+            nobody.clock.run_for(15_000)
+            return condition()
+
+        wait_until(is_so)
+
+    later(lambda: 304 in asked)
+    follow("bapo-seed-2", "followed")
+    later(lambda: nobody.locator(".markdown").inner_text().strip() == "2 runs")
+    # The chart was drawn anew where it stood.
+    lines = "() => document.querySelector('[data-paper=reward][data-same] .js-plotly-plot').data.length"
+    wait_until(lambda: nobody.evaluate(lines) == 2)
+
+    # Nobody looks: nothing is asked for. Who comes back sees what is new at once.
+    hide = "(is) => { Object.defineProperty(document, 'hidden', { value: is, configurable: true });"
+    hide += " document.dispatchEvent(new Event('visibilitychange')); }"
+    nobody.evaluate(hide, True)
+    count = len(asked)
+    nobody.clock.run_for(600_000)
+    assert len(asked) == count
+    follow("bapo-seed-2")
+    nobody.evaluate(hide, False)
+    expect(nobody.locator(".markdown")).to_have_text("1 runs")
+
+    admin.revoke_board_link(board.id, link.id)
+    later(lambda: nobody.get_by_role("alert").count() == 1)
+    expect(nobody.get_by_role("alert")).to_contain_text("This link was revoked")
+    expect(nobody.locator(".markdown")).to_have_text("1 runs")
+    count = len(asked)
+    nobody.clock.run_for(600_000)
+    assert len(asked) == count
+    admin.delete_board(board.id)
+    follow("bapo-seed-1")
 
 
 def test_a_viewer_is_offered_nothing_that_changes_a_board(

@@ -11,12 +11,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from bapo.api.prices import PriceWrite
+from bapo.api.resources import ResourceCreate
 from bapo.api.runs import RunCreate
 from bapo.api.uploads import UploadCreate
 from bapo.client import Client
 from bapo.figures.formatting import size
+from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.probed import probe_on
 from tests.receiver import receiving, respond
+from tests.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 WAIT_SECONDS = WAIT_MILLISECONDS / 1000
@@ -76,6 +81,33 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin:
     page.get_by_role("button", name="Unregister", exact=True).click()
     expect(page.get_by_text("Nothing is registered yet")).to_be_visible()
     assert (roots / "train.jsonl").exists()
+
+
+def test_a_probe_stands_with_its_data_set_and_leads_to_its_report(
+    page: Page, admin: Client, backend_server: BackendServer, roots: Path
+) -> None:
+    data = admin.register_resource(ResourceCreate(kind="dataset", name="probed", path=str(roots / "train.jsonl")))
+    page.goto("/data")
+    page.get_by_role("button", name="@probed").click()
+    drawer = page.locator(".resource-drawer")
+    expect(drawer).to_contain_text("None yet: “Probe first”")
+    page.keyboard.press("Escape")
+    worker = FakeWorker(backend_server, "gpu-1")
+    run = probe_on(admin, worker, "@probed")
+    worker.close()
+    wait_until(lambda: admin.data_probes(data.id).items[0].figures is not None)
+    page.get_by_role("button", name="@probed").click()
+    probe = drawer.get_by_role("row").filter(has=page.get_by_role("link", name="countdown-base"))
+    expect(probe).to_contain_text("50.0\u202f%")
+    expect(probe).to_contain_text("no price is set for gpu-1")
+    admin.set_price(PriceWrite(scope="slot", hour_price=40.0))
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="@probed").click()
+    expect(probe).to_contain_text("USD")
+    probe.get_by_role("link", name="countdown-base").click()
+    page.wait_for_url(f"**/runs/{run.id}?tab=findings")
+    expect(page.locator("[data-finding=probed_cost] .finding-title")).to_contain_text("USD")
+    admin.remove_resource(data.id)
 
 
 def test_a_verifier_shows_its_source_as_text(page: Page, roots: Path) -> None:

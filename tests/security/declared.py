@@ -95,6 +95,7 @@ read GET /api/v1/resources
 write POST /api/v1/resources
 write DELETE /api/v1/resources/{resource_id}
 read GET /api/v1/resources/{resource_id}/preview
+read GET /api/v1/resources/{resource_id}/probes
 read GET /api/v1/resources/{resource_id}/runs
 read GET /api/v1/runs
 write POST /api/v1/runs

@@ -149,6 +149,7 @@ def test_names_of_data_do_not_exist_for_others(member: Client, outsider: Client,
     data = member.register_resource(body)
     assert refused(lambda: outsider.resource_preview(data.id)) == HIDDEN
     assert refused(lambda: outsider.resource_runs(data.id)) == HIDDEN
+    assert refused(lambda: outsider.data_probes(data.id)) == HIDDEN
     assert refused(lambda: outsider.remove_resource(data.id)) == HIDDEN
     assert outsider.resources().items == []
     refers = RunCreate(name="x", recipe="countdown-demo", changes={"task.train_file": "@planning"}, start=False)

@@ -196,6 +196,14 @@ def test_the_page_needs_no_login_and_loads_nothing_of_others(
         for path in (f"/boards/{board.id}", f"/live/boards/{board.id}", f"/reports/board/{board.id}.html"):
             closed = http.get(path, params={"key": link.secret})
             assert closed.status_code in (303, 401), path
+        # An open page asks again: as long as the board shows the same it gets nothing, and nothing is kept on the way.
+        told = {"If-None-Match": page.headers["etag"]}
+        same = http.get("/shared", params={"key": link.secret}, headers=told)
+        assert (same.status_code, same.content, same.headers["cache-control"]) == (304, b"", "no-store")
+        imported(admin, "project-x-2", [step(1, loss=5)])
+        other = http.get("/shared", params={"key": link.secret}, headers=told)
+        assert other.status_code == 200
+        assert other.headers["etag"] != page.headers["etag"]
         # Another host and another method are refused as everywhere.
         assert http.get("/shared", params={"key": link.secret}, headers={"Host": "evil.example"}).status_code == 421
         assert http.post("/shared", params={"key": link.secret}).status_code == 403

@@ -59,6 +59,9 @@ LABELS: Mapping[FindingKind, str] = {
 }
 """Every kind, in the order in which they are shown."""
 
+PLANNED = "Planned run, at most about"
+"""Label of the seconds that a probe expects of the run that it is made for."""
+
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 """The gravest first."""
@@ -126,6 +129,25 @@ class FindingsReport(Result):
     findings: Sequence[Finding]
     checks: Sequence[Check]
     """Every kind that means something for the run, once."""
+
+
+class ProbeFigures(Result):
+    """What a probe says, in short."""
+
+    num_groups: int
+    """Groups of responses that it rests on."""
+    group_size: int
+    """Responses of each group."""
+    accuracy: Evidence
+    """Share of responses that are right: what a run begins with."""
+    dead: Evidence
+    """Share of groups that are all wrong or all right, and give no gradient."""
+    truncated: float | None = None
+    """Share of responses cut at the limit."""
+    suggested_group_size: int | None = None
+    seconds: float | None = None
+    """Of the planned run on the machine of the probe, at most about; null where its length is not known."""
+    tokens_per_second: float | None = None
 
 
 class ListedPrompt(Result):

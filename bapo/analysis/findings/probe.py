@@ -14,7 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.findings.estimates import Estimate, clustered_share
-from bapo.analysis.findings.finding import Evidence, Finding, FindingKind, Found, Outcome, Remedy, TooLittle
+from bapo.analysis.findings.finding import (
+    PLANNED,
+    Evidence,
+    Finding,
+    FindingKind,
+    FindingsReport,
+    Found,
+    Outcome,
+    ProbeFigures,
+    Remedy,
+    TooLittle,
+)
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.analysis.number_format import percent
@@ -31,6 +42,11 @@ MOST_DIFFICULT = 0.5
 """Share of difficult prompts above which c1 keeps the all-wrong ones alone."""
 MOST_BARS = 17
 HIGHEST_C3 = Fraction(7, 8)
+_RIGHT = "Responses that are right"
+_MIXED = "Groups with a gradient"
+_DEAD = "Groups without a gradient"
+_CUT = "Responses cut at the limit"
+_SPEED = "Tokens per second"
 _EIGHTH = Fraction(1, 8)
 _GIB = 2**30
 
@@ -83,15 +99,15 @@ def _difficulty(probed: Probed) -> Outcome:
     wrong, right = (counts.share_of(counts.of_groups == k) for k in (0, group_size))
     mixed = counts.share_of((counts.of_groups > 0) & (counts.of_groups < group_size))
     evidence = [
-        Evidence(label="Responses that are right", **accuracy._asdict(), unit="share"),
-        Evidence(label="Groups with a gradient", **mixed._asdict(), unit="share"),
+        Evidence(label=_RIGHT, **accuracy._asdict(), unit="share"),
+        Evidence(label=_MIXED, **mixed._asdict(), unit="share"),
     ]
     if group_size < MOST_BARS:
         shares = [counts.share_of(counts.of_groups == k)._asdict() for k in range(group_size + 1)]
         evidence += [Evidence(label=f"{k}/{group_size} right", **each, unit="share") for k, each in enumerate(shares)]
     cut = stream.curve("response_length/clip_ratio").values
     if len(cut):
-        evidence.append(Evidence(label="Responses cut at the limit", value=float(cut.mean()), unit="share"))
+        evidence.append(Evidence(label=_CUT, value=float(cut.mean()), unit="share"))
     all_wrong, all_right = (1 - accuracy.value) ** group_size, accuracy.value**group_size
     remedies = []
     if mixed.high < LEAST_GAIN:
@@ -248,7 +264,7 @@ def _cost(probed: Probed) -> Outcome:
     estimate = rollout_estimate(config.model_dump(mode="json"))
     seconds_per_update = seconds_per_group * config.training.batch_size * group_size / stream.visits.group_size
     evidence = [
-        Evidence(label="Tokens per second", value=float(tokens[-1]) / float(generating.sum()), unit="number"),
+        Evidence(label=_SPEED, value=float(tokens[-1]) / float(generating.sum()), unit="number"),
         Evidence(label="Generating 1,000 responses", value=1000 * seconds_per_response, unit="seconds"),
         Evidence(label="Update on a full batch", value=seconds_per_update, unit="seconds"),
     ]
@@ -260,7 +276,7 @@ def _cost(probed: Probed) -> Outcome:
     if estimate.steps is not None and estimate.fresh is not None:
         rollouts = estimate.fresh + estimate.uncertain + (estimate.tracking or 0) + (estimate.evaluation or 0)
         seconds = rollouts * seconds_per_response + estimate.steps * seconds_per_update
-        evidence.insert(0, Evidence(label="Planned run, at most about", value=seconds, unit="seconds"))
+        evidence.insert(0, Evidence(label=PLANNED, value=seconds, unit="seconds"))
         title = (
             f"{estimate.steps:,} steps of BAPO with G = {group_size} would generate up to {rollouts:,} responses: "
             f"about {_duration(seconds)} on this machine."
@@ -311,6 +327,32 @@ _DETECTORS: Mapping[FindingKind, Callable[[Probed], Outcome]] = {
 }
 OF_PROBES = _DETECTORS.keys()
 """Kinds that only probes are looked through for."""
+
+
+def figures_of(stream: RunStream, report: FindingsReport) -> ProbeFigures | None:
+    """What a probe's findings say, in short; None where too few prompts were answered, and of any other run."""
+    found = {finding.kind: finding for finding in report.findings}
+    if "probed_difficulty" not in found:
+        return None
+    figures = {each.label: each for kind in OF_PROBES if kind in found for each in found[kind].evidence}
+
+    def value(label: str) -> float | None:
+        return figures[label].value if label in figures else None
+
+    mixed = figures[_MIXED]
+    assert mixed.low is not None, "an estimate"
+    assert mixed.high is not None, "an estimate"
+    sizes = found["probed_group_size"].remedies if "probed_group_size" in found else ()
+    return ProbeFigures(
+        num_groups=int(stream.fresh_rows().sum()),
+        group_size=stream.visits.group_size,
+        accuracy=figures[_RIGHT],
+        dead=Evidence(label=_DEAD, value=1 - mixed.value, low=1 - mixed.high, high=1 - mixed.low, unit="share"),
+        truncated=value(_CUT),
+        suggested_group_size=next((remedy.changes["rollout.group_size"] for remedy in sizes), None),
+        seconds=value(PLANNED),
+        tokens_per_second=value(_SPEED),
+    )
 
 
 def probe_outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:

@@ -18,6 +18,7 @@ from bapo.analysis.findings.finding import (
     Found,
     ListedPrompt,
     Outcome,
+    ProbeFigures,
     PromptList,
     Remedy,
     TooLittle,
@@ -26,7 +27,7 @@ from bapo.analysis.findings.groups_without_gradient import groups_without_gradie
 from bapo.analysis.findings.learning import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
 from bapo.analysis.findings.policy_health import diversity_falls, entropy_collapse, off_policy_drift, reference_drift
-from bapo.analysis.findings.probe import OF_PROBES, probe_outcomes
+from bapo.analysis.findings.probe import OF_PROBES, figures_of, probe_outcomes
 from bapo.analysis.findings.settled_prompts import always_solved, never_solved
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.verifier_noise import verifier_disagrees
@@ -96,6 +97,8 @@ class Search(NamedTuple):
 
     report: FindingsReport
     prompts: Mapping[FindingKind, PromptList]
+    probe: ProbeFigures | None = None
+    """Of a probe that has answered enough prompts."""
 
 
 def find(stream: RunStream) -> Search:
@@ -112,7 +115,8 @@ def find(stream: RunStream) -> Search:
         findings=findings,
         checks=[_check(kind, outcome) for kind, outcome in outcomes.items()],
     )
-    return Search(report, {kind: PromptList(kind=kind, items=items) for kind, items in lists.items() if items})
+    prompts = {kind: PromptList(kind=kind, items=items) for kind, items in lists.items() if items}
+    return Search(report, prompts, figures_of(stream, report))
 
 
 def _leaving_out(stream: RunStream, found: Found) -> Found:

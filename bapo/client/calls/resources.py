@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bapo.api.resources import (
+    DataProbes,
     ResourceCreate,
     ResourceFilePage,
     ResourceInfo,
@@ -38,6 +39,10 @@ class ResourceCalls:
     @route("GET /resources/{resource_id}/runs")
     def resource_runs(self, resource_id: str) -> ResourceUse:
         """Runs that use a resource."""
+
+    @route("GET /resources/{resource_id}/probes")
+    def data_probes(self, resource_id: str) -> DataProbes:
+        """Probes that were made on a data set, newest first."""
 
     @route("DELETE /resources/{resource_id}")
     def remove_resource(self, resource_id: str) -> None:

@@ -176,6 +176,7 @@
       places().forEach(draw);
     });
     addEventListener("afterprint", follow);
+    addEventListener("bapo:drawings", follow); // A page behind a link has other ones by now.
     follow();
   }
 })();

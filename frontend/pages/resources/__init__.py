@@ -22,7 +22,7 @@ from frontend.components.card import new_button, page_heading
 from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.dialog import drawer
 from frontend.components.notices import error_text
-from frontend.pages.resources.details import contents_panel, runs_panel
+from frontend.pages.resources.details import contents_panel, probes_panel, runs_panel
 from frontend.pages.resources.registering import KINDS, file_options, register_dialog
 from frontend.pages.resources.tables import sections
 from frontend.pages.resources.upload_callbacks import redraw, register_uploads, stores
@@ -150,9 +150,11 @@ def _opening(app: Dash, api: Api) -> None:
         if info is None:
             fill("Not found", dmc.Text("This name is no longer registered."))
             return
-        uses = await client.resource_runs(info.id)
+        uses, probes = await client.resource_runs(info.id), await client.data_probes(info.id)
         try:
-            preview: Any = contents_panel(info, await client.resource_preview(info.id, limit=PREVIEW_ROWS))
+            preview: Any = contents_panel(
+                info, await client.resource_preview(info.id, limit=PREVIEW_ROWS), probes.items
+            )
         except FAILURES as error:
-            preview = failure_alert(error, "yellow")
-        fill(f"@{info.name}", [preview, runs_panel(info, uses.items)])
+            preview = [failure_alert(error, "yellow"), probes_panel(info, probes.items)]
+        fill(f"@{info.name}", [html.Div(preview), runs_panel(info, uses.items)])

@@ -11,9 +11,11 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api.resources import ResourceInfo, ResourceKind, ResourcePreview, ResourceRun, ResourceVersion
+from bapo.api.findings import Evidence
+from bapo.api.resources import DataProbe, ResourceInfo, ResourceKind, ResourcePreview, ResourceRun, ResourceVersion
 from bapo.api.runs import RunStatus
 from bapo.figures import formatting
+from bapo.figures.formatting import MISSING
 from frontend.changes_query import changes_text
 from frontend.components.card import section_title
 from frontend.components.moment import moment
@@ -34,8 +36,8 @@ LEADS: Mapping[ResourceKind, str] = {
 """What leads to the form of a new run."""
 
 
-def contents_panel(info: ResourceInfo, preview: ResourcePreview) -> html.Div:
-    """Returns the first rows, the config's fields, or the source; always as text."""
+def contents_panel(info: ResourceInfo, preview: ResourcePreview, probes: Sequence[DataProbe]) -> html.Div:
+    """Returns the versions, what probes say, and the first rows, the config's fields, or the source; always as text."""
     if preview.text is not None:
         content: Any = html.Pre(preview.text, className="resource-source", tabIndex=0)
         title = "Source"
@@ -50,6 +52,7 @@ def contents_panel(info: ResourceInfo, preview: ResourcePreview) -> html.Div:
             html.Div(info.description, className="resource-description") if info.description else None,
             _use_it(info),
             *_versions(info),
+            probes_panel(info, probes),
             section_title(title),
             content,
         ]
@@ -133,6 +136,53 @@ def _as_checked(details: Mapping[str, Any]) -> dict[str, Any]:
         longest = details["longest_prompt"] + len(INSTRUCTION) + TEMPLATE_TOKENS
         changes["rollout.max_prompt_tokens"] = min(max(64, 1 << (longest - 1).bit_length()), MOST_PROMPT_TOKENS)
     return changes
+
+
+def probes_panel(info: ResourceInfo, probes: Sequence[DataProbe]) -> html.Div | None:
+    """Returns what probes on a data set say, the newest first; nothing for what is no data set."""
+    if info.kind != "dataset":
+        return None
+    if not probes:
+        hint = "None yet: “Probe first”, in the form of a new run, lets the base model answer some of its problems."
+        return html.Div([section_title("Probes"), dmc.Text(hint, size="sm", c="dimmed")])
+    now = datetime.now(UTC)
+    rows = [
+        row(
+            html.Div(
+                [
+                    dcc.Link(probe.model, href=f"/runs/{probe.run_id}?tab=findings", title=probe.name),
+                    html.Div(_made(probe, now), className="queue-detail"),
+                ]
+            ),
+            *([_share(probe.figures.dead), _share(probe.figures.accuracy)] if probe.figures else [MISSING, MISSING]),
+            html.Div([formatting.duration(probe.figures.seconds if probe.figures else None), *_cost_of(probe)]),
+        )
+        for probe in probes
+    ]
+    head = ("Model", "No gradient", "Right", "Planned run")
+    return html.Div([section_title("Probes"), table(head, rows, "", verticalSpacing=4)])
+
+
+def _made(probe: DataProbe, now: datetime) -> list[Any]:
+    version = [f"version {probe.version} · "] if probe.version else []
+    return [*version, f"{probe.author}, ", html.Span(moment(probe.created_at, now=now), className="nowrap")]
+
+
+def _share(figure: Evidence) -> html.Div:
+    assert figure.low is not None, "an estimate"
+    assert figure.high is not None, "an estimate"
+    interval = f"{formatting.percent(figure.low)} to {formatting.percent(figure.high)}"
+    return html.Div(
+        [formatting.percent(figure.value), html.Div(interval, className="queue-detail")],
+        title=f"{figure.label}, with the 95 % interval over prompts",
+    )
+
+
+def _cost_of(probe: DataProbe) -> list[Any]:
+    if probe.figures is None:
+        return [html.Div("too few answers yet", className="queue-detail")]
+    text = formatting.money(probe.cost, probe.currency) if probe.unpriced is None else probe.unpriced
+    return [html.Div(text, className="queue-detail")]
 
 
 def runs_panel(info: ResourceInfo, uses: Sequence[ResourceRun]) -> html.Div:

@@ -102,7 +102,7 @@ def _address(hosts: Sequence[str]) -> html.Div:
             dmc.TextInput(
                 id="upload-url",
                 label="Or fetch it from a URL",
-                description=f"From {where}; a file of the hub as hf://datasets/OWNER/NAME/FILE",
+                description=f"From {where}; of the hub as hf://OWNER/MODEL or hf://datasets/OWNER/NAME",
                 placeholder="https://…",
             ),
             dmc.Button("Fetch", id="upload-fetch", variant="default"),

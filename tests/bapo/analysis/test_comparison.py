@@ -21,6 +21,7 @@ from bapo.analysis.comparison import (
     flattened,
     groups_of,
     is_material,
+    mean_by_stretches,
     mean_curve,
     paired_difference,
     seed_in,
@@ -261,3 +262,24 @@ def test_what_was_spent_after_a_step() -> None:
     steps, totals = np.array([1, 2, 4]), np.array([256.0, 600, 900])
     assert cumulative_at(steps, totals, np.array([0, 1, 2, 3, 4, 9])).tolist() == [0, 256, 600, 600, 900, 900]
     assert cumulative_at(steps[:0], totals[:0], np.array([0, 5])).tolist() == [0, 0]
+
+
+def test_over_an_axis_that_does_not_rise_each_run_counts_once_in_a_stretch() -> None:
+    # Four values in the shorter run: two stretches, below and from the median 2 of all x on.
+    first = (np.array([4.0, 1.0, 3.0, 2.0]), np.array([40.0, 10.0, 30.0, 20.0]))
+    second = (np.array([1.0, 1.0, 1.0, 5.0, 6.0]), np.array([2.0, 4.0, 6.0, 50.0, 70.0]))
+    found = mean_by_stretches([first, second])
+    # Below 2 lie 10 of the first run, and of the second (2 + 4 + 6) / 3; above, (20 + 30 + 40) / 3 and (50 + 70) / 2.
+    assert found.x.tolist() == [1.0, (3.0 + 5.5) / 2]
+    assert found.mean.tolist() == [(10.0 + 4.0) / 2, (30.0 + 60.0) / 2]
+    assert found.n.tolist() == [2, 2]
+
+
+def test_a_stretch_without_a_value_of_a_run_is_the_mean_of_the_others() -> None:
+    low, high = (np.array([1.0, 1.0, 2.0, 2.0]), np.full(4, 1.0)), (np.array([7.0, 7.0, 8.0, 8.0]), np.full(4, 3.0))
+    found = mean_by_stretches([low, high])
+    assert (found.mean.tolist(), found.n.tolist()) == ([1.0, 3.0], [1, 1])
+    assert np.isnan(found.low).all()
+    # One value throughout is one stretch, and nothing measured none.
+    assert mean_by_stretches([(np.full(4, 2.0), np.arange(4.0))] * 2).mean.tolist() == [1.5]
+    assert len(mean_by_stretches([(np.array([np.nan]), np.array([1.0]))]).x) == 0

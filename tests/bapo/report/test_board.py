@@ -10,7 +10,7 @@ from bapo.api.boards import ChartData, ChartPanel, Panel, PanelData, TextData, T
 from bapo.api.compare import ComparedCurve
 from bapo.figures.board_chart import chart_figure, chart_note, chart_title
 from bapo.figures.theme import LIGHT
-from bapo.report.board import Shown, board_document
+from bapo.report.board import Following, Shown, board_document
 from bapo.report.markdown import markdown_html
 
 NOW = datetime(2026, 9, 1, 12, 30, tzinfo=UTC)
@@ -55,13 +55,22 @@ def test_a_chart_has_a_line_and_a_band_for_each_group_and_one_entry_in_the_legen
     assert figure.layout.showlegend is True
 
 
-def test_over_another_metric_runs_of_a_group_share_a_look_and_an_entry() -> None:
+def test_over_another_metric_a_group_has_its_band_and_a_run_alone_its_way() -> None:
     panel = ChartPanel(id="c", y="actor/entropy", x="metric.critic/rewards/mean")
-    figure = chart_figure(panel, data(curve("bapo", [1.0], x=[0.5]), curve("bapo", [2.0], x=[0.25])), LIGHT)
-    assert [trace.showlegend for trace in figure.data] == [True, False]
-    assert len({trace.line.color for trace in figure.data}) == 1
+    curves = data(curve("bapo", [1.0, 3.0], x=[0.25, 0.5], n=3), curve("grpo", [2.0, 1.0], x=[0.5, 0.25]))
+    figure = chart_figure(panel, curves, LIGHT)
+    assert [(trace.name, trace.showlegend) for trace in figure.data] == [
+        ("BAPO 95 % interval", False),
+        ("BAPO 95 % interval", False),
+        ("BAPO", True),
+        ("GRPO", True),
+    ]
+    assert list(figure.data[2].customdata) == [" (0 to 2)", " (2 to 4)"]
     assert (figure.layout.xaxis.tickformat, chart_title(panel)) == (".0%", "Policy entropy over Training reward")
-    assert "each run alone" in chart_note(panel, data(curve("bapo", [1.0])))
+    assert chart_note(panel, curves) == (
+        "3 runs; groups by stretches of the other metric with equally many values; mean and 95 % interval over 3 runs "
+        "(Student's t)."
+    )
 
 
 def test_the_note_says_what_was_left_out() -> None:
@@ -90,7 +99,12 @@ def test_the_file_loads_nothing_and_shows_peoples_words_as_words() -> None:
     assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=", text)
     assert "default-src 'none'" in text
     assert "This shows nothing: No run matches this panel&#x27;s filters." in text
-    page = board_document("b", panels, content, now=NOW, scripts=["/p.js", "/s.js"], expires_at=NOW).decode()
+    assert "board-following" not in text.partition("</head>")[2]
+    made = board_document(
+        "b", panels, content, now=NOW, scripts=["/p.js", "/s.js"], expires_at=NOW, following=Following('"1f"', 15)
+    )
+    page = made.decode()
+    assert 'data-etag="&quot;1f&quot;" data-seconds="15"' in page
     assert re.findall(r'<script src="([^"]+)"', page) == ["/p.js", "/s.js"]
     assert "Content-Security-Policy" not in page
     assert "this link expires on 2026-09-01 at 12:30 UTC" in page
