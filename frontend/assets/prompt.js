@@ -5,6 +5,8 @@
   const { ask, button, clientside, count, find, make, noUpdate, plural } = window.bapo;
   const { card, failure, link, prompt, promptPath, whenThere } = window.bapoGroups;
 
+  const COUNTED_MS = 2000; // Until it is looked whether the run is counted by now.
+
   let view = null;
 
   const box = (name) => find(`prompt-${name}`);
@@ -42,6 +44,7 @@
         ? `Visited by ${plural(found.total, "run")} of the project${rest}.`
         : "This run is not counted among the project's prompts yet: it happens within seconds.";
       box("runs").replaceChildren(...others.map(other), make("span", "panel-hint", counted));
+      if (!found.total) setTimeout(() => { if (mine === view && box("runs")) loadRuns(); }, COUNTED_MS);
     } catch (error) {
       if (mine === view) box("runs")?.replaceChildren(failure(error));
     }

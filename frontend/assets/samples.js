@@ -112,7 +112,7 @@
       view = { ...mounted, mounted, wanted, cursor: null, shown: 0, searched: 0, newest: null, arrived: null };
       load(false);
     } else if (!same(wanted, view.wanted)) {
-      const typed = wanted.search !== view.wanted.search;
+      const typed = find("samples-search") === document.activeElement || find("samples-step") === document.activeElement;
       view.wanted = wanted;
       clearTimeout(typing);
       typing = setTimeout(() => { if (panel()) { address(); load(false); } }, typed ? TYPING_MS : 0);

@@ -122,7 +122,7 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     assert box is not None
     page.mouse.move(box["x"] + 100, box["y"] + 40)
     # Below a pointer at rest, as when more of the page arrives.
-    _graph(page, "entropy", "graph => Plotly.newPlot(graph, graph.data, graph.layout, graph._context)")
+    _graph(page, "entropy", "graph => graph.parentElement.bapoShow({ data: graph.data, layout: graph.layout })")
     page.mouse.down()
     page.mouse.move(box["x"] + 250, box["y"] + 44, steps=5)
     page.mouse.up()

@@ -57,6 +57,7 @@ def test_charts_out_of_sight_catch_up_when_they_are_scrolled_to(
     page.set_viewport_size({"width": 1280, "height": 500})
     page.goto(f"/runs/{played.run.id}?tab=batch")
     expect(page.locator("[data-chart=rollouts].ready")).to_be_attached()
+    page.locator("[data-chart=batch-composition]").scroll_into_view_if_needed()
     _wait_for_points(page, "batch-composition", 5)
     # Drawn while the page rests, else not before somebody looks.
     drawn = 5 if rests else 0

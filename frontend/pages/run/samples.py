@@ -47,7 +47,6 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                         hideControls=True,
                         w=96,
                         size="xs",
-                        debounce=300,
                         **attributes(aria_label="Step"),
                     ),
                     step_button("samples-next", "›", "Next step with responses"),
