@@ -92,13 +92,20 @@ def compare(
     reference: Annotated[
         str | None, Query(max_length=2_000, description="Label of the reference group; defaults to the first.")
     ] = None,
+    reach_final: Annotated[
+        bool,
+        Query(
+            description="Without `reach`, take the final avg@k of the reference group, rounded down to a percent; that "
+            "of the first group that was evaluated where the reference was not."
+        ),
+    ] = False,
 ) -> Comparison:
     """Compare the configs of runs, their held-out accuracy, the prompts that they unlocked and their cost."""
     chosen = service.choose(session, runs, group)
     return service.compare(
         session,
         chosen,
-        service.Question(group, x, equal, dataset, reach, reference),
+        service.Question(group, x, equal, dataset, reach, reference, reach_final),
         prices_in_force(session, settings),
     )
 

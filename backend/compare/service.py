@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from statistics import fmean
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -26,7 +28,15 @@ from bapo.analysis.comparison import ComparedRun, RunGroup, differences, flatten
 from bapo.analysis.outcome_text import outcome_text
 from bapo.analysis.result import AppliedChange
 from bapo.analysis.steered import steered_config
-from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
+from bapo.api.compare import (
+    MOST_COMPARED,
+    CompareAxis,
+    ComparedRunInfo,
+    Comparison,
+    ConfigDifference,
+    EqualBudget,
+    EvaluationResult,
+)
 from bapo.config.method import is_trainable
 
 
@@ -54,6 +64,8 @@ class Question(NamedTuple):
     dataset: str | None = None
     reach: float | None = None
     reference: str | None = None
+    reaches_final: bool = False
+    """Without `reach`: the final accuracy of the reference group, else of the first that was evaluated."""
 
 
 def existing(session: Session, run_ids: Sequence[str]) -> list[str]:
@@ -123,6 +135,13 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     tracked = tracked_of(session, ids)
     now = clock(session)
     label_of = {ids[index]: group.label for group in chosen.groups for index in group.members}
+    reach = question.reach
+    if reach is None and question.reaches_final:
+        finals = [
+            _final([result for index in group.members for result in results[ids[index]]], dataset)
+            for group in (chosen.groups[reference], *chosen.groups)
+        ]
+        reach = next((final for final in finals if final is not None), None)
     infos = {}
     for row, run in zip(chosen.rows, chosen.runs, strict=True):
         run_id = row.run.id
@@ -139,9 +158,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
             total=total(axes[run_id], meter),
             results=results[run_id],
             tracked=tracked.get(run_id),
-            to_reach=None
-            if question.reach is None
-            else reached(known.get(dataset or ""), axes[run_id], meter, question.reach),
+            to_reach=None if reach is None else reached(known.get(dataset or ""), axes[run_id], meter, reach),
         )
     first = [infos[ids[index]] for index in chosen.groups[reference].members]
     found = differences([run.config for run in chosen.runs])
@@ -165,7 +182,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         fields=_fields(chosen.runs, [each.field for each in found]),
         datasets=datasets,
         dataset=dataset,
-        reach=question.reach,
+        reach=reach,
         budget=shared,
         currency=prices.currency,
         outcome=shown,
@@ -176,6 +193,12 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
 def equal_budget(budget: Budget | None, evaluated: Mapping[str, float]) -> EqualBudget | None:
     """Render the budget for the API."""
     return None if budget is None else EqualBudget(**budget._asdict(), evaluated=dict(evaluated))
+
+
+def _final(results: Sequence[EvaluationResult], dataset: str | None) -> float | None:
+    """Mean final accuracy, rounded down to a whole percent."""
+    values = [each.final.value for each in results if each.dataset == dataset]
+    return math.floor(100 * fmean(values)) / 100 if values else None
 
 
 def _duration(run: Run, now: datetime) -> float | None:

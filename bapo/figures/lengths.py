@@ -40,5 +40,5 @@ def lengths_figure(lines: list[Line], axis: XAxis, palette: Palette) -> go.Figur
             "zeroline": False,
             "tickvals": [0, 0.5, 1],
         },
-        margin={"r": 52},
+        margin={"r": 56},
     )

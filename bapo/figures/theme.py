@@ -196,7 +196,7 @@ def template(palette: Palette) -> dict[str, Any]:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(palette.series),
-            "margin": {"l": 52, "r": 16, "t": 8, "b": 40},
+            "margin": {"l": 56, "r": 24, "t": 8, "b": 46},
             "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4} | spike,
             "yaxis": axis | {"rangemode": "tozero"},
             "hovermode": "x unified",

@@ -13,6 +13,22 @@
     scrollZoom: false,
     showTips: false,
   };
+  const TITLE = 22; // Pixels that the title of an axis takes.
+
+  // Plotly makes room for labels by drawing every chart twice, and measures each to see whether it has to be turned or
+  // hidden. Names need it. Numbers nearly always fit, and where they do not, the margin grows (makeRoom).
+  const hasNames = (figure) => figure.data.some(({ x, y }) => typeof x?.[0] === "string" || typeof y?.[0] === "string");
+
+  function arranged(figure, left) {
+    const { template, margin, ...layout } = figure.layout;
+    const given = template?.layout;
+    if (!given || hasNames(figure)) return { ...figure.layout };
+    const once = (axis) => ({ ...axis, automargin: false, tickangle: 0, ticklabeloverflow: "allow" });
+    const drawnOnce = { ...given, xaxis: once(given.xaxis), yaxis: once(given.yaxis) };
+    const l = Math.max(margin?.l ?? given.margin.l, left);
+    return { ...layout, template: { ...template, layout: drawnOnce }, margin: { ...margin, l } };
+  }
+
   const waiting = new Set();
   let isResting = false;
 
@@ -39,7 +55,7 @@
 
   class Plot {
     constructor(box, graph) {
-      Object.assign(this, { box, graph, figure: null, size: "" });
+      Object.assign(this, { box, graph, figure: null, size: "", left: 0 });
       this.approach = new IntersectionObserver(() => this.come());
       this.resize = new ResizeObserver(() => this.fit());
       this.approach.observe(box);
@@ -69,8 +85,24 @@
       graph.toggleAttribute("data-waiting", false);
       if (!figure) return plotly.purge(graph);
       this.size = this.measured();
-      await plotly.react(graph, figure.data, { ...figure.layout }, CONFIG);
+      const isFirst = !graph._fullLayout;
+      await plotly.react(graph, figure.data, arranged(figure, this.left), CONFIG);
+      this.makeRoom();
+      if (isFirst) graph.on("plotly_afterplot", () => this.makeRoom());
       graph.dispatchEvent(new CustomEvent("bapo:plotted", { bubbles: true }));
+    }
+
+    // For numbers that begin left of the chart, or in the title of their axis.
+    makeRoom() {
+      const { graph } = this;
+      const { margin, yaxis } = graph._fullLayout;
+      if (!yaxis || yaxis.automargin || yaxis.side === "right") return;
+      const edge = graph.getBoundingClientRect().left + (yaxis.title.text ? TITLE : 0);
+      const labels = [...graph.querySelectorAll(".ytick text")];
+      const lacking = Math.ceil(Math.max(0, ...labels.map((label) => edge - label.getBoundingClientRect().left)));
+      if (!lacking) return;
+      this.left = margin.l + lacking;
+      window.Plotly.relayout(graph, { "margin.l": this.left });
     }
 
     measured() {

@@ -435,3 +435,18 @@ def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
         "bapo/batch/x2": [None] * 5,
         "bapo/cost/num_tokens": [None] * 5,
     }
+
+
+def test_the_accuracy_to_reach_may_be_what_the_reference_reached_in_the_end(admin: Client) -> None:
+    def run(name: str, *final: float) -> str:
+        journal = [event("started"), evaluation(0, 0.2), step(1), *(evaluation(1, value) for value in final)]
+        return imported(admin, name, journal if final else [event("started"), step(1)], training={"seed": len(name)})
+
+    runs = [run("first", 0.45), run("second", 0.3), run("bare")]
+    # The mean of 0.45 and 0.30, rounded down to a whole percent.
+    assert admin.compare(runs, reach_final=True).reach == 0.37
+    assert admin.compare(runs, group="run", reference="second", reach_final=True).reach == 0.3
+    # Where the reference was not evaluated, the first that was.
+    assert admin.compare(runs, group="run", reference="bare", reach_final=True).reach == 0.45
+    assert admin.compare(runs, reach=0.9, reach_final=True).reach == 0.9
+    assert admin.compare(runs[2:], reach_final=True).reach is None

@@ -122,9 +122,10 @@ class RecordCalls:
         dataset: str | None = None,
         reach: float | None = None,
         reference: str | None = None,
+        reach_final: bool | None = None,
     ) -> Comparison:
         """Compare runs: config differences, results and costs; `group` is `config` (everything but the seed), `run`,
-        `tags`, `group` or a config field.
+        `tags`, `group` or a config field. `reach_final`: the accuracy to reach is the reference group's final one.
         """
 
     @route("GET /compare/curves")

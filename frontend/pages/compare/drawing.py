@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -217,20 +216,7 @@ def _register_tables(app: Dash, api: Api) -> None:
 
 
 async def compared(client: AsyncClient, view: View) -> Comparison:
-    """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down.
-
-    Where that group was not evaluated, another's serves.
-    """
-    if view.reach is None:
-        first = await _compare(client, view, None)
-        groups = sorted(first.groups, key=lambda group: group.label != first.reference)
-        results = [result for group in groups for result in group.results if result.dataset == first.dataset]
-        final = next((result.final for result in results if result.final is not None), None)
-        return first if final is None else await _compare(client, view, math.floor(100 * final.value) / 100)
-    return await _compare(client, view, view.reach / 100)
-
-
-async def _compare(client: AsyncClient, view: View, reach: float | None) -> Comparison:
+    """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down."""
     try:
         return await client.compare(
             view.runs,
@@ -238,13 +224,14 @@ async def _compare(client: AsyncClient, view: View, reach: float | None) -> Comp
             x=view.x,
             equal=view.equal,
             dataset=view.dataset,
-            reach=reach,
+            reach=None if view.reach is None else view.reach / 100,
             reference=view.reference,
+            reach_final=True,
         )
     except ApiError as error:
         # Other runs may know neither the set nor the group that was chosen before.
         if error.status == 422 and error.body.field in ("dataset", "reference"):
-            return await _compare(client, view._replace(dataset=None, reference=None), reach)
+            return await compared(client, view._replace(dataset=None, reference=None))
         raise
 
 

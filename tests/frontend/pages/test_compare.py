@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +25,6 @@ from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
 from frontend.pages.compare.controls import group_options
-from frontend.pages.compare.drawing import compared
 from frontend.pages.compare.looks import styles
 from frontend.pages.compare.panels import curves_note, marks_of_groups, usual_metrics
 from frontend.pages.compare.tables import _values
@@ -65,27 +62,6 @@ def test_an_address_restores_the_view() -> None:
 @pytest.mark.parametrize("query", [{}, {"x": "moon", "equal": "yes", "reach": "much", "runs": ",,"}, {"reach": "101"}])
 def test_what_cannot_be_read_is_left_out(query: dict[str, str]) -> None:
     assert view_of(query) == View()
-
-
-class _Comparing:
-    """A client whose comparisons have a reference group without an evaluation, and another with one."""
-
-    def __init__(self) -> None:
-        self.asked: list[float | None] = []
-
-    async def compare(self, runs: Any, *, reach: float | None, **_: Any) -> Any:
-        self.asked.append(reach)
-        evaluated = SimpleNamespace(dataset="CD-34", final=SimpleNamespace(value=0.4567))
-        waiting = SimpleNamespace(dataset="CD-34", final=None)
-        groups = [SimpleNamespace(label="new", results=[evaluated]), SimpleNamespace(label="old", results=[waiting])]
-        return SimpleNamespace(reference="old", dataset="CD-34", groups=groups)
-
-
-def test_where_the_reference_was_not_evaluated_another_groups_accuracy_is_the_one_to_reach() -> None:
-    client: Any = _Comparing()
-    asyncio.run(compared(client, View(runs=("a", "b"))))
-    # Rounded down to a whole percent.
-    assert client.asked == [None, 0.45]
 
 
 def test_downloads_ask_the_same_question() -> None:
