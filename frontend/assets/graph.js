@@ -23,7 +23,8 @@
     const { template, margin, ...layout } = figure.layout;
     const given = template?.layout;
     if (!given || hasNames(figure)) return { ...figure.layout };
-    const once = (axis) => ({ ...axis, automargin: false, tickangle: 0, ticklabeloverflow: "allow" });
+    // A title's distance from its labels has these measured as well; without it, it makes way for them.
+    const once = ({ title, ...axis }) => ({ ...axis, title: { font: title.font }, automargin: false, tickangle: 0, ticklabeloverflow: "allow" });
     const drawnOnce = { ...given, xaxis: once(given.xaxis), yaxis: once(given.yaxis) };
     const l = Math.max(margin?.l ?? given.margin.l, left);
     return { ...layout, template: { ...template, layout: drawnOnce }, margin: { ...margin, l } };
@@ -97,7 +98,7 @@
       const { graph } = this;
       const { margin, yaxis } = graph._fullLayout;
       if (!yaxis || yaxis.automargin || yaxis.side === "right") return;
-      const edge = graph.getBoundingClientRect().left + (yaxis.title.text ? TITLE : 0);
+      const edge = graph.getBoundingClientRect().left + (yaxis.title?.text ? TITLE : 0);
       const labels = [...graph.querySelectorAll(".ytick text")];
       const lacking = Math.ceil(Math.max(0, ...labels.map((label) => edge - label.getBoundingClientRect().left)));
       if (!lacking) return;
