@@ -5,39 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import html
 
 
-def cell(content: Any, look: str = "") -> dmc.TableTd:
+def cell(content: Any, look: str = "") -> html.Td:
     """Returns a cell; `look` is its class, such as `number` or `nowrap`."""
-    return dmc.TableTd(content, className=look)
+    return html.Td(content, className=look)
 
 
-def row(*cells: Any, look: str = "", attributes: Mapping[str, Any] | None = None) -> dmc.TableTr:
+def row(*cells: Any, look: str = "", attributes: Mapping[str, Any] | None = None) -> html.Tr:
     """Returns a row; what is no cell yet becomes one."""
-    made = [each if isinstance(each, dmc.TableTd) else dmc.TableTd(each) for each in cells]
-    return dmc.TableTr(made, className=look, **(attributes or {}))
+    made = [each if isinstance(each, html.Td) else html.Td(each) for each in cells]
+    return html.Tr(made, className=look, **(attributes or {}))
 
 
 def table(
-    head: Sequence[Any], rows: Sequence[Any], look: str, *, body: str | None = None, **properties: Any
-) -> dmc.ScrollArea:
-    """Returns a table; `look` is its class, `body` the identifier of its rows."""
-    named = {} if body is None else {"id": body}
-    return dmc.ScrollArea(
-        dmc.Table(
-            [
-                # A column of buttons has no title, and no header that a screen reader would read out.
-                dmc.TableThead(
-                    dmc.TableTr([dmc.TableTh(title, className="nowrap") if title else dmc.TableTd() for title in head])
-                ),
-                dmc.TableTbody(list(rows), **named),
-            ],
-            className=look,
-            **{"verticalSpacing": "xs", **properties},
+    head: Sequence[Any],
+    rows: Sequence[Any],
+    look: str,
+    *,
+    body: str | None = None,
+    spacing: int = 10,
+    least_width: int = 0,
+) -> html.Div:
+    """Returns a table of plain elements, of which a page may have hundreds.
+
+    `look` is its class, `body` the identifier of its rows; `spacing` and `least_width` in pixels.
+    """
+    filled = html.Tbody(list(rows)) if body is None else html.Tbody(list(rows), id=body)
+    # A column of buttons has no title, and no header that a screen reader would read out.
+    titles = [html.Th(title, className="nowrap", scope="col") if title else html.Td() for title in head]
+    return html.Div(
+        html.Table(
+            [html.Thead(html.Tr(titles)), filled],
+            className=f"card-table {look}".rstrip(),
+            style={"--row-spacing": f"{spacing}px", "minWidth": least_width},
         ),
-        type="auto",
+        className="table-scroll",
     )
 
 

@@ -79,12 +79,10 @@ def token_table(tokens: Sequence[TokenInfo], kind: TokenKind) -> Any:
         return dmc.Text("No tokens yet.", size="sm", c="dimmed")
     now = datetime.now(UTC)
     head = ("Name", "Begins with", kind.column, "Last used", "Expires", "")
-    return table(
-        head, [_row(each, kind, now) for each in tokens], "account-table account-tokens", highlightOnHover=True
-    )
+    return table(head, [_row(each, kind, now) for each in tokens], "account-table account-tokens row-hover")
 
 
-def _row(token: TokenInfo, kind: TokenKind, now: datetime) -> dmc.TableTr:
+def _row(token: TokenInfo, kind: TokenKind, now: datetime) -> html.Tr:
     expires: Any = moment(token.expires_at, relative=False) if token.expires_at else "never"
     if token.is_expired:
         expires = dmc.Badge("expired", color="red", variant="light")

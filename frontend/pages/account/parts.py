@@ -68,7 +68,7 @@ def session_table(sessions: Sequence[SessionInfo]) -> html.Div:
     return html.Div([table((), [_session(each, now) for each in sessions], "account-table"), end_all])
 
 
-def _session(each: SessionInfo, now: datetime) -> dmc.TableTr:
+def _session(each: SessionInfo, now: datetime) -> html.Tr:
     browser = [
         html.Div(browser_of(each.user_agent), title=each.user_agent, className="account-text"),
         html.Div(["logged in ", moment(each.created_at, now=now)], className="queue-detail"),

@@ -53,7 +53,7 @@ def _table(records: Sequence[AuditRecord]) -> Any:
     return table_card(HEAD, [_row(each) for each in records], "audit-table")
 
 
-def _row(record: AuditRecord) -> dmc.TableTr:
+def _row(record: AuditRecord) -> html.Tr:
     run = dcc.Link(record.run_id, href=f"/runs/{record.run_id}", className="queue-name") if record.run_id else None
     detail = ", ".join(
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"

@@ -37,7 +37,7 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
     if found.items:
         now = datetime.now(UTC)
         content: Any = table_card(
-            _HEADS, [_row(each, now) for each in found.items], "board-list", highlightOnHover=True, miw=640
+            _HEADS, [_row(each, now) for each in found.items], "board-list row-hover", least_width=640
         )
     else:
         content = notice(
@@ -51,7 +51,7 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
     return html.Div([page_heading("Boards", None, new if found.items else None), content, *dialog])
 
 
-def _row(board: BoardSummary, now: datetime) -> dmc.TableTr:
+def _row(board: BoardSummary, now: datetime) -> html.Tr:
     return row(
         dcc.Link(board.name, href=f"/boards/{board.id}", className="board-link"),
         board.project,

@@ -62,7 +62,7 @@ def link_list(board_id: str, links: Sequence[BoardLinkInfo]) -> Any:
     return table(_HEADS, [_row(board_id, link, now) for link in links], "board-link-list")
 
 
-def _row(board_id: str, link: BoardLinkInfo, now: datetime) -> dmc.TableTr:
+def _row(board_id: str, link: BoardLinkInfo, now: datetime) -> html.Tr:
     if link.revoked_at is not None:
         state: Any = ["revoked ", moment(link.revoked_at, now=now), f" by {link.revoked_by}"]
         button: Any = ""

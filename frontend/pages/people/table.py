@@ -23,7 +23,7 @@ def people_table(people: Sequence[PersonInfo], own_id: str, single_sign_on: str)
     """Returns all users; nobody can disable themselves by mistake. `single_sign_on`: what it is called here."""
     now = datetime.now(UTC)
     rows = [_row(each, own_id, now, single_sign_on) for each in people]
-    return table(HEAD, rows, "people-table", highlightOnHover=True)
+    return table(HEAD, rows, "people-table row-hover")
 
 
 def _logins(person: PersonInfo, single_sign_on: str, now: datetime) -> Any:
@@ -36,7 +36,7 @@ def _logins(person: PersonInfo, single_sign_on: str, now: datetime) -> Any:
     return ways[0] if ways else "links and tokens only"
 
 
-def _row(person: PersonInfo, own_id: str, now: datetime, single_sign_on: str) -> dmc.TableTr:
+def _row(person: PersonInfo, own_id: str, now: datetime, single_sign_on: str) -> html.Tr:
     disabled = person.disabled_at is not None
     projects = "all" if person.role == "admin" else ", ".join(f"{each.name} ({each.role})" for each in person.projects)
     role = small_select(

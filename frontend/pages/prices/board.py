@@ -48,7 +48,7 @@ def board(prices: PriceList) -> list[Any]:
     ]
 
 
-def _price(price: MachinePrice, prices: PriceList) -> dmc.TableTr:
+def _price(price: MachinePrice, prices: PriceList) -> html.Tr:
     kind = kind_text(price.scope, price.name)
     button = small_button(
         "Change",
@@ -77,7 +77,7 @@ def _since(price: MachinePrice) -> Any:
     return "the beginning" if price.since is None else moment(price.since, relative=False)
 
 
-def _change(change: PriceChange, currency: str) -> dmc.TableTr:
+def _change(change: PriceChange, currency: str) -> html.Tr:
     return row(
         kind_text(change.scope, change.name),
         cell("none of its own" if change.hour_price is None else _money(change.hour_price, currency), "nowrap"),

@@ -122,7 +122,7 @@ def _entries(
     )
 
 
-def _entry(each: PromptListEntryInfo, info: PromptListInfo, *, is_newest: bool) -> dmc.TableTr:
+def _entry(each: PromptListEntryInfo, info: PromptListInfo, *, is_newest: bool) -> html.Tr:
     href = f"/prompts/{quote(each.prompt_id, safe='')}?{urlencode({'project': info.project})}"
     weight = (
         dmc.Badge("quarantined", color="red", variant="light", size="sm")

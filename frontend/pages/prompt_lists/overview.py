@@ -99,7 +99,7 @@ def _table(lists: Sequence[PromptListInfo], *, shows_projects: bool) -> Any:
     return table_card(HEAD, [_row(each, now, shows_projects) for each in lists], "queue-table across-table")
 
 
-def _row(each: PromptListInfo, now: datetime, shows_projects: bool) -> dmc.TableTr:
+def _row(each: PromptListInfo, now: datetime, shows_projects: bool) -> html.Tr:
     remove = icon_button("trash", f"Remove @{each.name}", id={"type": "lists-remove", "id": each.id, "name": each.name})
     return row(
         html.Div(

@@ -246,7 +246,7 @@ def _sampled(each: SampledIn) -> html.Section:
 _HEAD = ("Run", "Method and model", "State", "Visits", "Accuracy", "First → last", "Last step", "Started")
 
 
-def _run(each: PromptInRun, prompt_id: str) -> dmc.TableTr:
+def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
     size = each.group_size
     suspected = dmc.Badge("suspected", color="yellow", variant="light", size="sm") if each.is_suspected else None
     return row(

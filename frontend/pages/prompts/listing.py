@@ -158,7 +158,7 @@ def _sorter(order: str, wanted: ProjectPromptFilter, kept: Mapping[str, str]) ->
     return dcc.Link(f"{label}{sign}", href=f"/prompts?{urlencode(query)}", className="across-sorter")
 
 
-def _row(each: PromptTotalsAcross, project: str) -> dmc.TableTr:
+def _row(each: PromptTotalsAcross, project: str) -> html.Tr:
     return row(
         pick(each.prompt_id),
         html.Div(

@@ -39,10 +39,10 @@ def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime
     is_cut = num_waiting > len(waiting)
     note = [html.Div(f"first {len(waiting):,} of {num_waiting:,}", className="chart-note")] if is_cut else []
     rows = [_row(run, now) for run in waiting]
-    return table_card(HEAD, rows, "queue-table waiting-table", *note, highlightOnHover=True)
+    return table_card(HEAD, rows, "queue-table waiting-table row-hover", *note)
 
 
-def _row(run: WaitingRun, now: datetime) -> dmc.TableTr:
+def _row(run: WaitingRun, now: datetime) -> html.Tr:
     progress = f"resumes at step {run.step:,} of {run.num_steps:,}" if run.attempt else f"{run.num_steps:,} steps"
     details = " · ".join(part for part in (run.method, progress, needs_text(run)) if part)
     return row(

@@ -223,7 +223,7 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administe
         )
         for worker in workers
     ]
-    return table_card(HEAD, rows, "queue-table worker-table", highlightOnHover=True, verticalSpacing="sm")
+    return table_card(HEAD, rows, "queue-table worker-table row-hover", spacing=12)
 
 
 def _actions(worker: WorkerSlots) -> html.Div:

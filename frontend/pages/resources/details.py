@@ -43,7 +43,7 @@ def contents_panel(info: ResourceInfo, preview: ResourcePreview, probes: Sequenc
         title = "Source"
     else:
         rows = [row(*(html.Code(_text(value), className="resource-value") for value in each)) for each in preview.rows]
-        content = table(preview.columns, rows, "", verticalSpacing=4, striped="odd")
+        content = table(preview.columns, rows, "striped", spacing=4)
         total = f"{preview.num_rows:,}" if preview.num_rows is not None else "all"
         title = "Config" if info.kind == "model" else f"First {len(preview.rows):,} of {total} rows"
     return html.Div(
@@ -81,7 +81,7 @@ def _versions(info: ResourceInfo) -> list[Any]:
         for version in info.versions
     ]
     head = ("Version", "Uploaded file", "Contents", "Licence", "By")
-    return [section_title("Versions"), table(head, rows, "", verticalSpacing=4), *_remarks_of(info.versions[0])]
+    return [section_title("Versions"), table(head, rows, "", spacing=4), *_remarks_of(info.versions[0])]
 
 
 def _source_of(version: ResourceVersion) -> list[str]:
@@ -160,7 +160,7 @@ def probes_panel(info: ResourceInfo, probes: Sequence[DataProbe]) -> html.Div | 
         for probe in probes
     ]
     head = ("Model", "No gradient", "Right", "Planned run")
-    return html.Div([section_title("Probes"), table(head, rows, "", verticalSpacing=4)])
+    return html.Div([section_title("Probes"), table(head, rows, "", spacing=4)])
 
 
 def _made(probe: DataProbe, now: datetime) -> list[Any]:

@@ -35,11 +35,11 @@ def sections(page: ResourcePage, *, shows_projects: bool = False) -> list[Any]:
         rows = [_row(info, now, shows_projects) for info in page.items if info.kind == kind]
         if rows:
             look = "queue-table resource-table"
-            found += [section_title(words.plural), table_card(HEAD, rows, look, highlightOnHover=True)]
+            found += [section_title(words.plural), table_card(HEAD, rows, f"{look} row-hover")]
     return found
 
 
-def _row(info: ResourceInfo, now: datetime, shows_projects: bool) -> dmc.TableTr:
+def _row(info: ResourceInfo, now: datetime, shows_projects: bool) -> html.Tr:
     missing = dmc.Badge("file missing", color="red", variant="light", size="sm") if not info.is_present else None
     opener = html.Button(
         f"@{info.name}", id={"type": "resource-show", "id": info.id}, className="resource-name", title="Show contents"

@@ -176,7 +176,7 @@ def found(upload: UploadInfo, verifiers: Sequence[str]) -> list[Any]:
                 for each in upload.preview.rows
             ],
             "",
-            verticalSpacing=4,
+            spacing=4,
         ),
     ]
 
@@ -285,7 +285,7 @@ def _details(report: DataReport) -> list[Any]:
 
 
 def _folded(title: str, head: Sequence[str], rows: Sequence[Any]) -> html.Details:
-    return html.Details([html.Summary(title), table(head, rows, "", verticalSpacing=4)], className="upload-rows")
+    return html.Details([html.Summary(title), table(head, rows, "", spacing=4)], className="upload-rows")
 
 
 # ---------------------------------------------------------------- uploads that wait

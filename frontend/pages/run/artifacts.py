@@ -81,7 +81,7 @@ def _why_none(page: CheckpointPage) -> str:
     return "None is kept: they have been deleted, or the first one has not been written yet."
 
 
-def _checkpoint(run_id: str, each: CheckpointInfo, names: Sequence[str], artifact: ArtifactInfo | None) -> dmc.TableTr:
+def _checkpoint(run_id: str, each: CheckpointInfo, names: Sequence[str], artifact: ArtifactInfo | None) -> html.Tr:
     return row(
         cell(f"{each.step:,}", "number"),
         cell(moment(each.written_at), "nowrap"),

@@ -76,8 +76,8 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                         _rows(run),
                         "config-table",
                         body="config-rows",
-                        verticalSpacing=6,
-                        miw=480,
+                        spacing=6,
+                        least_width=480,
                     ),
                     html.P("No field matches.", id="config-none", className="fact", hidden=True),
                 ],
@@ -109,7 +109,7 @@ def observed_config(run: RunDetail) -> html.Div:
                 size="sm",
                 c="dimmed",
             ),
-            table(("Field", "Value"), rows, "config-table", body="config-rows", miw=360),
+            table(("Field", "Value"), rows, "config-table", body="config-rows", least_width=360),
             title="Config of the observed trainer",
         ),
         className="panel-stack",
@@ -129,7 +129,7 @@ def _copy(label: str, text: str) -> dmc.CopyButton:
     return dmc.CopyButton(value=text, children=label, copiedChildren="Copied", size="compact-xs", variant="default")
 
 
-def _rows(run: RunDetail) -> list[dmc.TableTr]:
+def _rows(run: RunDetail) -> list[html.Tr]:
     task = str(run.config["task"]["type"])
     described = {field.path: field.of_type(run.method).of_type(task) for field in documentation()}
     explicit, config = flatten(run.explicit), flatten(run.config)
@@ -193,4 +193,4 @@ def diff_table(diff: dict[str, tuple[Any, Any]]) -> Any:
         )
         for path, (before, after) in diff.items()
     ]
-    return table(("Field", "There", "Here"), rows, "config-table", miw=360)
+    return table(("Field", "There", "Here"), rows, "config-table", least_width=360)

@@ -80,7 +80,7 @@ def _deletions(deletions: Sequence[PendingDeletion]) -> list[Any]:
     return [section_title("Pending deletions"), table_card(head, rows, "artifact-table")]
 
 
-def _deletion(each: PendingDeletion) -> dmc.TableTr:
+def _deletion(each: PendingDeletion) -> html.Tr:
     give_up = small_button(
         "Give up",
         {"type": "storage-give-up", "id": each.id, "name": each.run_name, "host": each.host or ""},
@@ -106,7 +106,7 @@ def _runs(runs: Sequence[RunSpace]) -> Any:
     return table_card(head, [_run(run, largest) for run in runs], "artifact-table")
 
 
-def _run(run: RunSpace, largest: int) -> dmc.TableTr:
+def _run(run: RunSpace, largest: int) -> html.Tr:
     size = formatting.size(run.num_bytes)
     share = dmc.Progress(
         value=100 * run.num_bytes / largest,
@@ -138,7 +138,7 @@ def _retention(rules: Sequence[RetentionRule]) -> Any:
     return html.Div([table_card(("What", "Deleted", "Due now"), rows, "artifact-table"), text])
 
 
-def _rule(rule: RetentionRule) -> dmc.TableTr:
+def _rule(rule: RetentionRule) -> html.Tr:
     label, since = PARTS[rule.part]
     what = "downloads" if rule.part == "artifacts" else "runs"
     due = formatting.MISSING if rule.days is None else f"{rule.num_due:,} {what}"

@@ -76,12 +76,12 @@ def experiment_parts(study: StudyDetail, found: ForkExperiment, palette: Palette
                 "The first steps after a fork are answered by the same policy, and differ by 0.",
                 className="chart-note",
             ),
-            miw=760,
+            least_width=760,
         ),
     ]
 
 
-def _arm(study: StudyDetail, found: ForkExperiment, arm: ForkArm, palette: Palette) -> dmc.TableTr:
+def _arm(study: StudyDetail, found: ForkExperiment, arm: ForkArm, palette: Palette) -> html.Tr:
     runs = study.runs[arm.number :: len(found.arms)]
     style = arm_styles(found.arms, palette)[arm.number]
     name = [

@@ -44,11 +44,11 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
         )
     else:
         rows = [_row(study, now) for study in found.items]
-        content = table_card(HEADS, rows, "study-list", highlightOnHover=True, miw=720)
+        content = table_card(HEADS, rows, "study-list row-hover", least_width=720)
     return html.Div([page_heading("Studies", None, button if found.items else None), content])
 
 
-def _row(study: StudySummary, now: datetime) -> dmc.TableTr:
+def _row(study: StudySummary, now: datetime) -> html.Tr:
     question = [html.P(study.question, className="study-question")] if study.question else []
     return row(
         [dcc.Link(study.title, href=f"/studies/{study.id}", className="study-link"), *question],

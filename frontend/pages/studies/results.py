@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.studies import StudyDetail, StudyRun, StudySetting
@@ -61,7 +60,7 @@ def _run_table(study: StudyDetail) -> html.Section:
     return card(table(head, rows, "study-table", **_LOOK), title="Runs")
 
 
-def _run(study: StudyDetail, run: StudyRun) -> dmc.TableTr:
+def _run(study: StudyDetail, run: StudyRun) -> html.Tr:
     numbers = (
         f"{run.step:,} of {run.num_steps or 0:,}",
         formatting.count(run.num_rollouts),
