@@ -101,11 +101,9 @@
     },
 
     // One button was pressed: its field shows again what the form started from.
-    reset(clicks, ids, start) {
-      const button = clientside.callback_context.triggered_id;
-      if (!button || !clicks.some(Boolean)) return ids.map(noUpdate);
+    reset(pressed, ids, start) {
       const shown = startShown(start);
-      return ids.map((id) => (id.path === button.path ? shown(id.path)[id.part] : noUpdate()));
+      return ids.map((id) => (id.path === pressed?.path ? shown(id.path)[id.part] : noUpdate()));
     },
   };
 })();

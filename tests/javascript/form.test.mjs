@@ -76,7 +76,6 @@ test("a section that nobody has opened says how many fields it has, and marks th
 
 test("a field's button sets that field back and no other", () => {
   const { page } = form();
-  page.clientside.callback_context.triggered_id = { path: "method.c1" };
-  equal(page.clientside.form.reset([0, 1], IDS, START), [NO_UPDATE, "1/4"]);
-  equal(page.clientside.form.reset([0, 0], IDS, START), [NO_UPDATE, NO_UPDATE]);
+  equal(page.clientside.form.reset({ path: "method.c1", at: 1 }, IDS, START), [NO_UPDATE, "1/4"]);
+  equal(page.clientside.form.reset(null, IDS, START), [NO_UPDATE, NO_UPDATE]);
 });

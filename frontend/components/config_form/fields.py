@@ -13,6 +13,8 @@ from frontend.components.attributes import attributes
 from frontend.components.config_form.methods import base_text, field_text
 from frontend.components.config_form.values import OFF, ON, FormField, shown
 from frontend.components.explained import explained
+from frontend.components.markup import lean
+from frontend.components.store_button import store_button
 from frontend.symbols import SYMBOLS
 
 
@@ -31,9 +33,9 @@ def warning_id(form: str, path: str) -> dict[str, str]:
     return {"type": f"{form}-warning", "path": path}
 
 
-def reset_id(form: str, path: str) -> dict[str, str]:
-    """Returns the identifier of the button that undoes a change."""
-    return {"type": f"{form}-reset", "path": path}
+def resets(form: str) -> str:
+    """Returns the name of the buttons that undo a change, for `button_store`."""
+    return f"{form}-reset"
 
 
 def was_id(form: str, path: str) -> dict[str, str]:
@@ -60,7 +62,7 @@ def config_field(
     `offers`: values to choose from, beside any other that is typed. `key`: in identifiers, where a form has a field
     more than once.
     """
-    label: Any = _label(info)
+    label: Any = lean(_label(info))
     key = key or info.path
     return html.Div(
         [
@@ -87,11 +89,11 @@ def _was(form: str, base: FormField) -> html.Div:
     return html.Div(
         [
             html.Span(["was ", html.Code(base_text(base), id=was_id(form, base.info.path), className="diff-old")]),
-            dmc.Button(
+            html.Button(
                 "Reset",
-                id=reset_id(form, base.info.path),
-                size="compact-xs",
-                variant="subtle",
+                className="text-button",
+                type="button",
+                **store_button(resets(form), path=base.info.path),
                 **attributes(aria_label=f"Reset {base.info.path}"),
             ),
         ],

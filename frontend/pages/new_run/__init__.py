@@ -20,13 +20,14 @@ from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card, page_title
 from frontend.components.chart_card import table_button
 from frontend.components.choices import project_select
-from frontend.components.config_form.fields import config_field
+from frontend.components.config_form.fields import config_field, resets
 from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.components.config_form.values import FormField, shown
 from frontend.components.graph import Graph
 from frontend.components.markup import Later
 from frontend.components.notices import nothing_to_write, notice
+from frontend.components.store_button import button_store
 from frontend.pages.new_run import arms, form, several
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run.fork import Fork
@@ -111,6 +112,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         given |= forking.further_steps(fork.step, base[STEPS])
     return html.Div(
         [
+            button_store(resets(FORM)),
             dcc.Store(
                 id="new-start",
                 data={

@@ -18,6 +18,7 @@ from bapo.client import ApiError, AsyncClient
 from bapo.config.method import probe_changes
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, unchanged
+from frontend.components.config_form.fields import resets
 from frontend.components.config_form.inputs import (
     FIELDS,
     FILLED,
@@ -29,6 +30,7 @@ from frontend.components.config_form.inputs import (
     problems_of,
 )
 from frontend.components.config_form.remarks import problem_list, threshold_map
+from frontend.components.store_button import pressed_in
 from frontend.pages.new_run import arms, several
 from frontend.pages.new_run.summary import (
     diff_summary,
@@ -51,8 +53,7 @@ def register(app: Dash, api: Api) -> None:
 def _typing(app: Dash) -> None:
     in_browser = partial(clientside, app, "form", initial=False)
     start = State("new-start", "data")
-    resets = Input({"type": f"{FORM}-reset", "path": ALL}, "n_clicks")
-    in_browser("reset", Output(FIELDS, "value"), resets, State(FIELDS, "id"), start)
+    in_browser("reset", Output(FIELDS, "value"), pressed_in(resets(FORM)), State(FIELDS, "id"), start)
     # The inputs tell every keystroke, so that a submission never misses the last ones; the check waits for a pause.
     in_browser("pause", Output("new-told", "data"), Input(FIELDS, "value"), State(FIELDS, "id"), start)
     # To set something at each of a hundred fields takes Dash seconds; the browser sets what differs from what is there.
