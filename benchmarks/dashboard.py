@@ -206,7 +206,7 @@ CHECKED = "(text) => document.querySelector('#new-diff').textContent.includes(te
 
 
 def form(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds from a typed value until it is checked, a pause of 300 ms among them, and the freezes meanwhile."""
+    """Milliseconds from a typed value until it is checked, a pause of 200 ms among them, and the freezes meanwhile."""
     context = window()
     page = context.new_page()
     page.goto(address)

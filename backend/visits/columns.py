@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +70,7 @@ def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
 def extended(columns: RunColumns, batches: Iterable[Sequence[StepVisits]]) -> RunColumns:
     """With further steps, which are later than all that are there."""
     before = columns.visits
-    codes = {prompt_id: code for code, prompt_id in enumerate(before.prompt_ids)}
+    codes = _Codes(zip(before.prompt_ids, count(), strict=False))
     steps = list(columns.steps)
     first_visits = [columns.first_visits]
     parts = [before]
@@ -94,13 +94,21 @@ def extended(columns: RunColumns, batches: Iterable[Sequence[StepVisits]]) -> Ru
     return RunColumns(tuple(steps), _joined(first_visits), visits)
 
 
-def _visits_of(batch: Sequence[StepVisits], counts: Sequence[int], codes: dict[str, int], group_size: int) -> Visits:
+class _Codes(dict[str, int]):
+    """Prompts by number, in order of appearance: what is asked for first has the next one."""
+
+    def __missing__(self, prompt_id: str) -> int:
+        code = self[prompt_id] = len(self)
+        return code
+
+
+def _visits_of(batch: Sequence[StepVisits], counts: Sequence[int], codes: _Codes, group_size: int) -> Visits:
     total = sum(counts)
 
     def flat(select: Callable[[StepVisits], Sequence[Any]], dtype: type[np.generic]) -> NDArray[Any]:
         return np.fromiter(chain.from_iterable(map(select, batch)), dtype=dtype, count=total)
 
-    prompts = (codes.setdefault(prompt_id, len(codes)) for row in batch for prompt_id in row.prompt_ids)
+    prompts = map(codes.__getitem__, chain.from_iterable(row.prompt_ids for row in batch))
     sources = map(_SOURCE_NUMBER.__getitem__, chain.from_iterable(row.sources for row in batch))
     return Visits(
         (),
@@ -122,7 +130,7 @@ def _known_versions(versions: Sequence[int | None]) -> Sequence[int | None]:
 
 
 def _nothing(group_size: int) -> Visits:
-    return _visits_of((), (), {}, group_size)
+    return _visits_of((), (), _Codes(), group_size)
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -4,7 +4,7 @@
 
   const { clientside, find, noUpdate, same, setProps } = window.bapo;
 
-  const PAUSE_MS = 300;
+  const PAUSE_MS = 200;
   let typing = null;
   let typed = 0;
   // What the form shows by itself of each input, and for which method and type of tasks.
