@@ -439,8 +439,10 @@ def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
 
 def test_the_accuracy_to_reach_may_be_what_the_reference_reached_in_the_end(admin: Client) -> None:
     def run(name: str, *final: float) -> str:
-        journal = [event("started"), evaluation(0, 0.2), step(1), *(evaluation(1, value) for value in final)]
-        return imported(admin, name, journal if final else [event("started"), step(1)], training={"seed": len(name)})
+        journal: list[AnyRecord] = [event("started"), step(1)]
+        if final:
+            journal += [evaluation(0, 0.2), *(evaluation(1, value) for value in final)]
+        return imported(admin, name, journal, training={"seed": len(name)})
 
     runs = [run("first", 0.45), run("second", 0.3), run("bare")]
     # The mean of 0.45 and 0.30, rounded down to a whole percent.

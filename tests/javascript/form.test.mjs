@@ -20,12 +20,12 @@ function form(slots = {}) {
   return { page, pause: (...values) => page.clientside.form.pause(values, IDS, START) };
 }
 
-test("the server is asked 300 ms after the last letter", () => {
+test("the server is asked 200 ms after the last letter", () => {
   const { page, pause } = form();
   pause("bapo", "1/");
-  page.pass(299);
+  page.pass(199);
   pause("bapo", "1/2");
-  page.pass(299);
+  page.pass(199);
   equal(page.propsOf("new-typed"), []);
   page.pass(1);
   equal(page.propsOf("new-typed"), [{ data: 1 }]);
