@@ -45,6 +45,8 @@ def table(
     )
 
 
-def table_card(head: Sequence[Any], rows: Sequence[Any], look: str, *below: Any, **properties: Any) -> html.Div:
+def table_card(
+    head: Sequence[Any], rows: Sequence[Any], look: str, *below: Any, spacing: int = 10, least_width: int = 0
+) -> html.Div:
     """Returns a table in a card."""
-    return html.Div([table(head, rows, look, **properties), *below], className="panel-card")
+    return html.Div([table(head, rows, look, spacing=spacing, least_width=least_width), *below], className="panel-card")

@@ -13,7 +13,7 @@ from frontend.components.status_badge import status_badge
 from frontend.components.table import cell, row, table, table_card
 from frontend.symbols import short_name
 
-_LOOK: dict[str, Any] = {"highlightOnHover": True, "miw": 640}
+_LOOK, _LEAST_WIDTH = "study-table row-hover", 640
 SEEDS = ("training.seed", "task.seed")
 
 
@@ -42,7 +42,7 @@ def _setting_table(study: StudyDetail) -> html.Div:
         for each in ordered
     ]
     note = "Mean of the latest evaluation over the runs of a setting, with Student's 95 % interval over its seeds."
-    return table_card(head, rows, "study-table", html.Div(note, className="chart-note"), **_LOOK)
+    return table_card(head, rows, _LOOK, html.Div(note, className="chart-note"), least_width=_LEAST_WIDTH)
 
 
 def _result(setting: StudySetting) -> list[Any]:
@@ -57,7 +57,7 @@ def _run_table(study: StudyDetail) -> html.Section:
     """Every run in the order of the plan."""
     head = [*(short_name(field) for field in study.fields), "Run", "State", "Step", "Rollouts", "Reward", "Latest"]
     rows = [_run(study, run) for run in study.runs]
-    return card(table(head, rows, "study-table", **_LOOK), title="Runs")
+    return card(table(head, rows, _LOOK, least_width=_LEAST_WIDTH), title="Runs")
 
 
 def _run(study: StudyDetail, run: StudyRun) -> html.Tr:
