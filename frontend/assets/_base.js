@@ -10,6 +10,11 @@
     const changed = Object.entries(props).filter(([name, value]) => !same(now[name], value));
     if (changed.length) setProps(id, Object.fromEntries(changed));
   };
+  // Within the window, or so many pixels beyond its edges.
+  const inSight = (element, margin = 0) => {
+    const { top, bottom, width } = element.getBoundingClientRect();
+    return width > 0 && bottom > -margin && top < innerHeight + margin;
+  };
   const noUpdate = () => clientside.no_update;
 
   // ---------------------------------------------------------------- elements
@@ -79,6 +84,6 @@
 
   window.bapo = {
     ...window.bapoFiles,
-    clientside, setProps, setChanged, noUpdate, find, scheme, make, button, icon, count, plural, two, day, same, fileName, stored, refusal, ask,
+    clientside, setProps, setChanged, noUpdate, find, inSight, scheme, make, button, icon, count, plural, two, day, same, fileName, stored, refusal, ask,
   };
 })();

@@ -3,6 +3,8 @@
 (function () {
   "use strict";
 
+  const { inSight } = window.bapo;
+
   const CONFIG = {
     displaylogo: false,
     // The bar has only what works without any other site; the card's menu has the rest.
@@ -32,11 +34,6 @@
 
   const waiting = new Set();
   let isResting = false;
-
-  function inSight(box) {
-    const { top, bottom, width } = box.getBoundingClientRect();
-    return width > 0 && bottom > 0 && top < innerHeight;
-  }
 
   function drawOthers() {
     if (isResting) return;

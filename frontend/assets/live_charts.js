@@ -2,10 +2,11 @@
 (function () {
   "use strict";
 
-  const { ask, clientside, count, noUpdate, scheme } = window.bapo;
+  const { ask, clientside, count, inSight, noUpdate, scheme } = window.bapo;
   const live = window.bapoLive;
   const charts = window.bapoCharts;
 
+  const NEAR = 200; // Pixels beyond the window's edges.
   const MOST_POINTS = 1500; // A chart that has grown longer is drawn anew, from a sample.
   const NO_ANSWER = "The server does not answer. Training continues; try again in a moment.";
   const { state } = live;
@@ -13,11 +14,6 @@
   const counts = new Map(); // Chart name -> steps shown and steps there are, where some were left out.
 
   live.dragging = () => [...document.querySelectorAll(".js-plotly-plot")].some((graph) => graph._dragging);
-
-  function inSight(graph) {
-    const box = graph.getBoundingClientRect();
-    return box.bottom > -200 && box.top < innerHeight + 200 && box.width > 0;
-  }
 
   // The view of the charts as a query: what is appended must be drawn as they were.
   live.viewQuery = (view) => {
@@ -112,7 +108,7 @@
     for (const [name, extensions] of state.queues) {
       // What is not drawn yet has its points as soon as it is.
       const graph = plot(name);
-      if (graph && !graph._dragging && inSight(graph)) {
+      if (graph && !graph._dragging && inSight(graph, NEAR)) {
         state.queues.delete(name);
         const traces = extensions[0].traces;
         const joined = (column) => traces.map((_, index) => extensions.flatMap((each) => each[column][index]));

@@ -8,6 +8,8 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.components.element import NAMESPACE, Element
+
 _NAMED_BY_CALLBACKS = frozenset({"id", "n_clicks", "n_clicks_timestamp"})
 _TAGS = frozenset(
     {
@@ -24,44 +26,30 @@ Tree = list[Any]
 """Texts, numbers of children that are components of Dash, and elements: name, properties, and a tree within."""
 
 
-class Markup(Component):
+class Markup(Element):
     """Draws a tree of elements without identifiers, with Dash's components at their places (assets/_markup.js)."""
 
-    _namespace = "bapo_elements"
+    _namespace = NAMESPACE
     _type = "Markup"
     _prop_names = ["children", "tree"]  # noqa: RUF012 - as Dash declares them
-    _children_props: list[str] = []  # noqa: RUF012
-    _base_nodes = ["children"]  # noqa: RUF012
-    _valid_wildcard_attributes: list[str] = []  # noqa: RUF012
     available_properties = _prop_names
-    available_wildcard_properties: list[str] = []  # noqa: RUF012
     tree: Tree
     children: list[Any] | None
 
     def __init__(self, tree: Tree, components: list[Any]) -> None:
-        untyped: Any = super()
-        untyped.__init__()
-        # Given to Dash's own way, each would have it look for a package of the namespace's name, through all folders.
-        self.tree = tree
-        self.children = components or None
+        super().__init__(tree=tree, children=components or None)
 
 
-class Later(Component):
+class Later(Element):
     """Draws its content when it is first in sight; until then callbacks read and set what it holds, as ever."""
 
-    _namespace = "bapo_elements"
+    _namespace = NAMESPACE
     _type = "Later"
     _prop_names = ["children"]  # noqa: RUF012
-    _children_props: list[str] = []  # noqa: RUF012
-    _base_nodes = ["children"]  # noqa: RUF012
-    _valid_wildcard_attributes: list[str] = []  # noqa: RUF012
     available_properties = _prop_names
-    available_wildcard_properties: list[str] = []  # noqa: RUF012
 
     def __init__(self, content: Component) -> None:
-        untyped: Any = super()
-        untyped.__init__()
-        self.children = content
+        super().__init__(children=content)
 
 
 def lean(content: Any) -> Any:
