@@ -19,7 +19,7 @@ def check_apart(
 ) -> CheckResult | None:
     """What was found; a check that takes too long, or too much memory, is a problem of the file.
 
-    None where it was cancelled, which is asked twice a second.
+    None where it was cancelled, which is asked at the start and then twice a second.
     """
     command = [sys.executable, "-m", "bapo.own_data"]
     # With one thread per library: threads reserve address space, which is bounded.
@@ -29,18 +29,18 @@ def check_apart(
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         while True:
+            left = deadline - time.monotonic()
+            if left <= 0 or is_cancelled():
+                process.kill()
+                process.communicate()
+                remedy = f"the check took longer than {seconds / 60:.0f} minutes: split the file"
+                return CheckResult(problem=remedy) if left <= 0 else None
             try:
-                answer, told = process.communicate(given, timeout=POLL_SECONDS)
+                answer, told = process.communicate(given, timeout=min(POLL_SECONDS, left))
                 break
             except subprocess.TimeoutExpired:
                 # It is sent once, however often it is waited for.
                 given = None
-            is_late = time.monotonic() > deadline
-            if is_late or is_cancelled():
-                process.kill()
-                process.communicate()
-                remedy = f"the check took longer than {seconds / 60:.0f} minutes: split the file"
-                return CheckResult(problem=remedy) if is_late else None
     if process.returncode != 0:
         last = (told.decode("utf-8", "replace").strip().splitlines() or ["it was killed"])[-1]
         return CheckResult(problem=f"the check ended before its time ({last[:300]}): split the file, or mend it")
