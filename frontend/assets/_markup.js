@@ -2,11 +2,17 @@
 (function () {
   "use strict";
 
+  // Which Dash's packages draw.
+  const parts = {
+    Link: () => window.dash_core_components.Link,
+    Tooltip: () => window.dash_mantine_components.Tooltip,
+  };
+
   function drawn(node, components) {
     if (typeof node === "string") return node;
     if (typeof node === "number") return components[node];
     const [name, properties, within] = node;
-    const kind = name === "Link" ? window.dash_core_components.Link : name;
+    const kind = parts[name]?.() ?? name;
     // As Dash's own links: no address that is a script.
     const clean = name === "a" && properties.href ? { ...properties, href: window.dash_clientside.clean_url(properties.href) } : properties;
     return window.React.createElement(kind, clean, ...within.map((each) => drawn(each, components)));

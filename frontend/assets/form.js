@@ -38,9 +38,9 @@
     for (const [path, look] of Object.entries(looks)) {
       const { text, was } = filled.words[path] || {};
       filled.words[path] = look;
-      if (look.text !== text) setProps({ type: "new-wrap", path }, { description: look.text });
+      const told = { ...(look.text !== text && { description: look.text }), ...(path !== chooser && look.was !== was && { was: look.was }) };
+      if (Object.keys(told).length) setProps({ type: "new-wrap", path }, told);
       if (path === chooser) continue;
-      if (look.was !== was) setProps({ type: "new-was", path }, { children: look.was });
       const places = ids.flatMap((id, place) => (id.path === path ? [place] : []));
       const isTouched = places.some((place) => !same(values[place], filled.shown[path][ids[place].part]));
       filled.shown[path] = look.shown;
@@ -50,13 +50,6 @@
         if (!same(value, values[place])) setProps(ids[place], { value });
       }
     }
-  }
-
-  function classes(path, marks) {
-    const slot = document.querySelector(`[data-field="${CSS.escape(path)}"]`);
-    // Fields of a section that nobody has opened yet are not drawn; all of them are of the usual width.
-    const kept = (slot ? [...slot.classList] : ["field", "field-normal"]).filter((name) => name !== "changed" && name !== "hidden");
-    return [...kept, ...["changed", "hidden"].filter((name) => marks[name].includes(path))].join(" ");
   }
 
   // How many fields of each section the method and the type of tasks have, beside those that stand above.
@@ -77,14 +70,12 @@
       for (const path of new Set([marked, now].flatMap((marks) => [
         ...Object.keys(marks.errors), ...Object.keys(marks.warnings), ...marks.changed, ...marks.hidden,
       ]))) {
-        const [error, warning] = [now.errors[path] || null, now.warnings[path] || null];
-        if (error !== (marked.errors[path] || null)) setProps({ type: "new-wrap", path }, { error });
-        if (warning !== (marked.warnings[path] || null)) {
-          setProps({ type: "new-warning", path }, { children: warning });
-        }
-        if (["changed", "hidden"].some((name) => now[name].includes(path) !== marked[name].includes(path))) {
-          setProps({ type: "new-slot", path }, { className: classes(path, now) });
-        }
+        const [before, after] = [marked, now].map((marks) => ({
+          error: marks.errors[path] || null, warning: marks.warnings[path] || null,
+          isChanged: marks.changed.includes(path), isHidden: marks.hidden.includes(path),
+        }));
+        const told = Object.fromEntries(Object.entries(after).filter(([name, value]) => value !== before[name]));
+        if (Object.keys(told).length) setProps({ type: "new-wrap", path }, told);
       }
       if (!same(now.hidden, marked.hidden)) count(start.sections, now.hidden);
       marked = now;

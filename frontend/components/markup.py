@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
@@ -19,6 +20,8 @@ _TAGS = frozenset(
     }
 )
 """Elements that only show something."""
+_DRAWN_BY_SCRIPTS = (dcc.Link, dmc.Tooltip)
+"""Of which a page may have many; `_markup.js` draws them without Dash."""
 _FEWEST = 2
 """Elements that are worth a component of their own kind."""
 
@@ -57,6 +60,14 @@ def lean(content: Any) -> Any:
     return _lean(content, {})
 
 
+def tree_of(content: Any) -> Tree:
+    """Returns the tree of elements that no callback names, as a property of a component that draws it itself."""
+    components: list[Any] = []
+    tree = _tree(content, components, {})
+    assert not components, "only elements that no callback names can be drawn without Dash"
+    return tree
+
+
 def _lean(content: Any, done: dict[int, Any]) -> Any:
     """As `lean`; `done` has what became of components, which are come to twice where a tree is worth nothing."""
     components: list[Any] = []
@@ -82,11 +93,12 @@ def _tree(content: Any, components: list[Any], done: dict[int, Any]) -> Tree:
     untyped: Any = content
     properties = untyped.to_plotly_json()["props"]
     within = _tree(properties.pop("children", None), components, done)
-    return [["Link" if isinstance(content, dcc.Link) else content._type.lower(), properties, within]]
+    name = content._type if isinstance(content, _DRAWN_BY_SCRIPTS) else content._type.lower()
+    return [[name, properties, within]]
 
 
 def _is_plain(component: Component) -> bool:
-    is_known = isinstance(component, dcc.Link) or (
+    is_known = isinstance(component, _DRAWN_BY_SCRIPTS) or (
         component._namespace == html.Div._namespace and component._type in _TAGS
     )
     return is_known and not any(hasattr(component, name) for name in _NAMED_BY_CALLBACKS)

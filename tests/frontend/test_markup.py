@@ -34,6 +34,11 @@ def test_links_stay_within_the_dashboard() -> None:
     assert found.tree == [["div", {}, [["Link", {"href": "/runs"}, ["runs"]]]]]
 
 
+def test_an_explanation_is_drawn_with_the_word_that_it_explains() -> None:
+    found: Any = lean(html.Div(dmc.Tooltip(html.Span("K1"), label="Eq. 11")))
+    assert found.tree == [["div", {}, [["Tooltip", {"label": "Eq. 11"}, [["span", {}, ["K1"]]]]]]]
+
+
 def test_what_is_no_element_is_left_alone() -> None:
     assert lean("text") == "text"
     assert lean(None) is None

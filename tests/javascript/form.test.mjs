@@ -14,9 +14,8 @@ const START = {
 };
 const IDS = [{ path: "method.type", part: "value" }, { path: "method.c1", part: "value" }];
 
-function form(slots = {}) {
-  const found = Object.fromEntries(Object.entries(slots).map(([path, classes]) => [`[data-field="${path}"]`, [{ classList: classes }]]));
-  const page = open(["form.js"], { elements: { "new-submit": {} }, found });
+function form() {
+  const page = open(["form.js"], { elements: { "new-submit": {} } });
   return { page, pause: (...values) => page.clientside.form.pause(values, IDS, START) };
 }
 
@@ -36,7 +35,7 @@ test("a field that nobody touched takes the value of the new method", () => {
   pause("bapo", "1/4");
   equal(page.props, []);
   pause("grpo", "1/4");
-  equal(page.props, [[{ type: "new-was", path: "method.c1" }, { children: "" }], [IDS[1], { value: "" }]]);
+  equal(page.props, [[{ type: "new-wrap", path: "method.c1" }, { was: "" }], [IDS[1], { value: "" }]]);
 });
 
 test("what somebody typed stays when the method changes", () => {
@@ -47,29 +46,27 @@ test("what somebody typed stays when the method changes", () => {
 });
 
 test("only what changed is set at the fields, and an old error goes", () => {
-  const { page } = form({ "method.c1": ["field", "field-wide"] });
+  const { page } = form();
   const mark = (checked) => page.clientside.form.mark(checked, START);
   assert.equal(mark({ errors: { "method.c1": "at most 1" }, changed: ["method.c1"] }), NO_UPDATE);
   equal(page.props, [
-    [{ type: "new-wrap", path: "method.c1" }, { error: "at most 1" }],
-    [{ type: "new-slot", path: "method.c1" }, { className: "field field-wide changed" }],
+    [{ type: "new-wrap", path: "method.c1" }, { error: "at most 1", isChanged: true }],
   ]);
   page.props.length = 0;
   mark({ errors: { "method.c1": "at most 1" }, changed: ["method.c1"] });
   equal(page.props, []);
   mark({ errors: {}, warnings: { "method.c1": "unusual" } });
   equal(page.props, [
-    [{ type: "new-wrap", path: "method.c1" }, { error: null }],
-    [{ type: "new-warning", path: "method.c1" }, { children: "unusual" }],
+    [{ type: "new-wrap", path: "method.c1" }, { error: null, warning: "unusual" }],
   ]);
 });
 
-test("a section that nobody has opened says how many fields it has, and marks them when it is opened", () => {
+test("a section that nobody has opened says how many fields it has, and marks them as others", () => {
   const { page } = form();
   page.clientside.form.mark({ changed: ["method.c2"], hidden: ["method.c1"] }, START);
   equal(page.props, [
-    [{ type: "new-slot", path: "method.c2" }, { className: "field field-normal changed" }],
-    [{ type: "new-slot", path: "method.c1" }, { className: "field field-normal hidden" }],
+    [{ type: "new-wrap", path: "method.c2" }, { isChanged: true }],
+    [{ type: "new-wrap", path: "method.c1" }, { isHidden: true }],
     [{ type: "new-more", section: "method" }, { children: " · 1 more" }],
   ]);
 });

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -12,8 +13,9 @@ from bapo.api.configs import ConfigFieldInfo
 from frontend.components.attributes import attributes
 from frontend.components.config_form.methods import base_text, field_text
 from frontend.components.config_form.values import OFF, ON, FormField, shown
+from frontend.components.element import NAMESPACE, Element
 from frontend.components.explained import explained
-from frontend.components.markup import lean
+from frontend.components.markup import tree_of
 from frontend.components.store_button import store_button
 from frontend.symbols import SYMBOLS
 
@@ -28,19 +30,33 @@ def wrap_id(form: str, path: str) -> dict[str, str]:
     return {"type": f"{form}-wrap", "path": path}
 
 
-def warning_id(form: str, path: str) -> dict[str, str]:
-    """Returns the identifier of the warning below a field."""
-    return {"type": f"{form}-warning", "path": path}
-
-
 def resets(form: str) -> str:
     """Returns the name of the buttons that undo a change, for `button_store`."""
     return f"{form}-reset"
 
 
-def was_id(form: str, path: str) -> dict[str, str]:
-    """Returns the identifier of the value that the field started from."""
-    return {"type": f"{form}-was", "path": path}
+class Field(Element):
+    """Draws a label, inputs, their meaning, and what is found wrong with them (assets/field.js).
+
+    All in one: a form has a hundred fields, and Dash looks at each of its components at every change.
+    """
+
+    _namespace = NAMESPACE
+    _type = "Field"
+    _prop_names = [  # noqa: RUF012 - as Dash declares them
+        *("children", "id", "path", "width", "label", "description", "source", "was", "reset"),
+        *("error", "warning", "isChanged", "isHidden"),
+    ]
+    available_properties = _prop_names
+
+
+class TextInput(Element):
+    """A line of text to type into, as those of Mantine look; `start` stands in front of what is typed."""
+
+    _namespace = NAMESPACE
+    _type = "TextInput"
+    _prop_names = ["id", "value", "placeholder", "start", "spoken"]  # noqa: RUF012
+    available_properties = _prop_names
 
 
 def config_field(
@@ -55,73 +71,57 @@ def config_field(
     is_hidden: bool = False,
     offers: Sequence[str] = (),
     key: str | None = None,
-) -> html.Div:
+) -> Field:
     """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
 
     `source`: where the base's value comes from. `is_hidden`: the method or the type of tasks does not have the field.
     `offers`: values to choose from, beside any other that is typed. `key`: in identifiers, where a form has a field
     more than once.
     """
-    label: Any = lean(_label(info))
     key = key or info.path
-    return html.Div(
-        [
-            dmc.InputWrapper(
-                _inputs(form, key, info, shown(info, value), offers),
-                label=label,
-                description=field_text(info, method),
-                id=wrap_id(form, key),
-                inputWrapperOrder=["label", "input", "description", "error"],
-                className="field-wrap",
-            ),
-            *([html.Div(["Source: ", source], className="field-source")] if source else []),
-            *([_was(form, base)] if base is not None else []),
-            html.Div(id=warning_id(form, key), className="field-warning"),
-        ],
-        id={"type": f"{form}-slot", "path": key},
-        className=f"field field-{width}{' hidden' * is_hidden}",
-        **attributes(data_field=key),
+    return Field(
+        id=wrap_id(form, key),
+        path=key,
+        width=width,
+        children=_inputs(form, key, info, shown(info, value), offers),
+        label=tree_of(_label(info, field_id(form, key))),
+        description=field_text(info, method),
+        source=source,
+        # Shown by the style sheet while the field differs.
+        was=None if base is None else base_text(base),
+        reset=None if base is None else store_button(resets(form), path=info.path),
+        isHidden=is_hidden,
     )
 
 
-def _was(form: str, base: FormField) -> html.Div:
-    """Returns the original value and a way back, shown by the style sheet while the field differs."""
-    return html.Div(
-        [
-            html.Span(["was ", html.Code(base_text(base), id=was_id(form, base.info.path), className="diff-old")]),
-            html.Button(
-                "Reset",
-                className="text-button",
-                type="button",
-                **store_button(resets(form), path=base.info.path),
-                **attributes(aria_label=f"Reset {base.info.path}"),
-            ),
-        ],
-        className="field-was",
-    )
-
-
-def _label(info: ConfigFieldInfo) -> html.Span:
+def _label(info: ConfigFieldInfo, first: Mapping[str, Any]) -> list[Any]:
+    """Returns the label of the first input, and what explains it."""
+    # As Dash writes identifiers into pages.
+    tied = {"htmlFor": json.dumps(first, sort_keys=True, separators=(",", ":"))}
     symbol = SYMBOLS.get(info.path)
     if symbol is None:
-        return html.Span(html.Code(info.path), className="field-label")
+        return [html.Label(html.Code(info.path), **tied)]
+    sign = [html.Span(symbol.symbol, className="symbol")] if symbol.symbol else []
     name = symbol.name[0].upper() + symbol.name[1:]
-    return html.Span(
-        [
-            *([html.Span(symbol.symbol, className="symbol")] if symbol.symbol else []),
-            html.Span(name),
-            explained(f"{symbol.explanation} Field {info.path}."),
-        ],
-        className="field-label",
-    )
+    return [html.Label([*sign, html.Span(name)], **tied), explained(f"{symbol.explanation} Field {info.path}.")]
 
 
 def _inputs(form: str, key: str, info: ConfigFieldInfo, values: Sequence[Any], offers: Sequence[str]) -> Any:
     if info.kind == "fraction_range":
-        return html.Div(
-            [_range_end(form, key, info, part, value) for part, value in enumerate(values)], className="range"
-        )
-    common = {"id": field_id(form, key), "value": values[0], **attributes(aria_label=info.path)}
+        return [
+            TextInput(
+                id=field_id(form, key, part),
+                value=value,
+                start=f"r_tot = {part}",
+                spoken=f"{info.path} at r_tot = {part}",
+            )
+            for part, value in enumerate(values)
+        ]
+    common = {"id": field_id(form, key), "value": values[0]}
+    placeholder = "empty" if info.optional else None
+    if info.kind not in ("flag", "choice", "choices") and not offers:
+        return TextInput(placeholder=placeholder, spoken=info.path, **common)
+    common |= attributes(aria_label=info.path)
     if info.kind == "flag":
         states = [{"value": ON, "label": "on"}, {"value": OFF, "label": "off"}]
         return dmc.SegmentedControl(data=states, size="xs", **common)
@@ -130,17 +130,4 @@ def _inputs(form: str, key: str, info: ConfigFieldInfo, values: Sequence[Any], o
         return dmc.Select(data=list(info.choices), allowDeselect=False, checkIconPosition="right", **common)
     if info.kind == "choices":
         return dmc.MultiSelect(data=list(info.choices), clearable=True, **common)
-    common["placeholder"] = "empty" if info.optional else None
-    return dmc.Autocomplete(data=list(offers), **common) if offers else dmc.TextInput(autoComplete="off", **common)
-
-
-def _range_end(form: str, key: str, info: ConfigFieldInfo, part: int, value: Any) -> dmc.TextInput:
-    return dmc.TextInput(
-        id=field_id(form, key, part),
-        value=value,
-        size="sm",
-        leftSection=html.Span(f"r_tot = {part}", className="range-end"),
-        leftSectionWidth=76,
-        autoComplete="off",
-        **attributes(aria_label=f"{info.path} at r_tot = {part}"),
-    )
+    return dmc.Autocomplete(data=list(offers), placeholder=placeholder, **common)

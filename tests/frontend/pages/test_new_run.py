@@ -16,9 +16,10 @@ from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.method import METHODS
 from bapo.config.resolve import difference, flatten
+from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import METHOD, TASK, StartValues, by_field, typed_values
 from frontend.components.config_form.methods import CHOOSERS, field_text, looks, own_bases, shared_base
-from frontend.components.config_form.values import same
+from frontend.components.config_form.values import FormField, same
 from frontend.pages.new_run import SECTIONS, suggested_name
 from frontend.pages.new_run.fork import Fork, further_steps
 from frontend.pages.new_run.summary import diff_summary
@@ -65,6 +66,21 @@ def test_the_fields_that_most_runs_are_about_stand_first(path: str) -> None:
 FIELDS = [ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()]
 TYPES = {METHOD: "bapo", TASK: "countdown"}
 BASE = flatten(resolve({"method": {"c1": "1/4", "v": 7}}).config.model_dump(mode="json"))
+
+
+def test_a_field_is_one_component_and_its_inputs() -> None:
+    info = next(each for each in FIELDS if each.path == "method.c2")
+    field: Any = config_field("new", info, ["1/8", "1/2"], "bapo", width="wide", base=FormField(info, ["1/4", "1/2"]))
+    assert field.id == {"type": "new-wrap", "path": "method.c2"}
+    assert [(each.id["part"], each.value, each.start) for each in field.children] == [
+        (0, "1/8", "r_tot = 0"),
+        (1, "1/2", "r_tot = 1"),
+    ]
+    assert (field.was, field.isHidden) == ("1/4, 1/2", False)
+    # Tied to the first input, and beside the explanation.
+    [label, explanation] = field.label
+    assert label[:2] == ["label", {"htmlFor": '{"part":0,"path":"method.c2","type":"new-field"}'}]
+    assert explanation[0] == "Tooltip"
 
 
 def started(explicit: dict[str, Any], base: dict[str, Any]) -> StartValues:
