@@ -294,6 +294,8 @@ def mantine_theme() -> dict[str, Any]:
             "CloseButton": {"defaultProps": {"aria-label": "Close"}},
             # The placeholder is no item, which a menu's children have to be.
             "Menu": {"defaultProps": {"withInitialFocusPlaceholder": False}},
+            # What can be chosen is drawn when somebody looks; Mantine would draw and place all of it with the page.
+            "Combobox": {"defaultProps": {"keepMounted": False}},
             "Badge": {"defaultProps": {"variant": "light", "radius": "sm", "tt": "none"}},
         },
     }

@@ -97,13 +97,13 @@ def config_field(
 def _label(info: ConfigFieldInfo, first: Mapping[str, Any]) -> list[Any]:
     """Returns the label of the first input, and what explains it."""
     # As Dash writes identifiers into pages.
-    tied = {"htmlFor": json.dumps(first, sort_keys=True, separators=(",", ":"))}
+    tied = json.dumps(first, sort_keys=True, separators=(",", ":"))
     symbol = SYMBOLS.get(info.path)
     if symbol is None:
-        return [html.Label(html.Code(info.path), **tied)]
+        return [html.Label(html.Code(info.path), htmlFor=tied)]
     sign = [html.Span(symbol.symbol, className="symbol")] if symbol.symbol else []
     name = symbol.name[0].upper() + symbol.name[1:]
-    return [html.Label([*sign, html.Span(name)], **tied), explained(f"{symbol.explanation} Field {info.path}.")]
+    return [html.Label([*sign, html.Span(name)], htmlFor=tied), explained(f"{symbol.explanation} Field {info.path}.")]
 
 
 def _inputs(form: str, key: str, info: ConfigFieldInfo, values: Sequence[Any], offers: Sequence[str]) -> Any:

@@ -20,7 +20,7 @@ from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card, page_title
 from frontend.components.chart_card import table_button
 from frontend.components.choices import project_select
-from frontend.components.config_form.fields import config_field, resets
+from frontend.components.config_form.fields import Field, config_field, resets
 from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.components.config_form.values import FormField, shown
@@ -231,7 +231,7 @@ def _form(
 ) -> html.Div:
     """Returns the fields; those that the address gives start with its values, and `offers` can be chosen."""
 
-    def field_of(field: FormField, width: str = "normal") -> html.Div:
+    def field_of(field: FormField, width: str = "normal") -> Field:
         value = given.get(field.info.path, field.base)
         source = None if parent else recipe.sources.get(field.info.path)
         is_hidden = field.info.path in hidden
