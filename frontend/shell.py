@@ -20,6 +20,7 @@ from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.controls import button_around
 from frontend.components.icon import IconName, icon
+from frontend.components.markup import lean
 from frontend.documents import DASHBOARD, START, address, documents
 from frontend.page import Page, query_of
 from frontend.projects import writable_projects
@@ -135,7 +136,7 @@ def shell_layout(
             dmc.AppShell(
                 [
                     dmc.AppShellHeader(_header(viewer, about, project), className="shell-header"),
-                    dmc.AppShellNavbar(html.Div(_links(), className="shell-nav"), id="navbar", p="sm"),
+                    dmc.AppShellNavbar(_links(), id="navbar", p="sm"),
                     dmc.AppShellMain(html.Div(content, id="page", className="page")),
                 ],
                 id="appshell",
@@ -282,18 +283,10 @@ def _administration() -> list[dmc.MenuItem]:
     ]
 
 
-def _links() -> list[dmc.NavLink]:
-    return [
-        dmc.NavLink(
-            label=label,
-            href=href,
-            leftSection=icon(icon_name),
-            id={"type": "nav", "href": href},
-            active="exact",
-            className="nav-link",
-        )
-        for label, href, icon_name in NAVIGATION
-    ]
+def _links() -> Any:
+    """Returns the navigation; the script of the frame marks the page that is open."""
+    links = [dcc.Link([icon(name), label], href=href, className="nav-link") for label, href, name in NAVIGATION]
+    return lean(html.Div(links, className="shell-nav"))
 
 
 def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
@@ -319,7 +312,7 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
         "scheme", Output("mantine", "forceColorScheme"), Output("scheme", "data"), Input("scheme-toggle", "n_clicks")
     )
     in_browser("navbar", Output("appshell", "navbar"), Input("burger", "opened"), State("appshell", "navbar"))
-    in_browser("closeNavigation", Output("burger", "opened"), Input("url", "pathname"))
+    in_browser("go", Output("burger", "opened"), Input("url", "pathname"))
     in_browser("logout", Output("logout", "disabled"), Input("logout", "n_clicks"), initial=False)
     typed = State("search", "value")
     in_browser("search", Output("url", "href"), Input("search", "n_submit"), typed, initial=False)

@@ -27,7 +27,12 @@
       return { ...navbar, collapsed: { mobile: !opened } };
     },
 
-    closeNavigation() {
+    // To another page: its link is marked, and the navigation closes where it covers the page.
+    go(path) {
+      for (const link of document.querySelectorAll(".shell-nav a")) {
+        if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
+        else link.removeAttribute("aria-current");
+      }
       scrollTo(0, 0);
       return false;
     },
