@@ -8,9 +8,9 @@ of schema 2, which observers of other trainers write, leave out what those do no
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
@@ -455,32 +455,52 @@ def metrics(record: AnyRecord) -> dict[str, float]:
 
 
 def _step_metrics(record: StepRecord) -> dict[str, float]:
-    values: dict[str, float | None] = {
-        "training/global_step": record.step,
-        "training/epoch": record.epoch,
-        "critic/rewards/mean": record.reward_mean,
-        "bapo/batch/reward_mean": record.batch_reward_mean,
-        "response_length/mean": record.response_length_mean,
-        "response_length/max": record.response_length_max,
-        "response_length/clip_ratio": record.response_clip_ratio,
-        "bapo/policy/rollout_version": record.rollout_version,
-        "bapo/batch/num_rounds": record.num_rounds,
-    }
+    # A trainer's own figures first: what is counted here wins over one of the same name.
+    values = {name: value for name, value in record.metrics.items() if isfinite(value)}
+    _add(
+        values,
+        "",
+        {
+            "training/global_step": record.step,
+            "training/epoch": record.epoch,
+            "critic/rewards/mean": record.reward_mean,
+            "bapo/batch/reward_mean": record.batch_reward_mean,
+            "response_length/mean": record.response_length_mean,
+            "response_length/max": record.response_length_max,
+            "response_length/clip_ratio": record.response_clip_ratio,
+            "bapo/policy/rollout_version": record.rollout_version,
+            "bapo/batch/num_rounds": record.num_rounds,
+        },
+    )
     if record.trainer_version is not None and record.rollout_version is not None:
-        values["bapo/policy/rollout_staleness"] = record.trainer_version - record.rollout_version
-    values |= _named("bapo/batch/", vars(record.counts))
+        values["bapo/policy/rollout_staleness"] = float(record.trainer_version - record.rollout_version)
+    _add(values, "bapo/batch/", vars(record.counts))
     if record.thresholds is not None:
-        values |= _named("bapo/thresholds/", vars(record.thresholds))
-    for name, buffer in (
-        ("difficult", record.difficult_buffer),
-        ("high_quality", record.high_quality_buffer),
-    ):
-        if buffer is not None:
-            values |= _named(f"bapo/buffer/{name}/", vars(buffer))
-    values |= _named("bapo/cost/", vars(record.cost))
+        _add(values, "bapo/thresholds/", vars(record.thresholds))
+    if record.difficult_buffer is not None:
+        _add(values, "bapo/buffer/difficult/", vars(record.difficult_buffer))
+    if record.high_quality_buffer is not None:
+        _add(values, "bapo/buffer/high_quality/", vars(record.high_quality_buffer))
+    _add(values, "bapo/cost/", vars(record.cost))
     if record.update is not None:
-        update = record.update
-        values |= {
+        _add_update(values, record.update)
+    if record.rewards is not None:
+        groups = record.counts.fresh
+        if groups:
+            values["bapo/rewards/constant_groups"] = record.rewards.num_constant_groups / groups
+        values["bapo/rewards/rejected_groups"] = float(record.rewards.num_rejected_groups)
+        if record.rewards.missing_ranks:
+            values["bapo/rewards/missing_ranks"] = float(len(record.rewards.missing_ranks))
+    _add(values, "timing_s/", record.timing)
+    _add(values, "bapo/system/", record.system)
+    return values
+
+
+def _add_update(values: dict[str, float], update: UpdateValues) -> None:
+    _add(
+        values,
+        "",
+        {
             "actor/pg_loss": update.loss,
             "actor/entropy": update.entropy,
             "actor/grad_norm": update.grad_norm,
@@ -493,37 +513,30 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
             "bapo/update/num_mini_batches": update.num_mini_batches,
             "bapo/update/num_tokens": update.num_tokens,
             "bapo/update/num_groups_skipped": update.num_groups_skipped,
-        }
-        if update.critic is not None:
-            values |= _critic_metrics(update.critic)
-        if update.logprob_gap is not None:
-            values |= _named("bapo/logprob_gap/", vars(update.logprob_gap))
-        values |= _named("bapo/tv/tokens/", update.tv_tokens)
-        values |= _named("bapo/tv/sequences/", update.tv_sequences)
-    if record.rewards is not None:
-        groups = record.counts.fresh
-        values["bapo/rewards/constant_groups"] = record.rewards.num_constant_groups / groups if groups else None
-        values["bapo/rewards/rejected_groups"] = record.rewards.num_rejected_groups
-        if record.rewards.missing_ranks:
-            values["bapo/rewards/missing_ranks"] = len(record.rewards.missing_ranks)
-    values |= _named("timing_s/", record.timing)
-    values |= _named("bapo/system/", record.system)
-    finite = {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
-    # What is counted here wins over a trainer's figure of the same name.
-    return {name: value for name, value in record.metrics.items() if math.isfinite(value)} | finite
+        },
+    )
+    if update.critic is not None:
+        _add(values, "critic/", _critic_metrics(update.critic))
+    if update.logprob_gap is not None:
+        _add(values, "bapo/logprob_gap/", vars(update.logprob_gap))
+    _add(values, "bapo/tv/tokens/", update.tv_tokens)
+    _add(values, "bapo/tv/sequences/", update.tv_sequences)
 
 
-def _named(prefix: str, fields: Mapping[Any, float | None]) -> dict[str, float | None]:
-    return {prefix + name: value for name, value in fields.items()}
+def _add(values: dict[str, float], prefix: str, fields: Mapping[Any, float | None]) -> None:
+    """Take in the finite ones; a server does this with every step that it is sent."""
+    for name, value in fields.items():
+        if value is not None and isfinite(value):
+            values[prefix + name] = float(value)
 
 
 def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:
     return {
-        "critic/vf_loss": critic.loss,
-        "critic/vf_explained_var": critic.explained_variance,
-        "critic/values/mean": critic.value_mean,
-        "critic/returns/mean": critic.return_mean,
-        "critic/grad_norm": critic.grad_norm,
-        "critic/vf_clipfrac": critic.clip_fraction,
-        "critic/lr": critic.learning_rate,
+        "vf_loss": critic.loss,
+        "vf_explained_var": critic.explained_variance,
+        "values/mean": critic.value_mean,
+        "returns/mean": critic.return_mean,
+        "grad_norm": critic.grad_norm,
+        "vf_clipfrac": critic.clip_fraction,
+        "lr": critic.learning_rate,
     }
