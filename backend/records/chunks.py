@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import LiteralString
 
 import numpy as np
-from sqlalchemy import ColumnElement, delete, or_, select
+from sqlalchemy import ColumnElement, delete, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -65,9 +65,21 @@ def _lacking(found: Mapping[int, Collection[int]], new: Collection[int]) -> set[
     return {chunk for chunk, stored in found.items() if counts[chunk] + len(stored) < CHUNK_STEPS}
 
 
-def store(session: Session, run_id: str, chunk: int, metrics: Mapping[int, Metrics]) -> None:
-    """Turn the metrics of a chunk's steps into one array per key; NaN where a step lacks the key."""
-    by_step = [metrics[step] for step in range(first_step(chunk), last_step(chunk) + 1)]
+def store(session: Session, run_id: str, chunks: Mapping[int, Mapping[int, Metrics]]) -> None:
+    """Turn the metrics of chunks' steps into one array per key; NaN where a step lacks the key."""
+    run = run_id.encode()
+    rows = (
+        (run, key.encode(), int4(chunk), series)
+        for chunk, metrics in chunks.items()
+        for key, series in _series([metrics[step] for step in range(first_step(chunk), last_step(chunk) + 1)])
+    )
+    copy(session, _COPY_CHUNKS, rows)
+    steps = [step for metrics in chunks.values() for step in metrics]
+    session.execute(_DELETE_TAILS, {"run_id": run_id, "steps": steps})
+
+
+def _series(by_step: Sequence[Metrics]) -> Iterator[tuple[str, bytes]]:
+    """Each key of a chunk, and its values as PostgreSQL receives them."""
     keys = list(dict.fromkeys(chain.from_iterable(by_step)))
     # Most steps have all keys, in this order: nothing to look up by its name.
     rows = [
@@ -78,17 +90,10 @@ def store(session: Session, run_id: str, chunk: int, metrics: Mapping[int, Metri
     table["length"] = FLOAT_ELEMENT["value"].itemsize
     # What float() leaves alone: every value is one.
     table["value"] = np.array(rows).T
-    run, number = run_id.encode(), int4(chunk)
-    series = zip(keys, table, strict=True)
-    copy(session, _COPY_CHUNKS, ((run, key.encode(), number, _ARRAY_HEAD + each.tobytes()) for key, each in series))
-    session.execute(
-        delete(MetricTail).where(
-            MetricTail.run_id == run_id, MetricTail.step.between(first_step(chunk), last_step(chunk))
-        ),
-        execution_options={"synchronize_session": False},
-    )
+    return ((key, _ARRAY_HEAD + each.tobytes()) for key, each in zip(keys, table, strict=True))
 
 
+_DELETE_TAILS = text("DELETE FROM metric_tails WHERE run_id = :run_id AND step = ANY(CAST(:steps AS integer[]))")
 _COPY_CHUNKS: LiteralString = "COPY metric_chunks (run_id, key, chunk, series) FROM STDIN (FORMAT BINARY)"
 FLOAT_ELEMENT = np.dtype([("length", ">i4"), ("value", ">f8")])
 """An element of a `float8[]` on the wire."""

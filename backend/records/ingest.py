@@ -131,12 +131,15 @@ def _store_steps(
     waiting = [(step, orjson.dumps(each)) for step, each in values.items() if chunks.chunk_of(step) not in complete]
     if waiting:
         repository.copy_tails(session, run.id, waiting)
+    whole: dict[int, dict[int, chunks.Metrics]] = {}
     for chunk, stored in complete.items():
         new = [step for step in loaded if chunks.chunk_of(step) == chunk]
         if all(step in values for step in new):
-            chunks.store(session, run.id, chunk, {**stored, **{step: values[step] for step in new}})
+            whole[chunk] = {**stored, **{step: values[step] for step in new}}
         else:
             chunks.give_back(session, run.id, chunk)
+    if whole:
+        chunks.store(session, run.id, whole)
     instruments.count_on_commit(session, instruments.INGEST_POINTS, sum(map(len, values.values())))
     latest: dict[str, float] = {}
     for _, each in sorted(values.items()):

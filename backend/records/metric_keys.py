@@ -6,11 +6,12 @@ import math
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import String, func, literal, select
+import orjson
+from sqlalchemy import String, func, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
-from backend.models import MetricKey, RunMetrics
+from backend.models import MetricKey
 
 REMEMBERED_RUNS = 1_000
 
@@ -52,9 +53,14 @@ def keep_latest(session: Session, run_id: str, latest: Mapping[str, float]) -> N
     """Keep the newest values beside those of metrics that this batch lacks; what is no finite number is left out."""
     values = {key: value for key, value in latest.items() if math.isfinite(value)}
     if values:
-        query = insert(RunMetrics).values(run_id=run_id, latest=values)
-        merged = RunMetrics.latest.op("||")(query.excluded.latest)
-        session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_={"latest": merged}))
+        session.execute(_KEEP_LATEST, {"run_id": run_id, "latest": orjson.dumps(values).decode()})
+
+
+# As text: put together for each upload, it would cost more than it takes to run.
+_KEEP_LATEST = text("""
+    INSERT INTO run_metrics (run_id, latest) VALUES (:run_id, CAST(:latest AS jsonb))
+    ON CONFLICT (run_id) DO UPDATE SET latest = run_metrics.latest || excluded.latest
+""")
 
 
 def read(session: Session, run_id: str) -> Sequence[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from functools import lru_cache
 from typing import Any, LiteralString, NamedTuple
 
 from sqlalchemy import Integer, Select, any_, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
-from backend.models import IngestOffset, LogPiece, MetricTail, SparseRecord, StepRow
+from backend.models import LogPiece, MetricTail, SparseRecord, StepRow
 from backend.models.records import VISIT_FIELDS
 from bapo.api.runs import RECENT_STEPS
 
@@ -66,11 +66,18 @@ def float8(value: float) -> bytes:
 
 def int8_array(values: Sequence[int]) -> bytes:
     """A `bigint[]` as PostgreSQL receives it."""
-    if not values:
+    length = len(values)
+    if not length:
         return struct.pack(">iiI", 0, 0, _INT8_OID)
     # Dimensions, whether it has NULLs, type, length, lower bound; then each number after its own length.
-    elements = chain.from_iterable(zip(repeat(_ELEMENT_BYTES), values, strict=False))
-    return struct.pack(f">iiIii{'iq' * len(values)}", 1, 0, _INT8_OID, len(values), 1, *elements)
+    elements = [_ELEMENT_BYTES] * (2 * length)
+    elements[1::2] = values
+    return _int8_layout(length).pack(1, 0, _INT8_OID, length, 1, *elements)
+
+
+@lru_cache(maxsize=256)
+def _int8_layout(length: int) -> struct.Struct:
+    return struct.Struct(f">iiIii{'iq' * length}")
 
 
 def jsonb(content: bytes) -> bytes:
@@ -80,16 +87,24 @@ def jsonb(content: bytes) -> bytes:
 
 def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
     """Offset up to which a file is stored."""
-    offset = session.get(IngestOffset, (run_id, attempt, kind))
-    return 0 if offset is None else offset.next_offset
+    found = session.execute(_NEXT_OFFSET, {"run_id": run_id, "attempt": attempt, "kind": kind}).scalar_one_or_none()
+    return 0 if found is None else int(found)
 
 
 def set_next_offset(session: Session, run_id: str, attempt: int, kind: str, offset: int) -> None:
     """A file is stored up to here."""
     values = {"run_id": run_id, "attempt": attempt, "kind": kind, "next_offset": offset}
-    query = insert(IngestOffset).values(values)
-    key = [IngestOffset.run_id, IngestOffset.attempt, IngestOffset.kind]
-    session.execute(query.on_conflict_do_update(index_elements=key, set_={"next_offset": offset}))
+    session.execute(_SET_NEXT_OFFSET, values)
+
+
+# As text: a statement that is put together costs more than it takes to run, and these are run for each upload.
+_NEXT_OFFSET = text("""
+    SELECT next_offset FROM ingest_offsets WHERE run_id = :run_id AND attempt = :attempt AND kind = :kind
+""")
+_SET_NEXT_OFFSET = text("""
+    INSERT INTO ingest_offsets (run_id, attempt, kind, next_offset) VALUES (:run_id, :attempt, :kind, :next_offset)
+    ON CONFLICT (run_id, attempt, kind) DO UPDATE SET next_offset = excluded.next_offset
+""")
 
 
 def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: Sequence[int]) -> set[int]:
