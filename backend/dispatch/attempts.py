@@ -150,7 +150,7 @@ def store_records(session: Session, run_id: str, batch: RecordBatch, caller: Pri
 
 
 def _check_owner(session: Session, attempt: Attempt, caller: Principal) -> None:
-    if attempt.worker_id is None or repository.get(session, caller.id, attempt.worker_id) is None:
+    if attempt.worker_id is None or not repository.speaks_for(session, caller.id, attempt.worker_id):
         raise not_found("run", attempt.run_id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, delete, extract, func, select, update
+from sqlalchemy import ColumnElement, delete, extract, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -49,6 +49,14 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
 def get(session: Session, token_id: str, worker_id: str) -> Worker | None:
     """A worker that this token speaks for."""
     return session.scalars(select(Worker).where(Worker.id == worker_id, Worker.token_id == token_id)).one_or_none()
+
+
+def speaks_for(session: Session, token_id: str, worker_id: str) -> bool:
+    """Whether this token speaks for the worker."""
+    return session.execute(_SPEAKS_FOR, {"worker_id": worker_id, "token_id": token_id}).first() is not None
+
+
+_SPEAKS_FOR = text("SELECT 1 FROM workers WHERE id = :worker_id AND token_id = :token_id")
 
 
 def touch(session: Session, worker: Worker, system: dict[str, float]) -> None:
