@@ -23,6 +23,7 @@ class ParallelRun(NamedTuple):
     run_id: str
     set: Mapping[str, Any]
     result: float
+    result_text: str
     text: str
     """For the hover."""
 
@@ -46,6 +47,8 @@ class ParallelLines(NamedTuple):
 
     axes: Sequence[Axis]
     heights: Sequence[Sequence[float]]
+    texts: Sequence[Sequence[str]]
+    """What stands at these heights."""
     runs: Sequence[ParallelRun]
 
 
@@ -53,18 +56,18 @@ def parallel_coordinates_data(
     fields: Mapping[str, str],
     runs: Sequence[ParallelRun],
     result: str,
-    ends: tuple[str, str],
     shown: Mapping[str, str] | None = None,
 ) -> ParallelLines:
     """Few values stand at equal distances in their order, many numbers where they are.
 
-    `fields` gives each field's title, `result` that of the last axis, `ends` the texts of the lowest and the highest
-    result, `shown` a value's text.
+    `fields` gives each field's title, `result` that of the last axis, `shown` a value's text.
     """
-    columns = [_column([run.set.get(field) for run in runs], shown or {}) for field in fields]
-    results = [run.result for run in runs]
-    low, high = min(results, default=0.0), max(results, default=1.0)
-    last = [Tick(0.0, ends[0]), Tick(1.0, ends[1])] if high > low else [Tick(0.5, ends[1])]
+    texts = shown or {}
+    values = [[run.set.get(field) for run in runs] for field in fields]
+    columns = [_column(each, texts) for each in values]
+    least, most = (end(runs, key=lambda run: run.result) for end in (min, max))
+    low, high = least.result, most.result
+    last = [Tick(0.0, least.result_text), Tick(1.0, most.result_text)] if high > low else [Tick(0.5, most.result_text)]
     axes = [Axis(title, ticks) for title, (_, ticks) in zip(fields.values(), columns, strict=True)]
     return ParallelLines(
         [*axes, Axis(result, last)],
@@ -72,6 +75,7 @@ def parallel_coordinates_data(
             [*(heights[place] for heights, _ in columns), (run.result - low) / (high - low) if high > low else 0.5]
             for place, run in enumerate(runs)
         ],
+        [[*(_text(each[place], texts) for each in values), run.result_text] for place, run in enumerate(runs)],
         runs,
     )
 
@@ -84,13 +88,17 @@ def _column(values: Sequence[Any], shown: Mapping[str, str]) -> tuple[list[float
     if len(ordered) > MOST_NAMED and len(numbers) == len(values):
         low, high = min(numbers), max(numbers)
         heights = [(value - low) / (high - low) for value in numbers]
-        return heights, [Tick(0.0, shown.get(_key(low), _key(low))), Tick(1.0, shown.get(_key(high), _key(high)))]
+        return heights, [Tick(0.0, _text(low, shown)), Tick(1.0, _text(high, shown))]
     places = {key: 0.5 if len(ordered) == 1 else place / (len(ordered) - 1) for place, key in enumerate(ordered)}
     return [places[key] for key in keys], [Tick(places[key], shown.get(key, key)) for key in ordered]
 
 
 def _key(value: Any) -> str:
     return "–" if value is None else str(value)
+
+
+def _text(value: Any, shown: Mapping[str, str]) -> str:
+    return shown.get(_key(value), _key(value))
 
 
 def _is_number(value: Any) -> bool:
@@ -103,7 +111,11 @@ def _order(item: tuple[str, Any]) -> tuple[int, float, str]:
 
 
 def parallel_coordinates_figure(data: ParallelLines, palette: Palette) -> go.Figure:
-    """The higher the result, the stronger its line; `meta` of a line names its run, for the page's script."""
+    """The higher the result, the stronger its line.
+
+    For the page's script, `meta` of a line names its run and `customdata` what it passes through, `meta` of the figure
+    its axes.
+    """
     columns = list(range(len(data.axes)))
     figure = go.Figure()
     for place in sorted(range(len(data.runs)), key=lambda index: data.runs[index].result):
@@ -119,6 +131,7 @@ def parallel_coordinates_figure(data: ParallelLines, palette: Palette) -> go.Fig
             hovertext=html.escape(data.runs[place].text),
             hoverinfo="text",
             meta=data.runs[place].run_id,
+            customdata=data.texts[place],
             showlegend=False,
         )
     for column, axis in enumerate(data.axes):
@@ -138,6 +151,7 @@ def parallel_coordinates_figure(data: ParallelLines, palette: Palette) -> go.Fig
                 font={"size": 11},
             )
     return figure.update_layout(
+        meta=[axis.title for axis in data.axes],
         xaxis={
             "tickvals": columns,
             "ticktext": [html.escape(axis.title) for axis in data.axes],

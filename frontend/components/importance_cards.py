@@ -43,7 +43,7 @@ EXPLANATION = (
     "How much of the variance of the result each field explains beyond chance, with its 95 % interval. The dotted mark "
     "is the level that chance stays under; a pale bar is no evidence that the field matters."
 )
-BRUSHING = "Drag along an axis to keep the runs within; press a point to open its run."
+BRUSHING = "Drag along an axis, or choose under Ranges, to keep the runs within; press a point to open its run."
 MOST_LINES = 500
 
 Fetch = Callable[[str, Any], Awaitable[ParameterImportance | None]]
@@ -175,11 +175,10 @@ def _lines(found: ParameterImportance, palette: Palette) -> Any:
     data = parallel_coordinates_data(
         {field: short_name(field) for field in _telling(found)},
         [
-            ParallelRun(run.run_id, run.set, result, text)
+            ParallelRun(run.run_id, run.set, result, result_text(found.metric, result), text)
             for run, result, text in zip(runs, results, texts, strict=True)
         ],
         found.eval_name or dict(METRICS).get(found.metric, found.metric.removeprefix("metric.")),
-        (result_text(found.metric, min(results)), result_text(found.metric, max(results))),
         {str(value): formatting.config_value(value) for run in runs for value in run.set.values()},
     )
     return themed(parallel_coordinates_figure(data, palette), palette)
@@ -207,8 +206,11 @@ def _table(found: ParameterImportance) -> Any:
             *(formatting.config_value(run.set.get(field)) for field in fields),
             cell("" if run.seed is None else str(run.seed), "number"),
             cell(result_text(found.metric, run.result), "number"),
+            attributes={"data-run": run.run_id},
         )
         for run in sorted(runs, key=lambda each: -(each.result or 0.0))
     ]
     head = ("Run", *map(short_name, fields), "Seed", "Result")
-    return [*notes, _details("As a table", table(head, rows, "study-table"))]
+    # Filled by assets/parallel.js, which knows the stretches that are dragged over.
+    ranges = _details("Ranges", html.Div(className="parallel-ranges"))
+    return [*notes, ranges, _details("As a table", table(head, rows, "study-table"))]

@@ -64,6 +64,19 @@ def test_importance_stands_beside_chance_and_axes_can_be_brushed(page: Page, gri
     page.mouse.move(x + 14, plot["y"] + plot["height"] * 0.4, steps=6)
     page.mouse.up()
     expect(card.locator(".parallel-count")).to_have_text("4 of 8 runs ")
+    # The same by the keyboard: the ranges show what was dragged over, and lead to the same.
+    card.get_by_text("Ranges", exact=True).click()
+    c1_from, c1_to = (card.get_by_role("combobox", name=f"c1, {end}") for end in ("from", "to"))
+    expect(c1_from).to_have_value("0.25")
+    expect(c1_to).to_have_value("0.25")
+    v_to = card.get_by_role("combobox", name="v, to")
+    v_to.focus()
+    v_to.press("ArrowUp")
+    expect(v_to).to_have_value("2")
+    expect(card.locator(".parallel-count")).to_have_text("2 of 8 runs ")
+    c1_from.focus()
+    c1_from.press("Home")
+    expect(card.locator(".parallel-count")).to_have_text("4 of 8 runs ")
     if folder := os.environ.get("LOOKS"):
         for scheme in ("light", "dark"):
             page.evaluate(f"document.documentElement.setAttribute('data-mantine-color-scheme', '{scheme}')")
@@ -72,10 +85,19 @@ def test_importance_stands_beside_chance_and_axes_can_be_brushed(page: Page, gri
         page.set_viewport_size({"width": 1280, "height": 900})
     card.get_by_role("button", name="Show all").click()
     expect(card.locator(".parallel-count")).to_have_text("")
-    # As a table, for those who see no lines.
-    card.locator("summary").click()
-    expect(card.locator("tbody tr")).to_have_count(8)
+    expect(c1_from).to_have_value("0.125")
+    expect(v_to).to_have_value("3")
+    # As a table, for those who see no lines: of the runs that are kept. An end draws the other along.
+    card.get_by_text("As a table", exact=True).click()
+    expect(card.locator("tbody tr:visible")).to_have_count(8)
     expect(card.locator("tbody tr").first).to_contain_text("62.0")
+    c1_to.focus()
+    c1_to.press("Home")
+    expect(card.locator("tbody tr:visible")).to_have_count(4)
+    c1_from.focus()
+    c1_from.press("End")
+    expect(c1_to).to_have_value("0.25")
+    expect(card.locator("tbody tr:visible").first).to_contain_text("62.0")
     # Another result; rollouts are the same in all of these runs.
     page.get_by_label("Result to explain").first.click()
     page.get_by_role("option", name="rollouts", exact=True).click()

@@ -33,3 +33,19 @@ test("a run stays while it lies within every stretch, its ends included", () => 
   assert.equal(within([0, 0.5, 1], { 1: [0.5, 0.7] }), true);
   assert.equal(within([0, 0.5, 1], { 1: [0.4, 0.6], 2: [0, 0.9] }), false);
 });
+
+test("values of an axis are offered in the order of their heights, each text once", () => {
+  const { choices, endsOf, stretch } = open(["parallel.js"]).window.bapoParallel;
+  const lines = [["2", 1], ["1", 0], ["1", 0.1], ["1.5", 0.5]].map(([text, height]) => ({ heights: [height], texts: [text] }));
+  const values = choices(lines, 0);
+  equal(values, [{ text: "1", low: 0, high: 0.1 }, { text: "1.5", low: 0.5, high: 0.5 }, { text: "2", low: 1, high: 1 }]);
+  // What is dragged over names its first and its last value, and may hold none.
+  equal(endsOf(values, [0.1, 0.5]), [0, 1]);
+  equal(endsOf(values, [0.11, 2]), [1, 2]);
+  assert.equal(endsOf(values, [0.2, 0.4]), null);
+  assert.equal(endsOf(values, [1.1, 1.2]), null);
+  // What is chosen covers all of both; all values are no stretch.
+  equal(stretch(values, 0, 1), [0, 0.5]);
+  equal(stretch(values, 1, 1), [0.5, 0.5]);
+  assert.equal(stretch(values, 0, 2), null);
+});
