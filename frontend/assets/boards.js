@@ -125,7 +125,22 @@
     version = null;
   }
 
+  let isAsking = false;
+  let isStale = false;
+
+  // One question at a time, which names what is known by then: panels that are as they were stay under a hand that drags them.
   async function refresh() {
+    isStale = true;
+    if (isAsking) return;
+    isAsking = true;
+    while (isStale) {
+      isStale = false;
+      await askOnce();
+    }
+    isAsking = false;
+  }
+
+  async function askOnce() {
     const place = grid();
     if (!place) return;
     if (place !== shownGrid) begin();

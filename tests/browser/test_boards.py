@@ -176,6 +176,124 @@ def test_a_board_is_made_shared_revoked_and_exported(
     assert_fits(page, 390)
 
 
+def test_panels_are_dragged_by_mouse_and_stay_where_they_are_dropped(page: Page, admin: Client) -> None:
+    panels = [TextPanel(id=name, text=f"# {name}") for name in ("first", "second", "third")]
+    board = admin.create_board(BoardCreate(name="dragged", filters=RunFilters(), panels=panels))
+    page.goto(f"/boards/{board.id}")
+    expect(page.locator(".board-card")).to_have_count(3)
+
+    def order() -> list[str]:
+        return [panel.id for panel in admin.board(board.id).panels]
+
+    def drag(name: str, onto: str) -> None:
+        """By the head, as somebody does who sees where it lands."""
+        page.locator(f"[data-panel={name}] .chart-head").hover(position={"x": 12, "y": 14})
+        page.mouse.down()
+        # The first move over the other panel enters it, the second is over it.
+        for left in (80, 90):
+            page.locator(f"[data-panel={onto}]").hover(position={"x": left, "y": 40})
+        expect(page.locator(f"[data-panel={onto}].over")).to_be_visible()
+        page.mouse.up()
+
+    shown = "() => [...document.querySelectorAll('.board-card')].map((card) => card.dataset.panel).join()"
+    drag("third", "first")
+    wait_until(lambda: page.evaluate(shown) == "third,first,second")
+    assert order() == ["third", "first", "second"]
+    drag("third", "second")
+    wait_until(lambda: page.evaluate(shown) == "first,second,third")
+    # What is let go elsewhere stays where it was.
+    page.locator("[data-panel=first] .chart-head").hover(position={"x": 12, "y": 14})
+    page.mouse.down()
+    page.mouse.move(0, 0, steps=4)
+    page.mouse.up()
+    expect(page.locator(".board-card.over")).to_have_count(0)
+    # A panel that moves by the keyboard afterwards moves once.
+    page.get_by_role("button", name="Move third earlier").press("Enter")
+    wait_until(lambda: page.evaluate(shown) == "first,third,second")
+    assert order() == ["first", "third", "second"]
+    admin.delete_board(board.id)
+
+
+def test_the_second_editor_of_a_board_is_warned_and_loses_nothing(
+    page: Page, chromium: Browser, dashboard: str, backend_server: BackendServer, admin: Client
+) -> None:
+    panels = [TextPanel(id=name, text=f"# {name}") for name in ("shared", "taken")]
+    board = admin.create_board(BoardCreate(name="two editors", filters=RunFilters(), panels=panels))
+    context = chromium.new_context(base_url=dashboard)
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    log_in_with(context, dashboard, backend_server, add_person(backend_server, "second-editor", "member"))
+    other = context.new_page()
+
+    def texts() -> list[str]:
+        return [panel.text for panel in admin.board(board.id).panels if isinstance(panel, TextPanel)]
+
+    def edit(window: Page, panel: str) -> None:
+        window.get_by_role("button", name=f"Edit {panel}").click()
+        drawer(window)
+        expect(window.locator("#board-panel-text")).to_have_value(f"# {panel}")
+
+    def name_dialog(window: Page) -> None:
+        window.get_by_role("button", name="Name and runs").click()
+        expect(window.locator("#board-edit-name")).to_have_value("two editors")
+
+    try:
+        for window in (page, other):
+            window.goto(f"/boards/{board.id}")
+            edit(window, "shared")
+        page.locator("#board-panel-text").fill("# mine")
+        save_panel(page)
+        # The second is told who was first, and what was typed is kept; who insists, saves.
+        other.locator("#board-panel-text").fill("# theirs")
+        other.locator("#board-panel-submit").click()
+        warning = other.locator("#board-panel-problem")
+        expect(warning).to_contain_text("admin has changed this panel meanwhile (version 2 of the board)")
+        expect(other.locator("#board-panel-text")).to_have_value("# theirs")
+        assert texts() == ["# mine", "# taken"]
+        other.locator("#board-panel-submit").click()
+        expect(other.locator("#board-panel-submit")).to_be_hidden()
+        assert texts() == ["# theirs", "# taken"]
+        # Changes to different panels are both kept, without a word.
+        edit(other, "taken")
+        page.goto(f"/boards/{board.id}")
+        page.get_by_role("button", name="Move theirs later").click()
+        wait_until(lambda: texts() == ["# taken", "# theirs"])
+        other.locator("#board-panel-text").fill("# kept")
+        save_panel(other)
+        assert texts() == ["# kept", "# theirs"]
+        # A panel that is removed while somebody writes in it comes back.
+        other.goto(f"/boards/{board.id}")
+        other.get_by_role("button", name="Edit kept").click()
+        drawer(other)
+        expect(other.locator("#board-panel-text")).to_have_value("# kept")
+        page.goto(f"/boards/{board.id}")
+        page.get_by_role("button", name="Remove kept").click()
+        page.get_by_role("button", name="Remove the panel").click()
+        wait_until(lambda: texts() == ["# theirs"])
+        other.locator("#board-panel-text").fill("# long work")
+        save_panel(other)
+        expect(
+            other.get_by_text("Somebody has removed this panel meanwhile: it is back, as the last one.")
+        ).to_be_visible()
+        assert texts() == ["# theirs", "# long work"]
+        # So with the name of the board and its runs.
+        for window in (page, other):
+            name_dialog(window)
+        page.locator("#board-edit-name").fill("first name")
+        page.locator("#board-edit-submit").click()
+        expect(page.locator("#board-edit-submit")).to_be_hidden()
+        other.locator("#board-edit-name").fill("second name")
+        other.locator("#board-edit-submit").click()
+        expect(other.locator("#board-edit-problem")).to_contain_text("“first name” by now")
+        expect(other.locator("#board-edit-name")).to_have_value("second name")
+        assert admin.board(board.id).name == "first name"
+        other.locator("#board-edit-submit").click()
+        expect(other.locator("#board-edit-submit")).to_be_hidden()
+        assert admin.board(board.id).name == "second name"
+    finally:
+        context.close()
+    admin.delete_board(board.id)
+
+
 def test_an_open_page_behind_a_link_follows_its_runs_until_the_link_is_revoked(
     nobody: Page, admin: Client, runs: dict[str, str]
 ) -> None:
@@ -238,7 +356,7 @@ def test_an_open_page_behind_a_link_follows_its_runs_until_the_link_is_revoked(
 def test_a_viewer_is_offered_nothing_that_changes_a_board(
     stranger: Visitor, dashboard: str, backend_server: BackendServer, admin: Client, runs: dict[str, str]
 ) -> None:
-    (board,) = admin.boards().items
+    (board,) = [each for each in admin.boards().items if each.name == "Changed name"]
     page = stranger.page
     log_in_with(page.context, dashboard, backend_server, add_person(backend_server, "board-viewer", "viewer"))
     page.goto(f"/boards/{board.id}")

@@ -34,3 +34,14 @@ test("a board that was deleted stays to be read, and says what it is", async () 
   await page.window.bapoBoards.refresh();
   assert.equal(state.textContent, "Not up to date: there is no board 'b1': check the ID");
 });
+
+test("whatever asks for news meanwhile is answered by one more question", async () => {
+  const path = "/live/boards/b1?scheme=light";
+  const { page } = at({ [path]: { content: { version: 1, name: "empty", panels: [] } } });
+  const before = page.requests.length;
+  const asked = page.window.bapoBoards.refresh();
+  page.window.bapoBoards.refresh();
+  page.window.bapoBoards.refresh();
+  await asked;
+  assert.equal(page.requests.length, before + 2);
+});

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -134,6 +135,7 @@ def _autocomplete(name: str, label: str, description: str, data: Sequence[str]) 
 def board_dialog() -> dmc.Modal:
     """Returns the dialog for the name and the runs of the whole board."""
     fields = (
+        dcc.Store(id="board-edit-before"),
         dmc.TextInput(id="board-edit-name", label="Name", withAsterisk=True),
         conditions_field("board-edit-where", "Runs of the board"),
         dmc.TextInput(id="board-edit-search", label="Search", description="Words, as in the run list"),
@@ -233,23 +235,19 @@ def register(app: Dash, api: Api) -> None:
         before = None if editing["before"] is None else _PANEL.validate_python(editing["before"])
         panel_id = secrets.token_hex(4) if before is None else before.id
         panel = written(kind, panel_id, before, dict(zip((*_VALUES, *_CHECKED), given, strict=True)))
+        at = None
         if before is not None:
             board = await client.board(board_id)
             at = place_of(board.panels, panel_id)
             if at is not None and board.panels[at].model_dump(mode="json") != editing["before"]:
-                show("board-panel-problem", dmc.Alert(_theirs(board), color="yellow", variant="light"))
+                show("board-panel-problem", _theirs(board, "this panel"))
                 return True, {**editing, "before": board.panels[at].model_dump(mode="json")}
 
-        def put(panels: list[Panel]) -> list[Panel]:
-            at = place_of(panels, panel_id)
-            # One that somebody has removed meanwhile comes back at the end.
-            return [*panels, panel] if at is None else [*panels[:at], panel, *panels[at + 1 :]]
-
         try:
-            await change_board(client, board_id, put)
+            await change_board(client, board_id, partial(_put, panel=panel))
         except ApiError as error:
             raise _at_field(error) from error
-        tell(name_of(panel), "Saved")
+        _say_saved(panel, is_back=at is None and before is not None)
         return False, None
 
     @when_pressed(
@@ -257,13 +255,14 @@ def register(app: Dash, api: Api) -> None:
         "board-edit",
         outputs=[
             Output("board-edit-dialog", "opened"),
+            Output("board-edit-before", "data"),
             *(Output(f"board-edit-{name}", "value") for name in ("name", "where", "search")),
         ],
         states=[State("board-id", "data")],
     )
     async def open_dialog(_: str, board_id: str) -> Any:
         board = await api.client().board(board_id)
-        return True, board.name, list(board.filters.where), board.filters.search or ""
+        return True, _named(board), board.name, list(board.filters.where), board.filters.search or ""
 
     @when_submitted(
         app,
@@ -272,28 +271,54 @@ def register(app: Dash, api: Api) -> None:
         problem="board-edit-problem",
         states=[
             State("board-id", "data"),
+            State("board-edit-before", "data"),
             *(State(f"board-edit-{name}", "value") for name in ("name", "where", "search")),
         ],
-        outputs=[Output("board-edit-dialog", "opened", allow_duplicate=True)],
+        outputs=[
+            Output("board-edit-dialog", "opened", allow_duplicate=True),
+            Output("board-edit-before", "data", allow_duplicate=True),
+        ],
     )
-    async def rename(board_id: str, name: str | None, where: list[str] | None, search: str | None) -> bool:
+    async def rename(board_id: str, before: Any, name: str | None, where: list[str] | None, search: str | None) -> Any:
         client = api.client()
         if not (name or "").strip():
             raise FormError(name="give the board a name")
-        filters = (await client.board(board_id)).filters
+        board = await client.board(board_id)
+        if _named(board) != before:
+            show("board-edit-problem", _theirs(board, f"the name or the runs of this board, “{board.name}” by now,"))
+            return True, _named(board)
+        filters = board.filters
         filters = filters.model_copy(update={"where": where or [], "search": (search or "").strip() or None})
         try:
-            await change_board(client, board_id, lambda panels: panels, name=(name or "").strip(), filters=filters)
+            await change_board(client, board_id, list, name=(name or "").strip(), filters=filters)
         except ApiError as error:
             raise _at_field(error) from error
-        return False
+        return False, None
 
 
-def _theirs(board: BoardInfo) -> str:
-    return (
-        f"{board.updated_by} has changed this panel meanwhile (version {board.version} of the board). What you typed "
+def _put(panels: list[Panel], panel: Panel) -> list[Panel]:
+    """The panel in its place, or as the last one where it has none."""
+    at = place_of(panels, panel.id)
+    return [*panels, panel] if at is None else [*panels[:at], panel, *panels[at + 1 :]]
+
+
+def _say_saved(panel: Panel, *, is_back: bool) -> None:
+    if is_back:
+        tell("Somebody has removed this panel meanwhile: it is back, as the last one.", "Saved", "yellow")
+    else:
+        tell(name_of(panel), "Saved")
+
+
+def _named(board: BoardInfo) -> Any:
+    return {"name": board.name, "filters": board.filters.model_dump(mode="json")}
+
+
+def _theirs(board: BoardInfo, what: str) -> dmc.Alert:
+    text = (
+        f"{board.updated_by} has changed {what} meanwhile (version {board.version} of the board). What you typed "
         "is still here: Save again puts it in the place of theirs; to see theirs first, close this and open it again."
     )
+    return dmc.Alert(text, color="yellow", variant="light")
 
 
 def _at_field(error: ApiError) -> FormError | ApiError:
