@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from safetensors.numpy import save
 
 from backend.uploads.store import UploadStore
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked
+from tests.hub import COMMIT, MODEL, TOKEN, holding, lines, shard
 from tests.receiver import Receiver, receiving, respond
 from tests.services import BackendServer, running_backend
 
 MAX_BYTES = 100_000
-TOKEN = "hf_of-the-deployment"
-COMMIT = "4f2a" * 10
 
 
 @pytest.fixture(scope="module")
@@ -60,26 +56,6 @@ def backend_server(
         yield server
 
 
-def holding(files: Mapping[str, bytes], store: Receiver | None = None) -> Callable[[BaseHTTPRequestHandler], object]:
-    """A hub with one private repository, `o/it`; with a store, that has the content of its files."""
-
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        path = unquote(handler.path)
-        if handler.headers["Authorization"] != f"Bearer {TOKEN}":
-            return respond(handler, 401)
-        if path.startswith("/api/") and "/o/it/revision/main" in path:
-            siblings = [{"rfilename": name, "size": len(content)} for name, content in files.items()]
-            return respond(handler, 200, json.dumps({"sha": COMMIT, "siblings": siblings}).encode())
-        name = path.partition(f"/o/it/resolve/{COMMIT}/")[2]
-        if name not in files:
-            return respond(handler, 404)
-        if store is not None:
-            return respond(handler, 302, Location=f"{store.url}/{name}")
-        return respond(handler, 200, files[name])
-
-    return answer
-
-
 def serving_content(files: Mapping[str, bytes]) -> Callable[[BaseHTTPRequestHandler], object]:
     return lambda handler: respond(handler, 200, files[unquote(handler.path).removeprefix("/")])
 
@@ -88,34 +64,11 @@ def fetched(client: Client, url: str) -> UploadInfo:
     return wait_until_checked(client, client.fetch_upload(UploadFetch(url=url)))
 
 
-def lines(first: int, count: int) -> bytes:
-    rows = ({"question": f"{n} + {n} = ?", "answer": 2 * n} for n in range(first, first + count))
-    return "\n".join(json.dumps(row) for row in rows).encode()
-
-
 def parquet(first: int, count: int) -> bytes:
     rows = [{"question": f"{n} + {n} = ?", "answer": str(2 * n)} for n in range(first, first + count)]
     made = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), made)
     return made.getvalue()
-
-
-def shard(name: str) -> bytes:
-    return save({name: np.zeros((3, 4), np.float32)})
-
-
-MODEL = {
-    ".gitattributes": b"*",
-    "README.md": b"# It",
-    "config.json": b'{"model_type": "qwen2"}',
-    "model-00001-of-00002.safetensors": shard("a"),
-    "model-00002-of-00002.safetensors": shard("b"),
-    "model.safetensors.index.json": json.dumps(
-        {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
-    ).encode(),
-    "pytorch_model.bin": b"a pickle",
-    "onnx/model.onnx": b"another form",
-}
 
 
 def test_a_private_model_comes_with_its_shards_and_the_token_goes_to_the_hub_alone(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import zlib
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from bapo.client import Client
 from bapo.figures.formatting import size
 from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.hub import COMMIT, MODEL, TOKEN, holding, lines
 from tests.probed import probe_on
-from tests.receiver import receiving, respond
+from tests.receiver import Receiver, receiving, respond
 from tests.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
@@ -39,8 +41,23 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def backend_settings(roots: Path) -> dict[str, str]:
-    return {"resource_roots": str(roots), "upload_hosts": "127.0.0.1"}
+def hub() -> Iterator[Receiver]:
+    """The hub that the deployment knows."""
+    with receiving() as receiver:
+        receiver.url = receiver.url.removesuffix("/hook")
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def backend_settings(roots: Path, hub: Receiver) -> dict[str, str]:
+    token = roots.parent / "hub-token"
+    token.write_text(TOKEN)
+    return {
+        "resource_roots": str(roots),
+        "upload_hosts": "127.0.0.1",
+        "upload_hub_url": hub.url,
+        "upload_hub_token_file": str(token),
+    }
 
 
 def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin: Client, roots: Path) -> None:
@@ -224,3 +241,42 @@ def test_a_file_is_fetched_from_a_url_and_a_refusal_stands_at_the_field(
     expect(row).to_contain_text("version 1")
     (made,) = [each for each in admin.resources("dataset").items if each.name == "sums"]
     assert made.details["source"] == f"{there}/sums.jsonl"
+
+
+def test_a_repository_of_the_hub_in_several_files_is_one_entry(
+    page: Page, visitor: Visitor, admin: Client, hub: Receiver
+) -> None:
+    page.goto("/data")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    panel = page.locator(".upload-drawer")
+    url = panel.get_by_role("textbox", name="Or fetch it from a URL")
+    fetch = panel.get_by_role("button", name="Fetch", exact=True)
+    # Which of several sets is meant is asked for, with names to copy; a shard that is missing is named.
+    hub.answer = holding({"test.jsonl": lines(0, 9), "train-0.jsonl": lines(0, 40), "train-1.jsonl": lines(40, 25)})
+    url.fill("hf://datasets/o/it")
+    fetch.click()
+    expect(panel.get_by_role("alert")).to_contain_text("name one of them, such as test*.jsonl, train*.jsonl")
+    url.fill("hf://datasets/o/it/train*.jsonl")
+    fetch.click()
+    expect(panel.get_by_text("65 of 65 rows can be registered")).to_be_visible()
+    panel.get_by_label("Name").fill("two-parts")
+    panel.get_by_role("button", name="Register", exact=True).click()
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("row", name="@two-parts")).to_contain_text("65 rows")
+
+    page.get_by_role("button", name="Upload", exact=True).click()
+    hub.answer = holding({name: content for name, content in MODEL.items() if "00002-of" not in name})
+    url.fill("hf://o/it")
+    fetch.click()
+    expect(panel.get_by_role("alert")).to_contain_text("names model-00002-of-00002.safetensors, which is not there")
+    hub.answer = holding(MODEL)
+    url.fill("hf://o/it")
+    fetch.click()
+    expect(panel.get_by_role("alert")).to_be_hidden()
+    expect(panel.get_by_label("Name")).to_have_value("it")
+    panel.get_by_role("button", name="Register", exact=True).click()
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("button", name="@it", exact=True)).to_be_visible()
+    (made,) = [each for each in admin.resources("model").items if each.name == "it"]
+    assert made.details["source"] == f"hf://o/it@{COMMIT}"
+    assert made.details["num_parameters"] == 24

@@ -7,8 +7,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from bapo.api.resources import ResourceInfo, ResourceVersion
+from bapo.api.uploads import UploadPage
 from frontend.changes_query import parse_changes
 from frontend.pages.resources.details import INSTRUCTION, new_run_with
+from frontend.pages.resources.uploading import upload_drawer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -52,3 +54,13 @@ def test_the_form_opens_with_what_the_check_knows() -> None:
 def test_of_a_file_that_was_registered_by_its_path_the_columns_tell_the_task() -> None:
     assert wished(resource({"columns": ["nums", "target"]})) == {"task.type": "countdown", "task.train_file": "@pears"}
     assert wished(resource({}, kind="model")) == {"model.path": "@pears"}
+
+
+def test_a_url_is_asked_for_only_where_the_deployment_fetches() -> None:
+    def shown(*hosts: str) -> str:
+        page = UploadPage(items=[], max_bytes=10, quota_bytes=100, used_bytes={}, fetch_hosts=hosts)
+        return str(upload_drawer(page, ["default"]))
+
+    assert "upload-url" not in shown()
+    assert "From huggingface.co;" in shown("huggingface.co")
+    assert "From any public host;" in shown("*")
