@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bapo.analysis.findings.planned_cost import with_planned_cost
 from bapo.cli.failures import plain_errors
 from bapo.cli.findings import show_report
 from bapo.cli.output import JsonOption, print_json
@@ -28,13 +30,20 @@ def probe(
     ] = None,
     problems: Annotated[int, typer.Option(min=1, help="Problems to answer.")] = NUM_PROBLEMS,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/probe.")] = None,
+    price_per_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="PRICE", help="Of this machine: shows what the planned run would cost beside its time."
+        ),
+    ] = None,
+    currency: Annotated[str, typer.Option(help="Of the price.")] = "USD",
     as_json: JsonOption = False,
 ) -> None:
     """Answer problems with the base model, and suggest G, c1 to c3, v and m for training on them.
 
     [bold]bapo probe countdown-base countdown-demo[/bold]
 
-    [bold]bapo probe models/qwen train.parquet --set rollout.max_response_tokens=1024[/bold]
+    [bold]bapo probe models/qwen train.parquet --set rollout.max_response_tokens=1024 --price-per-hour 2.50[/bold]
     """
     run_folder = out or Path("runs") / "probe"
     with plain_errors():
@@ -49,11 +58,18 @@ def probe(
         from bapo.analysis.findings.search import find  # noqa: PLC0415
         from bapo.analysis.findings.stream import read_stream  # noqa: PLC0415
 
-        report = find(read_stream(run_folder)).report
+        found = find(read_stream(run_folder)).report
+        report = with_planned_cost(found, partial(_cost, price_per_hour), "Its cost at this price", currency)
     if as_json:
         print_json(report)
     else:
         show_report(report)
+
+
+def _cost(price_per_hour: float | None, seconds: float) -> float | str:
+    if price_per_hour is None:
+        return "no price was given for this machine: --price-per-hour"
+    return seconds / 3600 * price_per_hour
 
 
 def _planned(model: str, data: str, assignments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bapo.analysis.findings.finding import TooLittle
+from bapo.analysis.findings.finding import FindingsReport, TooLittle
+from bapo.analysis.findings.planned_cost import with_planned_cost
 from bapo.analysis.findings.probe import OF_PROBES, group_size_of, probe_outcomes, suggest
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.success_rates import Forecast
@@ -88,6 +89,20 @@ def test_time_and_memory_are_measured_and_the_planned_run_is_estimated() -> None
     assert figures["Generating 1,000 responses"] == pytest.approx(2.5)
     assert figures["Peak memory, GiB"] == pytest.approx(3)
     assert finding.title.startswith("100 steps of BAPO with G = 8")
+
+
+def test_the_planned_run_has_a_cost_where_there_is_a_price_and_else_says_why_not() -> None:
+    finding = found(probe_outcomes(stream([[4] * 100] * 4, config=CONFIG, metrics=TIMES))["probed_cost"]).finding
+    report = FindingsReport(step=4, findings=[finding], checks=[])
+    (priced,) = with_planned_cost(
+        report, lambda seconds: seconds / 3600 * 2.5, "Its cost at this price", "EUR"
+    ).findings
+    planned, cost, *_ = priced.evidence
+    assert (cost.label, cost.value) == ("Its cost at this price, EUR", planned.value / 3600 * 2.5)
+    assert priced.title.endswith(f", and {cost.value:,.2f} EUR.")
+    (unpriced,) = with_planned_cost(report, lambda _: "no price", "Its cost", "EUR").findings
+    assert unpriced.explanation.endswith("What it would cost is not known: no price.")
+    assert (unpriced.title, unpriced.evidence) == (finding.title, finding.evidence)
 
 
 def test_a_remedy_makes_the_planned_run() -> None:
