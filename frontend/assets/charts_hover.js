@@ -2,6 +2,7 @@
 (function () {
   "use strict";
 
+  const { inSight } = window.bapo;
   const charts = window.bapoCharts;
   const LEAST_MS = 60; // Each hover is drawn by every chart in sight.
 
@@ -34,8 +35,7 @@
     if (!grid || graph._dragging) return [];
     return [...grid.querySelectorAll(".js-plotly-plot")].filter((each) => {
       if (each === graph || !each._fullLayout?.xaxis || kindOf(each) !== kindOf(graph) || each._dragging) return false;
-      const box = each.getBoundingClientRect();
-      return box.bottom > 0 && box.top < innerHeight && String(each._fullLayout.hovermode).startsWith("x");
+      return inSight(each) && String(each._fullLayout.hovermode).startsWith("x");
     });
   }
 
