@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from bapo.api.base import ErrorBody, FieldProblem
 from bapo.config import ConfigError, ConfigProblem
+from bapo.config.findings import said
 
 LOG = logging.getLogger(__name__)
 
@@ -120,14 +121,10 @@ def validation_problem(error: ValidationError | RequestValidationError, prefix: 
     problems = []
     for finding in error.errors():
         path = [str(part) for part in finding["loc"] if part not in ("body", "query", "path", "header")]
-        message = str(finding["msg"]).removeprefix("Value error, ")
-        remedy = (
-            "no such field: remove it" if finding["type"] == "extra_forbidden" else message[0].lower() + message[1:]
-        )
         field = ".".join([*prefix, *path]) or str(finding["loc"][0])
         # Without a value the whole body would be repeated.
         value = None if finding["type"] == "missing" else presentable(finding.get("input"))
-        problems.append(FieldProblem(field=field, value=value, remedy=remedy))
+        problems.append(FieldProblem(field=field, value=value, remedy=said(finding)))
     first = problems[0]
     return Problem(422, "invalid_request", first.remedy, field=first.field, value=first.value, problems=problems)
 

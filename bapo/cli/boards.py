@@ -32,6 +32,7 @@ from bapo.cli.listing import Listing, listed
 from bapo.cli.output import JsonOption, print_json, say
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem
+from bapo.config.findings import said
 
 app = group("Charts and texts that follow runs; share and export them.")
 
@@ -158,11 +159,17 @@ def _checked(model: type[T], content: dict[str, Any]) -> T:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        value = None if first["type"] == "missing" else first["input"]
-        remedy = str(first["msg"]).removeprefix("Value error, ")
-        raise ConfigError([ConfigProblem(field, value, remedy)]) from None
+        findings = error.errors(include_url=False)
+        raise ConfigError(
+            [
+                ConfigProblem(
+                    ".".join(map(str, finding["loc"])),
+                    None if finding["type"] == "missing" else finding["input"],
+                    said(finding),
+                )
+                for finding in findings
+            ]
+        ) from None
 
 
 @app.command("delete")

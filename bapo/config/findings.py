@@ -33,6 +33,10 @@ _REMEDIES = {
     "string_too_long": "must have at most {max_length} characters",
     "tuple_type": "must be a list",
     "frozen_set_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must hold fields",
+    "too_short": "must have at least {min_length}",
+    "too_long": "must have at most {max_length}",
 }
 """Our words for pydantic's kinds of errors; the braces name its bounds."""
 
@@ -40,6 +44,23 @@ _TYPES: Mapping[str, Callable[[], tuple[str, ...]]] = {"method": method_types, "
 """Types of the sections that have several."""
 
 _LOOKALIKES = str.maketrans("lio", "110")
+
+
+def said(finding: ErrorDetails) -> str:
+    """Returns what is wrong with a field of a body or a file, and so what to do, in our words where there are some."""
+    kind, message, context = finding["type"], finding["msg"], finding.get("ctx", {})
+    match kind:
+        case "missing":
+            return "is missing: add it"
+        case "extra_forbidden":
+            return "no such field: remove it"
+        case "string_too_short" | "too_short" if context["min_length"] == 1:
+            return "is empty: give at least one" if kind == "too_short" else "is empty: fill it in"
+        case "value_error":
+            message = str(context["error"])
+        case _ if kind in _REMEDIES:
+            message = _REMEDIES[kind].format(**context)
+    return message[0].lower() + message[1:]
 
 
 def problems_of(error: ValidationError) -> list[ConfigProblem]:

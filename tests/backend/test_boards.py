@@ -359,8 +359,21 @@ def test_boards_come_and_go_as_files(
     shared = run_here("boards", "share", board_id, "--days", "3")
     assert "/shared?key=" in shared.stdout + shared.stderr
     wrong = tmp_path / "wrong.json"
-    wrong.write_text('{"name": "x", "panels": [{"kind": "chart", "id": "c"}]}')
+    wrong.write_text('{"name": "", "panels": [{"kind": "chart", "id": "c", "smooth": 0, "z": 1}]}')
     refused = run_here("boards", "make", wrong)
     assert refused.returncode == 2
-    assert "panels.0.chart.y" in refused.stderr
+    # All of it at once, and in the same words over the API.
+    with backend_server.http() as http:
+        credentials = {"Authorization": f"Bearer {backend_server.admin_token}"}
+        answer = http.post("/api/v1/boards", json=json.loads(wrong.read_text()), headers=credentials)
+    over_api = {problem["field"]: problem["remedy"] for problem in answer.json()["problems"]}
+    assert over_api == {
+        "name": "is empty: fill it in",
+        "panels.0.chart.y": "is missing: add it",
+        "panels.0.chart.smooth": "must be at least 1",
+        "panels.0.chart.z": "no such field: remove it",
+    }
+    for field, remedy in over_api.items():
+        assert field in refused.stderr
+        assert remedy in refused.stderr
     assert run_here("boards", "delete", board_id).returncode == 0

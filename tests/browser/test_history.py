@@ -427,7 +427,7 @@ def test_name_tags_and_notes_are_edited_on_the_runs_page(page: Page, history: No
     expect(dialog.locator(".markdown strong")).to_have_text("wider")
     # What is wrong is said, and what was typed stays.
     dialog.get_by_role("button", name="Save").click()
-    expect(dialog).to_contain_text("should have at least 1")
+    expect(dialog).to_contain_text("is empty: fill it in")
     dialog.get_by_label("Name").fill("named")
     dialog.locator("#edit-tags").fill("paper")
     dialog.locator("#edit-tags").press("Enter")

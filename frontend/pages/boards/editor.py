@@ -15,6 +15,7 @@ from bapo.api.boards import BoardInfo, Panel
 from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN, RunFilters
 from bapo.api.views import ViewInfo
 from bapo.client import ApiError
+from bapo.config.findings import said
 from bapo.report.contents import names_of_sections
 from frontend.components.actions import FormError, show, tell, when_pressed, when_submitted
 from frontend.components.choices import choices
@@ -171,7 +172,7 @@ def written(kind: str, panel_id: str, before: Panel | None, given: Mapping[str, 
             {"kind": kind, "id": panel_id, "view": given["view"] or None, "filters": changed.model_dump(), **content}
         )
     except ValidationError as error:
-        problems = {_place(each["loc"]): str(each["msg"]) for each in error.errors()}
+        problems = {_place(each["loc"]): said(each) for each in error.errors()}
         raise FormError(**problems) from error
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from bapo.analysis.number_format import counted
 from bapo.api.boards import AS_THE_PAPER, BoardCreate, BoardSummary
 from bapo.api.runs import RunFilters
+from bapo.config.findings import said
 from frontend.components.actions import FormError, open_when_pressed, when_submitted
 from frontend.components.card import new_button, page_heading
 from frontend.components.choices import choices, project_select
@@ -95,5 +96,5 @@ def register(app: Dash, api: Api) -> None:
                 }
             )
         except ValidationError as error:
-            raise FormError(**{str(each["loc"][0]): each["msg"] for each in error.errors()}) from error
+            raise FormError(**{str(each["loc"][0]): said(each) for each in error.errors()}) from error
         return f"/boards/{(await api.client().create_board(body)).id}"
