@@ -55,7 +55,7 @@ def said(finding: ErrorDetails) -> str:
         case "extra_forbidden":
             return "no such field: remove it"
         case "string_too_short" | "too_short" if context["min_length"] == 1:
-            return "is empty: give at least one" if kind == "too_short" else "is empty: fill it in"
+            return "is empty: fill it in"
         case "value_error":
             message = str(context["error"])
         case _ if kind in _REMEDIES:
