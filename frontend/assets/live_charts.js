@@ -105,21 +105,23 @@
   };
 
   function flush() {
-    for (const [name, extensions] of state.queues) {
-      // What is not drawn yet has its points as soon as it is.
+    // All are looked at before the first is drawn: after that, every look would take another layout of the page. What is
+    // not drawn yet has its points as soon as it is.
+    const ready = [...state.queues].filter(([name]) => {
       const graph = plot(name);
-      if (graph && !graph._dragging && inSight(graph, NEAR)) {
-        state.queues.delete(name);
-        const traces = extensions[0].traces;
-        const joined = (column) => traces.map((_, index) => extensions.flatMap((each) => each[column][index]));
-        if (graph.data.length === traces.length) {
-          const x = joined("x").map((values) => charts.localX(graph, values));
-          window.Plotly.extendTraces(graph, { x, y: joined("y") }, traces);
-          if (graph.data[0].x.length > MOST_POINTS) {
-            state.reload = true;
-            live.note();
-          }
-        }
+      return graph && !graph._dragging && inSight(graph, NEAR);
+    });
+    for (const [name, extensions] of ready) {
+      const graph = plot(name);
+      state.queues.delete(name);
+      const traces = extensions[0].traces;
+      const joined = (column) => traces.map((_, index) => extensions.flatMap((each) => each[column][index]));
+      if (graph.data.length !== traces.length) continue;
+      const x = joined("x").map((values) => charts.localX(graph, values));
+      window.Plotly.extendTraces(graph, { x, y: joined("y") }, traces);
+      if (graph.data[0].x.length > MOST_POINTS) {
+        state.reload = true;
+        live.note();
       }
     }
   }
