@@ -196,7 +196,9 @@ def template(palette: Palette) -> dict[str, Any]:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(palette.series),
-            "margin": {"l": 56, "r": 24, "t": 8, "b": 46},
+            # So low that the title of the x-axis, one line below its labels, would stand out by a pixel: Plotly then
+            # moves it inside, and does not measure every label to see whether it is in their way.
+            "margin": {"l": 56, "r": 24, "t": 8, "b": 44},
             "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4} | spike,
             "yaxis": axis | {"rangemode": "tozero"},
             "hovermode": "x unified",

@@ -16,6 +16,7 @@
     showTips: false,
   };
   const TITLE = 22; // Pixels that the title of an axis takes.
+  const DATES = 8; // Pixels that the second line of a time's labels lacks.
 
   // Plotly makes room for labels by drawing every chart twice, and measures each to see whether it has to be turned or
   // hidden. Names need it. Numbers nearly always fit, and where they do not, the margin grows (makeRoom).
@@ -29,7 +30,8 @@
     const once = ({ title, ...axis }) => ({ ...axis, title: { font: title.font }, automargin: false, tickangle: 0, ticklabeloverflow: "allow" });
     const drawnOnce = { ...given, xaxis: once(given.xaxis), yaxis: once(given.yaxis) };
     const l = Math.max(margin?.l ?? given.margin.l, left);
-    return { ...layout, template: { ...template, layout: drawnOnce }, margin: { ...margin, l } };
+    const b = (margin?.b ?? given.margin.b) + (layout.xaxis?.type === "date" ? DATES : 0);
+    return { ...layout, template: { ...template, layout: drawnOnce }, margin: { ...margin, l, b } };
   }
 
   const waiting = new Set();
@@ -53,7 +55,7 @@
 
   class Plot {
     constructor(box, graph) {
-      Object.assign(this, { box, graph, figure: null, size: "", left: 0 });
+      Object.assign(this, { box, graph, figure: null, size: "", left: 0, fitting: "" });
       this.approach = new IntersectionObserver(() => this.come());
       this.resize = new ResizeObserver(() => this.fit());
       this.approach.observe(box);
@@ -95,8 +97,12 @@
       const { graph } = this;
       const { margin, yaxis } = graph._fullLayout;
       if (!yaxis || yaxis.automargin || yaxis.side === "right") return;
-      const edge = graph.getBoundingClientRect().left + (yaxis.title?.text ? TITLE : 0);
       const labels = [...graph.querySelectorAll(".ytick text")];
+      // To measure takes a layout of the page: the same labels fit again.
+      const texts = [margin.l, yaxis.title?.text, ...labels.map((label) => label.textContent)].join("\n");
+      if (texts === this.fitting) return;
+      this.fitting = texts;
+      const edge = graph.getBoundingClientRect().left + (yaxis.title?.text ? TITLE : 0);
       const lacking = Math.ceil(Math.max(0, ...labels.map((label) => edge - label.getBoundingClientRect().left)));
       if (!lacking) return;
       this.left = margin.l + lacking;
@@ -110,6 +116,7 @@
     fit() {
       if (!this.graph._fullLayout || !this.box.offsetWidth || this.size === this.measured()) return;
       this.size = this.measured();
+      this.fitting = "";
       window.Plotly.Plots.resize(this.graph);
     }
 
