@@ -59,7 +59,7 @@ def said(finding: ErrorDetails) -> str:
         case "value_error":
             message = str(context["error"])
         case _ if kind in _REMEDIES:
-            message = _REMEDIES[kind].format(**context)
+            message = _remedy(finding)
     return message[0].lower() + message[1:]
 
 
@@ -89,9 +89,18 @@ def problem_of(finding: ErrorDetails) -> ConfigProblem:
         case "value_error":
             return _broken_rule(field, value, str(context["error"]))
         case kind if kind in _REMEDIES:
-            return ConfigProblem(field, value, _REMEDIES[kind].format(**context))
+            return ConfigProblem(field, value, _remedy(finding))
         case _:
             return ConfigProblem(field, value, finding["msg"][0].lower() + finding["msg"][1:])
+
+
+def _remedy(finding: ErrorDetails) -> str:
+    """Our words for a kind of error, with its bounds: 1, and not 1.0."""
+    bounds = {
+        name: int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+        for name, bound in finding.get("ctx", {}).items()
+    }
+    return _REMEDIES[finding["type"]].format(**bounds)
 
 
 def _broken_rule(field: str, value: Any, message: str) -> ConfigProblem:

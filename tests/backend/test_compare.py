@@ -124,7 +124,7 @@ def test_fifty_runs_are_the_most(admin: Client) -> None:
         ({"group": "method.c9"}, "group", "no run has the config field 'method.c9'"),
         ({"reference": "nobody"}, "reference", "the groups are bapo, grpo"),
         ({"dataset": "MATH"}, "dataset", "the runs were evaluated on CD-34"),
-        ({"reach": 1.5}, "reach", "less than or equal to 1"),
+        ({"reach": 1.5}, "reach", "must be at most 1"),
     ],
 )
 def test_what_cannot_be_asked(

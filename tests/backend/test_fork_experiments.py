@@ -269,7 +269,7 @@ def test_an_experiment_that_cannot_be_is_refused(
     ("fields", "reason"),
     [
         ({"further_steps": None}, "needs both checkpoints and further_steps"),
-        ({"further_steps": 0}, "greater than or equal to 1"),
+        ({"further_steps": 0}, "must be at least 1"),
         ({"recipe": "countdown-demo"}, "leave out recipe, parent_id and project"),
     ],
 )

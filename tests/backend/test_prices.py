@@ -102,7 +102,7 @@ def test_members_see_prices_and_may_not_change_them(member: Client, admin: Clien
         ({"scope": "worker", "name": "nobody"}, "name", "no worker has that name: give one of gpu-1"),
         ({"scope": "gpu", "name": "x"}, "", "a price for gpu has no name"),
         ({"scope": "worker"}, "", "give as name which kind of GPU or which worker"),
-        ({"scope": "gpu", "hour_price": -1.0}, "hour_price", "greater than or equal to 0"),
+        ({"scope": "gpu", "hour_price": -1.0}, "hour_price", "must be at least 0"),
         ({"scope": "gpu", "since": datetime(2026, 11, 23, 18)}, "since", "with its zone"),
     ],
 )
