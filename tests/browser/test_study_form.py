@@ -82,6 +82,23 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     expect(make).to_have_text("Make the 6 runs")
 
 
+def test_what_was_removed_at_once_does_not_come_back(page: Page) -> None:
+    page.goto("/studies/new")
+    text = page.get_by_label("Study file")
+    page.get_by_label("Title", exact=True).fill("Mine")
+    # Within the pause for which the form's inputs wait: the title counts all the same.
+    page.get_by_role("button", name="Duplicate arm 2").click()
+    expect(page.get_by_label("Name of arm 3")).to_have_value("BAPO 2")
+    expect(text).to_have_value(re.compile('title = "Mine"'))
+    before = text.input_value()
+    # The file as it is, another, and the first again within less than the pause.
+    for written in (f"{before}\n# More.\n", before):
+        page.evaluate("text => dash_clientside.set_props('study-text', {value: text})", written)
+        page.wait_for_timeout(50)
+    page.wait_for_timeout(1_000)
+    expect(text).to_have_value(before)
+
+
 def test_chosen_runs_of_the_list_are_a_start(page: Page, admin: Client) -> None:
     for method in ("grpo", "bapo"):
         for seed in (1, 2):

@@ -1,7 +1,7 @@
 // Studies: what is wrong stands at its input, and stretches of parallel axes keep the runs within.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { equal, open } from "./page.mjs";
+import { equal, NO_UPDATE, open } from "./page.mjs";
 
 test("only the errors that differ are set, and all of them when the form is drawn anew", () => {
   const page = open(["study_form.js"]);
@@ -25,6 +25,43 @@ test("the file is written 300 ms after the last letter", () => {
   equal(page.propsOf("study-typed"), []);
   page.pass(1);
   assert.equal(page.propsOf("study-typed").length, 1);
+});
+
+test("what is typed into the file is looked at 300 ms after the last letter, and what others write there at once", () => {
+  const box = {};
+  const page = open(["study_form.js"], { elements: { "study-text": box } });
+  const { settle } = page.clientside.studyForm;
+  assert.equal(settle("a"), "a");
+  page.window.document.activeElement = box;
+  assert.equal(settle("ab"), NO_UPDATE);
+  page.pass(299);
+  assert.equal(settle("abc"), NO_UPDATE);
+  page.pass(300);
+  equal(page.propsOf("study-settled"), [{ data: "abc" }]);
+  // What was typed before somebody pressed a button comes no more.
+  settle("abcd");
+  page.window.document.activeElement = null;
+  assert.equal(settle("a"), "a");
+  page.pass(1_000);
+  equal(page.propsOf("study-settled"), [{ data: "abc" }]);
+});
+
+test("buttons that are drawn anew are not pressed", () => {
+  const page = open(["study_form.js"]);
+  const { press } = page.clientside.studyForm;
+  const told = (value) => ({ prop_id: '{"action":"remove-member","place":"arms/2","type":"study-op"}.n_clicks', value });
+  page.clientside.callback_context = { triggered: [told(undefined), told(0)] };
+  assert.equal(press(), NO_UPDATE);
+  page.clientside.callback_context = { triggered: [told(0), told(1)] };
+  equal(press(), { press: 1, type: "study-op", action: "remove-member", place: "arms/2", value: 1 });
+  assert.equal(press().press, 2);
+});
+
+test("what was typed into the form does not undo what happened to the file meanwhile", () => {
+  const { written } = open(["study_form.js"]).clientside.studyForm;
+  const answer = { base: "a", text: "ab", drawn: "ab" };
+  equal(written(answer, "a"), ["ab", "ab"]);
+  equal(written(answer, "c"), [NO_UPDATE, NO_UPDATE]);
 });
 
 test("a run stays while it lies within every stretch, its ends included", () => {

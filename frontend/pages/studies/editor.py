@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
+from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, set_props
 from dash.exceptions import PreventUpdate
 from pydantic import TypeAdapter
 
@@ -48,7 +48,6 @@ FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
 _INFOS = TypeAdapter(list[ConfigFieldInfo])
 
-DEBOUNCE_MILLISECONDS = 300
 MOST_BYTES = 400_000
 ABOUT = (
     "A study declares what is compared, with which seeds, on which test sets, and which comparison decides. It cannot "
@@ -83,7 +82,10 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
             page_heading("New study", ABOUT),
             dcc.Store(id="study-fields", data=[info.model_dump(mode="json") for info in infos.items]),
             dcc.Store(id="study-recipes", data=names),
+            dcc.Store(id="study-settled", data=text),
             dcc.Store(id="study-written", data=text),
+            dcc.Store(id="study-answer"),
+            dcc.Store(id="study-press"),
             dcc.Store(id="study-found", data={}),
             dcc.Store(id="study-drawn", data=0),
             dcc.Store(id="study-typed", data=0),
@@ -191,7 +193,6 @@ def _file(text: str) -> html.Div:
             autosize=True,
             minRows=16,
             maxRows=44,
-            debounce=DEBOUNCE_MILLISECONDS,
             spellCheck=False,
         ),
         className="panel-card",
@@ -243,7 +244,7 @@ def register(app: Dash, api: Api) -> None:
         Output("study-create", "disabled"),
         Output("study-create", "children"),
         Output("study-found", "data"),
-        Input("study-text", "value"),
+        Input("study-settled", "data"),
         Input("study-project", "value"),
         State("study-fields", "data"),
     )
@@ -278,9 +279,8 @@ def register(app: Dash, api: Api) -> None:
     ) -> Any:
         show("study-refusal", "")
         document = _document(text)
-        if document is not None and text == written_text:
-            # What was typed into the form a moment ago counts.
-            text = rewritten(text, with_inputs(document, _by_path(fields), inputs[1], inputs[0]))
+        if document is not None:
+            text = rewritten(text, _with_typed(document, text == written_text, _by_path(fields), inputs[1], inputs[0]))
         try:
             body = StudyCreate(text=text, project=project, priority=priority if priority not in ("", None) else 50)
         except ValueError as error:
@@ -288,6 +288,17 @@ def register(app: Dash, api: Api) -> None:
             show("study-refusal", problem_items([problem]))
             return no_update
         return f"/studies/{(await api.client().create_study(body)).id}"
+
+
+def _with_typed(
+    document: Document,
+    is_shown: bool,
+    infos: Mapping[str, ConfigFieldInfo],
+    ids: Sequence[Mapping[str, Any]],
+    values: Sequence[Any],
+) -> Document:
+    """The file with what was typed into the form a moment ago; a file edited since is newer than the form."""
+    return with_inputs(document, infos, ids, values) if is_shown else document
 
 
 def _marks(found: StudyPreview, text: str, fields: Any) -> dict[str, str]:
@@ -311,13 +322,20 @@ def _by_path(fields: Any) -> dict[str, ConfigFieldInfo]:
 
 def _following(app: Dash) -> None:
     """The form follows the file, and the file the form: only what the other has not written itself."""
-    known = [State("study-fields", "data"), State("study-text", "value")]
+    known = [
+        State(FIELDS, "value"),
+        State(FIELDS, "id"),
+        State("study-written", "data"),
+        State("study-fields", "data"),
+        State("study-text", "value"),
+    ]
+    clientside(app, "studyForm", "settle", Output("study-settled", "data"), Input("study-text", "value"), initial=False)
 
     @app.callback(
         Output("study-form", "children"),
         Output("study-drawn", "data"),
         Output("study-written", "data"),
-        Input("study-text", "value"),
+        Input("study-settled", "data"),
         State("study-written", "data"),
         State("study-drawn", "data"),
         State("study-fields", "data"),
@@ -340,17 +358,27 @@ def _following(app: Dash) -> None:
         Input(FIELDS, "value"),
         initial=False,
     )
-
-    @app.callback(
+    clientside(
+        app,
+        "studyForm",
+        "written",
         Output("study-text", "value", allow_duplicate=True),
         Output("study-written", "data", allow_duplicate=True),
-        Input("study-typed", "data"),
-        State(FIELDS, "value"),
-        State(FIELDS, "id"),
-        State("study-written", "data"),
-        *known,
-        prevent_initial_call=True,
+        Input("study-answer", "data"),
+        State("study-text", "value"),
+        initial=False,
     )
+    clientside(
+        app,
+        "studyForm",
+        "press",
+        Output("study-press", "data"),
+        Input({"type": "study-op", "action": ALL, "place": ALL}, "n_clicks"),
+        Input({"type": "study-add", "place": ALL}, "value"),
+        initial=False,
+    )
+
+    @app.callback(Output("study-answer", "data"), Input("study-typed", "data"), *known, prevent_initial_call=True)
     def write(
         _: int,
         values: Sequence[Any],
@@ -363,39 +391,40 @@ def _following(app: Dash) -> None:
         if document is None:
             tell("The study file cannot be read as TOML. Mend it first: the form follows then.", "Not written", "red")
             raise PreventUpdate
-        # A file that was edited since is newer than what the form shows, which is about to be drawn anew.
-        if text != written_text:
-            raise PreventUpdate
         infos = _by_path(fields)
-        changed = with_inputs(document, infos, ids, values)
+        changed = _with_typed(document, text == written_text, infos, ids, values)
         if changed == document:
             raise PreventUpdate
         new = rewritten(text or "", changed)
+        answer = {"base": text, "text": new, "drawn": written_text}
         if _outline(changed) != _outline(document):
             # Another recipe or method changes which fields there are: the form is drawn anew.
-            return new, no_update
+            return answer
         _show_inputs(Drawing(document, infos, (), ()), Drawing(changed, infos, (), ()), ids, values)
-        return new, new
+        return {**answer, "drawn": new}
 
     @app.callback(
         Output("study-text", "value", allow_duplicate=True),
-        Input({"type": "study-op", "action": ALL, "place": ALL}, "n_clicks"),
-        Input({"type": "study-add", "place": ALL}, "value"),
+        Input("study-press", "data"),
         *known,
         prevent_initial_call=True,
     )
-    def change(_: Any, __: Any, fields: Any, text: str | None) -> Any:
+    def change(
+        pressed: Mapping[str, Any],
+        values: Sequence[Any],
+        ids: Sequence[Mapping[str, Any]],
+        written_text: str,
+        fields: Any,
+        text: str | None,
+    ) -> Any:
         document = _document(text)
-        # Parts that are drawn anew report their buttons too, unpressed.
-        if document is None or not any(each["value"] for each in ctx.triggered):
+        if document is None:
             raise PreventUpdate
-        pressed: Mapping[str, Any] = dict(ctx.triggered_id)
+        infos = _by_path(fields)
+        typed = _with_typed(document, text == written_text, infos, ids, values)
         if pressed["type"] == "study-add":
-            field = next(each["value"] for each in ctx.triggered if each["value"])
-            wanted = with_field(document, pressed["place"], field, _by_path(fields))
-        else:
-            wanted = with_change(document, pressed["action"], pressed["place"])
-        return rewritten(text or "", wanted)
+            return rewritten(text or "", with_field(typed, pressed["place"], pressed["value"], infos))
+        return rewritten(text or "", with_change(typed, pressed["action"], pressed["place"]))
 
 
 def _outline(document: Document) -> Any:
