@@ -31,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
     serve.add_argument("--port", type=int, default=8001, help="port to listen on")
     serve.add_argument("--migrate", action="store_true", help="bring the database's schema up to date first")
-    commands.add_parser("migrate", help="bring the database's schema up to date")
+    migration = commands.add_parser("migrate", help="bring the database's schema up to date")
+    migration.add_argument("--login-code", action="store_true", help="then print a code as `login-code` does")
     commands.add_parser("login-code", help="print a code that logs the administrator in once")
     options = parser.parse_args(arguments)
     try:
@@ -58,6 +59,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
     try:
         if options.command == "migrate":
             migrate(database.engine)
+            if options.login_code:
+                _print_login_code(database, settings)
             return
         unfinished = unfinished_restore(settings.runs_dir)
         if unfinished is not None:
@@ -66,13 +69,17 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
             migrate(database.engine)
         check_schema(database.engine)
         if options.command == "login-code":
-            with database.session() as session, session.begin():
-                _, admin = bootstrap(session, settings)
-                print(new_login_code(session, admin, settings.login_code_seconds))
+            _print_login_code(database, settings)
         else:
             _serve(options, settings)
     finally:
         database.close()
+
+
+def _print_login_code(database: Database, settings: Settings) -> None:
+    with database.session() as session, session.begin():
+        _, admin = bootstrap(session, settings)
+        print(new_login_code(session, admin, settings.login_code_seconds))
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> None:

@@ -105,7 +105,9 @@ def test_a_database_without_a_schema_is_not_served_before_it_is_migrated(
 
 
 def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) -> None:
-    assert backend(environment, "migrate").returncode == 0
+    plain = backend(environment, "migrate")
+    assert (plain.returncode, plain.stdout) == (0, "")
+    migrated = backend(environment, "migrate", "--login-code").stdout.strip()
     url = environment["BAPO_PUBLIC_URL"]
     command = [sys.executable, "-m", "backend", "serve", "--port", url.rsplit(":", 1)[1]]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
@@ -113,8 +115,9 @@ def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) 
             with Client(url) as client:
                 wait_until(lambda: answers(client) or server.poll() is not None)
                 code = backend(environment, "login-code").stdout.strip()
-                assert re.fullmatch(r"[\w-]{43}", code)
-                assert client.login(Login(code=code))[0].name == "admin"
+                for each in (migrated, code):
+                    assert re.fullmatch(r"[\w-]{43}", each)
+                    assert client.login(Login(code=each))[0].name == "admin"
             taken = backend(environment, "serve", "--port", url.rsplit(":", 1)[1])
             assert taken.returncode == 1
             assert "in use" in taken.stderr

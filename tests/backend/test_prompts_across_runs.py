@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 
 import pytest
 from sqlalchemy import delete
 
+from backend.findings.watching import FindingsWatcher
 from backend.kit.database import Database
 from backend.models import ProjectPrompt, PromptTotals, Run
 from bapo.answer_text import ANSWER_TEXT
@@ -72,8 +74,18 @@ def runs(worker: FakeWorker, admin: Client) -> tuple[str, str]:
         )
         worker.upload(claim, [step(each).model_copy(update={"prompts": steps[each]}) for each in steps])
         made.append(run.id)
-    wait_until(lambda: all(prompt.num_runs == 2 for prompt in (found(admin, "x:hard"), found(admin, "x:mixed"))))
+    wait_until_counted(
+        lambda: all(prompt.num_runs == 2 for prompt in (found(admin, "x:hard"), found(admin, "x:mixed")))
+    )
     return made[0], made[1]
+
+
+def wait_until_counted(condition: Callable[[], bool]) -> None:
+    """Wait for the round of the watcher that counts what was done so far; by itself it begins within ten seconds."""
+    for thread in threading.enumerate():
+        if isinstance(thread, FindingsWatcher):
+            thread.wake()
+    wait_until(condition)
 
 
 def listed(client: Client, **wanted: object) -> list[str]:
@@ -204,20 +216,20 @@ def test_later_steps_trash_and_deletion_change_the_sums(
         worker.upload(claim, [step(number).model_copy(update={"prompts": [visit("y:one", num_correct)]})])
 
     record(1, 0)
-    wait_until(lambda: found(admin, "y:one").num_never_solved == 1)
+    wait_until_counted(lambda: found(admin, "y:one").num_never_solved == 1)
     record(2, 3)
-    wait_until(lambda: found(admin, "y:one").accuracy.num_correct == 3)
+    wait_until_counted(lambda: found(admin, "y:one").accuracy.num_correct == 3)
     one = found(admin, "y:one")
     assert (one.num_runs, one.num_visits, one.accuracy.num_responses, one.num_never_solved) == (1, 2, 16, 0)
     worker.report(claim, "succeeded")
     admin.delete_run(run.id)
-    wait_until(lambda: found(admin, "y:one").num_runs == 0)
+    wait_until_counted(lambda: found(admin, "y:one").num_runs == 0)
     admin.restore_run(run.id)
-    wait_until(lambda: found(admin, "y:one").num_runs == 1)
+    wait_until_counted(lambda: found(admin, "y:one").num_runs == 1)
     database = Database(backend_server.settings.database_url)
     with database.session() as session, session.begin():
         session.execute(delete(Run).where(Run.id == run.id))
-    wait_until(lambda: found(admin, "y:one").num_runs == 0)
+    wait_until_counted(lambda: found(admin, "y:one").num_runs == 0)
     with database.session() as session:
         assert session.get(PromptTotals, run.id) is None
         row = session.query(ProjectPrompt).filter_by(prompt_id="y:one").one()

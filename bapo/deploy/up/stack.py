@@ -123,13 +123,14 @@ class Stack:
         broker = supervisor.start(redis.spec())
         self._wait(database, postgres.is_ready)
         self._wait(broker, redis.is_ready)
-        self._backend(addresses, "migrate")
+        # One process for both: each imports for about two seconds.
+        login_code = self._backend(addresses, "migrate", "--login-code")
         backend = supervisor.start(backend_spec(folder, addresses))
         self._wait(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
         supervisor.start(worker_spec(folder, addresses, slots=self._options.slots))
         self._wait(frontend, lambda: answers(f"{addresses.local_url}/healthz"))
         self._submit_demo_once(addresses)
-        self._greet(addresses)
+        self._greet(addresses, login_code)
 
     def _wait(self, child: Child, is_ready: Callable[[], bool]) -> None:
         self._supervisor.wait_until(child, is_ready, seconds=READY_SECONDS)
@@ -148,8 +149,8 @@ class Stack:
             self._say("submitted the demo: BAPO and GRPO learn Countdown side by side")
         marker.touch()
 
-    def _greet(self, addresses: Addresses) -> None:
-        link = f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}"
+    def _greet(self, addresses: Addresses, login_code: str) -> None:
+        link = f"{addresses.public_url}/login?code={login_code}"
         self._say(f"data folder   {self._folder.path}")
         self._say(f"API token     {self._folder.admin_token}")
         self._say(f"open (once)   {link}")
@@ -162,10 +163,10 @@ class Stack:
         if self._options.browser and has_desktop():
             webbrowser.open(f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}")
 
-    def _backend(self, addresses: Addresses, command: str) -> str:
+    def _backend(self, addresses: Addresses, *command: str) -> str:
         """Run one of the backend's commands to its end and return what it printed."""
         result = subprocess.run(
-            service_command("backend", command),
+            service_command("backend", *command),
             env={**os.environ, **backend_environment(self._folder, addresses), "PYTHONSAFEPATH": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -174,7 +175,7 @@ class Stack:
             start_new_session=True,
         )
         if result.returncode != 0:
-            raise StartError(f"`{command}` failed:\n{result.stderr.strip()}")
+            raise StartError(f"`{' '.join(command)}` failed:\n{result.stderr.strip()}")
         return result.stdout.strip()
 
 
