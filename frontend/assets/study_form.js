@@ -13,8 +13,7 @@
   let marked = { drawn: null, errors: {} };
 
   clientside.studyForm = {
-    // What is typed into the file is looked at when typing pauses; what others write there, at once. Mantine's own pause
-    // would bring a text back that was replaced within it.
+    // What is typed into the file is looked at when typing pauses; what others write there, at once.
     settle(text) {
       clearTimeout(editing);
       if (document.activeElement !== find("study-text")) return text;

@@ -184,16 +184,13 @@ def _summary(projects: Sequence[str], project: str | None) -> html.Div:
 
 def _file(text: str) -> html.Div:
     return html.Div(
-        dmc.Textarea(
-            id="study-text",
+        dmc.InputWrapper(
+            # Not Mantine's, which keeps a copy and would bring back a text that was replaced while the page was busy.
+            dcc.Textarea(id="study-text", value=text, rows=16, spellCheck=False, className="study-file"),
             label="Study file",
             description="Form and file follow each other. Comments stay, except inside a value or a table that the "
             "form writes anew.",
-            value=text,
-            autosize=True,
-            minRows=16,
-            maxRows=44,
-            spellCheck=False,
+            labelProps={"htmlFor": "study-text"},
         ),
         className="panel-card",
     )
