@@ -77,7 +77,7 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin:
     dialog.get_by_label("Name").fill("not a name")
     dialog.get_by_label("Description").fill("forty problems")
     dialog.get_by_role("button", name="Register", exact=True).click()
-    expect(dialog.get_by_text("String should match pattern")).to_be_visible()
+    expect(dialog.get_by_text("must begin with a letter or digit")).to_be_visible()
     expect(dialog.get_by_label("Description")).to_have_value("forty problems")
     dialog.get_by_label("Name").fill("planning")
     dialog.get_by_role("button", name="Register", exact=True).click()
