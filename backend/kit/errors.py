@@ -10,13 +10,12 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from pydantic import ValidationError
 from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
 from bapo.api.base import ErrorBody, FieldProblem
 from bapo.config import ConfigError, ConfigProblem
-from bapo.config.findings import said
+from bapo.config.findings import problems_said
 
 LOG = logging.getLogger(__name__)
 
@@ -116,15 +115,11 @@ def problem_response(problem: Problem, request_id: str) -> Response:
     )
 
 
-def validation_problem(error: ValidationError | RequestValidationError, prefix: Sequence[str] = ()) -> Problem:
+def validation_problem(error: RequestValidationError) -> Problem:
     """422 naming each field of a body or of the address that is not as it should be."""
-    problems = []
-    for finding in error.errors():
-        path = [str(part) for part in finding["loc"] if part not in ("body", "query", "path", "header")]
-        field = ".".join([*prefix, *path]) or str(finding["loc"][0])
-        # Without a value the whole body would be repeated.
-        value = None if finding["type"] == "missing" else presentable(finding.get("input"))
-        problems.append(FieldProblem(field=field, value=value, remedy=said(finding)))
+    # The first part says where the field stands: in the body, in the query…
+    findings: Any = [{**finding, "loc": finding["loc"][1:] or finding["loc"]} for finding in error.errors()]
+    problems = field_problems(problems_said(findings))
     first = problems[0]
     return Problem(422, "invalid_request", first.remedy, field=first.field, value=first.value, problems=problems)
 

@@ -14,10 +14,11 @@ from backend.records import distributions, metric_keys, repository, series
 from backend.records.distributions import Spans
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
-from backend.records.smoothing import PATTERN, smoothing_of
+from backend.records.smoothing import smoothing_of
 from backend.runs import repository as runs
 from backend.visits.service import visits_of_run
 from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
+from bapo.config import patterns
 from bapo.records import RATIO_BIN_EDGES
 
 router = new_router("records")
@@ -77,7 +78,9 @@ def get_metric_groups(
     max_points: MaxPoints = None,
     smooth: Annotated[
         str | None,
-        Query(pattern=PATTERN, description="`mean:STEPS`, or `ema:STEPS` for an exponential moving average."),
+        Query(
+            pattern=patterns.SMOOTHING, description="`mean:STEPS`, or `ema:STEPS` for an exponential moving average."
+        ),
     ] = None,
 ) -> Response:
     """Training steps only. Each group has its own sample of steps, which keeps the extremes of its own columns.

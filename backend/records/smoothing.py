@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from bapo.config.patterns import SMOOTHING
 
-PATTERN = r"^(mean|ema):[1-9]\d{0,2}$"
-"""How a request names a smoothing."""
+Values = NDArray[np.float64]
 
 NEGLIGIBLE_SPANS = 10
 """Spans after which a value's weight in an exponential mean is e^-20 of the newest one's."""
@@ -32,7 +31,7 @@ class Smoothing(NamedTuple):
 
 def smoothing_of(text: str) -> Smoothing:
     """`mean:10`, `ema:20`. Raises ValueError for anything else."""
-    match = re.fullmatch(PATTERN, text)
+    match = re.fullmatch(SMOOTHING, text)
     if match is None:
         raise ValueError(f"{text!r} is not a smoothing: use mean:STEPS or ema:STEPS")
     kind: Literal["mean", "ema"] = "mean" if match[1] == "mean" else "ema"

@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from bapo.api.base import Body, Page, Text
 from bapo.api.findings import LABELS, FindingKind, Severity
+from bapo.config import patterns
 
 Steps = Annotated[int, Field(ge=1, le=1_000)]
 Figure = Annotated[float, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
@@ -101,7 +102,7 @@ class MetricCondition(_Condition):
     threshold: Figure
     steps: Steps = 1
     """Number of consecutive values; steps without a value are skipped."""
-    smoothing: str | None = Field(default=None, pattern=r"^(mean|ema):[1-9]\d{0,2}$", examples=["mean:10"])
+    smoothing: str | None = Field(default=None, pattern=patterns.SMOOTHING, examples=["mean:10"])
     """`mean:10` compares the mean of the last ten values, `ema:20` an exponential moving average."""
 
 

@@ -11,6 +11,7 @@ from pydantic import Field, StrictBool, StringConstraints
 from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.compare import ComparedCurve
 from bapo.api.runs import RunFilters
+from bapo.config import patterns
 
 MOST_PANELS = 60
 MOST_RUNS = 50
@@ -23,7 +24,7 @@ Template = Literal["as-the-paper"]
 AS_THE_PAPER: Template = "as-the-paper"
 """The paper's figures of the board's runs."""
 
-PanelId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+PanelId = Annotated[str, StringConstraints(pattern=patterns.PANEL_ID)]
 Width = Literal["half", "full"]
 Grouping = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
 ViewId = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
@@ -52,7 +53,7 @@ class ChartPanel(_OfRuns):
     """Empty: named after the metric."""
     y: Text = Field(min_length=1, max_length=300, examples=["critic/rewards/mean"])
     """Name of the metric, as the run's charts have it."""
-    x: Text = Field(default="step", pattern=r"^(step|rollouts|time|metric\..+)$", max_length=307, examples=["rollouts"])
+    x: Text = Field(default="step", pattern=patterns.CHART_X, max_length=307, examples=["rollouts"])
     """`step`, `rollouts`, `time`, or `metric.KEY`: over a metric a group is the mean of its runs by stretches of that
     metric, and a run alone goes its way step by step."""
     group: Grouping = "config"

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bapo.api.base import Body, Text
 from bapo.api.workers import ForkSource
+from bapo.config import patterns
 from bapo.run.artifacts import ArtifactKind
 
 FolderPart = Literal["folder", "checkpoints", "samples", "log"]
@@ -69,7 +70,7 @@ class ArtifactFinish(Body):
 
     worker_id: str
     num_bytes: int = Field(ge=0, le=MAX_BYTES)
-    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    sha256: str = Field(pattern=patterns.SHA256)
 
 
 class ArtifactFailure(Body):

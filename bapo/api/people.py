@@ -10,12 +10,8 @@ from pydantic import Field, StrictBool
 
 from bapo.api.accounts import MembershipInfo, Role
 from bapo.api.base import Body, Page, Text
+from bapo.config import patterns
 
-NAME_PATTERN = r"^[^\W_]([\w .@+-]*[\w.+-])?$"
-"""Letters and digits, with spaces and . @ + - _ in between: a name must not look like another in an audit trail."""
-
-
-EMAIL_PATTERN = r"[^@\s]+@[^@\s]+"
 MAX_EMAIL = 320
 
 
@@ -29,10 +25,10 @@ class MembershipWrite(Body):
 class PersonCreate(Body):
     """A new user, who sets a password with a one-time link."""
 
-    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["ada"])
+    name: Text = Field(min_length=1, max_length=100, pattern=patterns.PERSON_NAME, examples=["ada"])
     role: Role = "member"
     """The user's highest role anywhere; an administrator may do everything."""
-    email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=f"^{EMAIL_PATTERN}$")
+    email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=patterns.EMAIL)
     """With `BAPO_OIDC_LINK_BY_EMAIL`, a first sign-in with this verified address opens this account."""
     projects: Sequence[MembershipWrite] = Field(default=(), max_length=1_000)
 
@@ -43,7 +39,7 @@ class PersonUpdate(Body):
     role: Role | None = None
     disabled: StrictBool | None = None
     """Disabling ends the user's sessions and tokens."""
-    email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=f"^({EMAIL_PATTERN})?$")
+    email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=patterns.EMAIL_OR_NONE)
     """Empty to remove it."""
 
 
@@ -97,14 +93,14 @@ class NewPerson(PersonInfo):
 class ProjectCreate(Body):
     """A new project."""
 
-    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["planning"])
+    name: Text = Field(min_length=1, max_length=100, pattern=patterns.PERSON_NAME, examples=["planning"])
     description: Text = Field(default="", max_length=10_000)
 
 
 class ProjectUpdate(Body):
     """Fields to change; omitted fields stay as they are."""
 
-    name: Text | None = Field(default=None, min_length=1, max_length=100, pattern=NAME_PATTERN)
+    name: Text | None = Field(default=None, min_length=1, max_length=100, pattern=patterns.PERSON_NAME)
     description: Text | None = Field(default=None, max_length=10_000)
     archived: StrictBool | None = None
     """An archived project keeps its runs and accepts no new ones."""

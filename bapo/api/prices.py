@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from bapo.api.base import Body, Text
+from bapo.config import patterns
 
 PriceScope = Literal["gpu", "slot", "gpu_name", "worker"]
 """What a price is of: any GPU, or a slot of a machine without GPUs; one kind of GPU; a worker, per GPU or, without any,
@@ -45,7 +46,7 @@ class PriceWrite(Body):
 class CurrencyWrite(Body):
     """Another currency for all prices."""
 
-    currency: Text = Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])
+    currency: Text = Field(pattern=patterns.CURRENCY, examples=["EUR"])
     """An ISO 4217 code."""
     rate: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, examples=[0.92])
     """Worth of one unit of the present currency in the new one: all prices, past ones too, are multiplied by it."""

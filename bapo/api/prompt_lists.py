@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StrictBool
 
 from bapo.api.base import Body, Page, Text
-from bapo.api.resources import NAME_PATTERN
+from bapo.config import patterns
 from bapo.config.prompt_weights import MOST_ENTRIES, weight_problem
 
 Action = Literal["quarantine", "weight"]
@@ -37,7 +37,7 @@ class PromptEntry(Body):
 class PromptListCreate(Body):
     """Make a list."""
 
-    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["suspected-labels"])
+    name: Text = Field(min_length=1, max_length=100, pattern=patterns.NAME, examples=["suspected-labels"])
     """Configs refer to it as `@name` in `task.prompt_list`."""
     description: Text = Field(default="", max_length=10_000)
     project: Text | None = Field(default=None, max_length=200)

@@ -10,18 +10,18 @@ from pydantic import Field
 
 from bapo.analysis.findings.finding import ProbeFigures
 from bapo.api.base import Body, Page, Text
+from bapo.config import patterns
 from bapo.config.section import PathKind
 from bapo.own_data.report import DataReport
 
 ResourceKind = PathKind
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class ResourceCreate(Body):
     """Register a file or folder under a name."""
 
     kind: ResourceKind
-    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["planning"])
+    name: Text = Field(min_length=1, max_length=100, pattern=patterns.NAME, examples=["planning"])
     """Configs refer to it as `@name`."""
     path: Text = Field(min_length=1, max_length=4_000, examples=["/data/countdown/train.parquet"])
     """File or folder in one of the deployment's permitted folders, at the path that workers see."""

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, StrictBool
 
 from bapo.api.base import Body, Page, Text
-from bapo.api.resources import NAME_PATTERN
+from bapo.config import patterns
 from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, DataTask
 
 UploadKind = Literal["dataset", "model"]
@@ -49,7 +49,7 @@ class UploadFetch(Body):
 class UploadFinish(Body):
     """Every byte is there."""
 
-    sha256: Text | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    sha256: Text | None = Field(default=None, pattern=patterns.SHA256)
     """Of the whole file; compared where it is given."""
 
 
@@ -66,7 +66,7 @@ class UploadCheck(Body):
 class UploadRegister(Body):
     """Register a checked upload under a name."""
 
-    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["planning"])
+    name: Text = Field(min_length=1, max_length=100, pattern=patterns.NAME, examples=["planning"])
     """Configs refer to it as `@name`. Under a name that an upload has already, other content is its next version."""
     description: Text = Field(default="", max_length=10_000)
     licence: Text = Field(default="", max_length=200, examples=["MIT"])

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from bapo.api.alerts import AlertInfo, AlertPage, PreviewFiring, PreviewRun, RuleDraft, RuleInfo, RulePage, RuleWrite
 from bapo.cli.connection import Told, online, telling
-from bapo.cli.drafts import parse_value
-from bapo.cli.failures import RefusedError
+from bapo.cli.drafts import checked, parse_value
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
 from bapo.cli.naming import find_run
 from bapo.cli.output import JsonOption, ago, number, print_json, say
 from bapo.client import Client
-
-RuleT = TypeVar("RuleT", bound=RuleDraft)
 
 app = group("Read alerts and manage their rules.")
 rules = group("Manage the rules that open alerts.")
@@ -163,7 +158,7 @@ def add_rule(
 
     [bold]bapo alerts rules add "Data is wrong" finding --with 'severity="problem"'[/bold]
     """
-    rule = client.create_alert_rule(_checked(RuleWrite, {**options.content(client), "name": name}))
+    rule = client.create_alert_rule(checked(RuleWrite, {**options.content(client), "name": name}))
     return rule, f"{rule.id} {rule.name}: {rule.sentence}"
 
 
@@ -174,7 +169,7 @@ def try_rule(client: Client, options: RuleOptions, as_json: JsonOption = False) 
 
     [bold]bapo alerts rules try entropy_collapse --with below=0.1[/bold]
     """
-    found = client.preview_alert_rule(_checked(RuleDraft, options.content(client)))
+    found = client.preview_alert_rule(checked(RuleDraft, options.content(client)))
     if as_json:
         print_json(found)
         return
@@ -190,14 +185,3 @@ def delete_rule(client: Client, rule: Annotated[str, typer.Argument(metavar="RUL
     """Delete a rule; its alerts stay."""
     client.delete_alert_rule(rule)
     return {"id": rule, "done": "deleted"}, f"{rule}: deleted"
-
-
-def _checked(model: type[RuleT], content: dict[str, Any]) -> RuleT:
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, each['loc']))} = {json.dumps(each.get('input'), default=str)}: {each['msg']}"
-            for each in error.errors()
-        ]
-        raise RefusedError("\n".join(problems)) from None

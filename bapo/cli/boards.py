@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.boards import (
@@ -24,15 +24,12 @@ from bapo.api.boards import (
     PanelData,
     Template,
 )
-from bapo.api.runs import RunFilters
 from bapo.cli.connection import Told, online, telling
-from bapo.cli.drafts import object_in_file
+from bapo.cli.drafts import checked, object_in_file
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
 from bapo.cli.output import JsonOption, print_json, say
 from bapo.client import Client
-from bapo.config import ConfigError, ConfigProblem
-from bapo.config.findings import said
 
 app = group("Charts and texts that follow runs; share and export them.")
 
@@ -143,33 +140,20 @@ def make(
     content = {} if source is None else object_in_file(source, "name and panels")
     if name is not None:
         content["name"] = name
-    if where:
-        filters = RunFilters.model_validate(content.get("filters", {}))
-        content["filters"] = filters.model_copy(update={"where": [*filters.where, *where]}).model_dump()
     if replace is not None:
         version = client.board(replace).version
-        saved = client.replace_board(replace, _checked(BoardChange, {**content, "version": version}))
+        saved = client.replace_board(replace, _board(BoardChange, {**content, "version": version}, where))
         return saved, f"board {saved.id}: version {saved.version}"
     template: Template | None = AS_THE_PAPER if as_the_paper else None
-    made = client.create_board(_checked(BoardCreate, {**content, "project": project, "template": template}))
+    made = client.create_board(_board(BoardCreate, {**content, "project": project, "template": template}, where))
     return made, f"board {made.id}: {counted(made.num_panels, 'panel')}"
 
 
-def _checked(model: type[T], content: dict[str, Any]) -> T:
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        findings = error.errors(include_url=False)
-        raise ConfigError(
-            [
-                ConfigProblem(
-                    ".".join(map(str, finding["loc"])),
-                    None if finding["type"] == "missing" else finding["input"],
-                    said(finding),
-                )
-                for finding in findings
-            ]
-        ) from None
+def _board(model: type[T], content: dict[str, Any], where: Sequence[str] | None) -> T:
+    board = checked(model, content)
+    if where:
+        board.filters = board.filters.model_copy(update={"where": [*board.filters.where, *where]})
+    return board
 
 
 @app.command("delete")

@@ -7,10 +7,15 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from bapo.config import ConfigError, ConfigProblem
+from bapo.config.findings import problems_said
 from bapo.config.resolve import flatten
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_NAME = 200
 _OPTIONS = ("tags", "notes", "group", "priority", "project")
@@ -41,6 +46,14 @@ def object_in_file(path: Path, such_as: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ConfigError([ConfigProblem("file", str(path), f"write an object with fields, such as {such_as}")])
     return content
+
+
+def checked(model: type[ModelT], content: Mapping[str, Any]) -> ModelT:
+    """Returns what was given as a body of the API. Raises ConfigError."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise ConfigError(problems_said(error.errors())) from None
 
 
 def changes_of_file(path: Path) -> RunFile:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from bapo.config import patterns
 from bapo.config.documentation import documentation, method_types, task_types
 from bapo.config.errors import ConfigProblem
 from bapo.config.fields import FieldDocumentation
@@ -19,12 +20,15 @@ _REMEDIES = {
     "less_than_equal": "must be at most {le}",
     "less_than": "must be less than {lt}",
     "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_parsing_size": "must be a whole number of fewer digits",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
+    "decimal_type": "must be a number",
+    "decimal_parsing": "must be a number",
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
@@ -34,7 +38,11 @@ _REMEDIES = {
     "tuple_type": "must be a list",
     "frozen_set_type": "must be a list",
     "list_type": "must be a list",
+    "sequence_str": "must be a list",
     "dict_type": "must hold fields",
+    "mapping_type": "must hold fields",
+    "model_type": "must hold fields",
+    "model_attributes_type": "must hold fields",
     "too_short": "must have at least {min_length}",
     "too_long": "must have at most {max_length}",
 }
@@ -50,17 +58,46 @@ def said(finding: ErrorDetails) -> str:
     """Returns what is wrong with a field of a body or a file, and so what to do, in our words where there are some."""
     kind, message, context = finding["type"], finding["msg"], finding.get("ctx", {})
     match kind:
-        case "missing":
+        case "missing" | "union_tag_not_found":
             return "is missing: add it"
         case "extra_forbidden":
             return "no such field: remove it"
         case "string_too_short" | "too_short" if context["min_length"] == 1:
             return "is empty: fill it in"
+        case "is_instance_of" if context["class"] == "Sequence":
+            return "must be a list"
         case "value_error":
             message = str(context["error"])
         case _ if kind in _REMEDIES:
             message = _remedy(finding)
+        case "string_pattern_mismatch":
+            # A plugin's sections have patterns of their own.
+            message = patterns.IN_WORDS.get(context["pattern"], message)
+        case "union_tag_invalid":
+            message = "must be " + " or ".join(context["expected_tags"].rsplit(", ", 1))
     return message[0].lower() + message[1:]
+
+
+def problems_said(findings: Iterable[ErrorDetails]) -> list[ConfigProblem]:
+    """Returns what pydantic found wrong with a body or a file, each at the path that its author wrote."""
+    return [_problem_said(finding) for finding in findings]
+
+
+def _problem_said(finding: ErrorDetails) -> ConfigProblem:
+    path, value, context = list(finding["loc"]), finding["input"], finding.get("ctx", {})
+    # The kind of a panel or a condition stands in pydantic's paths: ("panels", 0, "chart", "y"). Nobody wrote it there.
+    match path:
+        case ["panels", int(), _, *_]:
+            del path[2]
+        case ["condition", _, *_]:
+            del path[1]
+    match finding["type"]:
+        case "missing":
+            value = None  # Else all that is around it.
+        case "union_tag_not_found" | "union_tag_invalid":
+            path.append(context["discriminator"].strip("'"))
+            value = context.get("tag")
+    return ConfigProblem(".".join(map(str, path)), value, said(finding))
 
 
 def problems_of(error: ValidationError) -> list[ConfigProblem]:
@@ -88,10 +125,8 @@ def problem_of(finding: ErrorDetails) -> ConfigProblem:
             return ConfigProblem(field or "config", value, f"must hold fields: {_choice(_members(field, types))}")
         case "value_error":
             return _broken_rule(field, value, str(context["error"]))
-        case kind if kind in _REMEDIES:
-            return ConfigProblem(field, value, _remedy(finding))
         case _:
-            return ConfigProblem(field, value, finding["msg"][0].lower() + finding["msg"][1:])
+            return ConfigProblem(field, value, said(finding))
 
 
 def _remedy(finding: ErrorDetails) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from bapo.config import patterns
 from bapo.config.prompt_weights import LEFT_OUT, MOST_ENTRIES, USUAL, weights_of
 from bapo.config.registry import Registry
 from bapo.config.section import DataFile, NamesPath, PlainText, TypedSection
@@ -52,7 +53,7 @@ class TaskSection(TypedSection):
     prompt_weights: Annotated[tuple[PlainText, ...], Field(max_length=MOST_ENTRIES), AfterValidator(_readable)] = ()
     """How often training problems come up, as `ID=WEIGHT`: with 2 twice as often as those that are not listed, which
     weigh 1; 0 leaves the problem out, as `exclude_prompts` does. Up to 1,000, in thousandths."""
-    prompt_list: Annotated[PlainText, Field(pattern=r"^@[A-Za-z0-9][A-Za-z0-9._-]*(:[1-9][0-9]{0,8})?$")] | None = None
+    prompt_list: Annotated[PlainText, Field(pattern=patterns.PROMPT_LIST)] | None = None
     """Prompt list of the server's project, as `@name` or `@name:version`. When the run is submitted, its entries go
     into `prompt_weights`, beside those that are there. Without a server, use `bapo train --prompt-list FILE`."""
 

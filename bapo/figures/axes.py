@@ -31,9 +31,10 @@ class XAxis(NamedTuple):
     kind: XKind
     steps: Sequence[int]
     values: Sequence[Any]
-    """Numbers, one per step; times in milliseconds since 1970, UTC (a page shows them in its viewer's zone)."""
+    """Numbers, one per step; times in milliseconds since 1970, UTC (a page shows them in its viewer's zone). None where
+    it is not known: nothing is drawn there."""
     start: Any
-    """Position of step 0."""
+    """Position of step 0; None where it is not known."""
 
     @property
     def title(self) -> str:
@@ -70,14 +71,20 @@ def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
         return XAxis("step", series.steps, series.steps, 0)
     if kind == "rollouts":
         return XAxis("rollouts", series.steps, _filled(series.columns.get(ROLLOUTS_KEY), len(series.steps), 0.0), 0)
-    origin = started_at.timestamp() if started_at else 0.0
-    seconds = _filled(series.columns.get(TIME_KEY), len(series.steps), origin)
-    # The trainer's clock may be behind the server's, which told the start.
-    start = min([origin, *seconds[:1]])
-    return XAxis("time", series.steps, [round(1000 * value) for value in seconds], round(1000 * start))
+    origin = started_at.timestamp() if started_at else None
+    times = [_milliseconds(value) for value in _filled(series.columns.get(TIME_KEY), len(series.steps), origin)]
+    start = _milliseconds(origin)
+    if start is not None and times and times[0] is not None:
+        # The trainer's clock may be behind the server's, which told the start.
+        start = min(start, times[0])
+    return XAxis("time", series.steps, times, start)
 
 
-def _filled(column: Sequence[float | None] | None, length: int, before_first: float) -> list[float]:
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(1000 * seconds)
+
+
+def _filled(column: Sequence[float | None] | None, length: int, before_first: float | None) -> list[float | None]:
     filled, last = [], before_first
     for value in column if column is not None else [None] * length:
         last = last if value is None else value

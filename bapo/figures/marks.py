@@ -69,6 +69,8 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
     colours = {"change": palette.mark, "resumed": palette.reference, "forked": palette.reference, "alert": palette.bad}
     for mark in marks:
         position = axis.at(mark.step)
+        if position is None:
+            continue
         colour = colours[mark.kind]
         shapes.append(
             {

@@ -14,8 +14,10 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, ctx, set_props
 from dash.exceptions import PreventUpdate
+from pydantic import ValidationError
 
 from bapo.client import ApiError
+from bapo.config.findings import problems_said
 from frontend.components.notices import error_text, toast
 
 Failure = ApiError | httpx.TransportError
@@ -32,6 +34,16 @@ class FormError(Exception):
     def __init__(self, **fields: str) -> None:
         super().__init__(fields)
         self.fields = fields
+
+    @classmethod
+    def of(cls, error: ValidationError) -> FormError:
+        """What is wrong with the body that a form makes; what is wrong with an item stands at its list."""
+        found = {_without_places(problem.field): problem.remedy for problem in problems_said(error.errors())}
+        return cls(**found)
+
+
+def _without_places(path: str) -> str:
+    return ".".join(part for part in path.split(".") if not part.isdigit())
 
 
 def on_failure(show: Callable[[Failure], Any]) -> OnError:

@@ -369,11 +369,20 @@ def test_boards_come_and_go_as_files(
     over_api = {problem["field"]: problem["remedy"] for problem in answer.json()["problems"]}
     assert over_api == {
         "name": "is empty: fill it in",
-        "panels.0.chart.y": "is missing: add it",
-        "panels.0.chart.smooth": "must be at least 1",
-        "panels.0.chart.z": "no such field: remove it",
+        "panels.0.y": "is missing: add it",
+        "panels.0.smooth": "must be at least 1",
+        "panels.0.z": "no such field: remove it",
     }
     for field, remedy in over_api.items():
         assert field in refused.stderr
         assert remedy in refused.stderr
+    # A panel's kind, and the condition of `--where`, too.
+    wrong.write_text('{"name": "x", "filters": {"where": 5}, "panels": [{"kind": "bar"}, {"id": "c"}]}')
+    refused = run_here("boards", "make", wrong, "--where", "method = bapo")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines() == [
+        "filters.where = 5: must be a list",
+        "panels.0.kind = 'bar': must be 'chart', 'text' or 'paper'",
+        "panels.1.kind: is missing: add it",
+    ]
     assert run_here("boards", "delete", board_id).returncode == 0

@@ -25,6 +25,7 @@ from backend.kit.settings import Settings
 from backend.openapi.description import describe
 from bapo.api.runs import RunCreate
 from bapo.client import Client
+from bapo.config.patterns import IN_WORDS
 from tests.drawing import examples, is_thorough
 from tests.security.declared import ROUTES
 from tests.services import BackendServer
@@ -116,6 +117,18 @@ def test_every_operation_is_explained(description: dict[str, Any]) -> None:
     identifiers = [operation["operationId"] for _, operation in operations(description)]
     assert len(set(identifiers)) == len(identifiers)
     assert {"create_run", "get_metrics", "validate_config"} <= set(identifiers)
+
+
+def test_every_pattern_of_a_request_is_told_in_words(description: dict[str, Any]) -> None:
+    def patterns(part: Any) -> set[str]:
+        if isinstance(part, list):
+            return set().union(*map(patterns, part))
+        if not isinstance(part, dict):
+            return set()
+        own = {part["pattern"]} if isinstance(part.get("pattern"), str) else set()
+        return own.union(*map(patterns, part.values()))
+
+    assert patterns(description) <= set(IN_WORDS)
 
 
 def test_bodies_have_examples(description: dict[str, Any]) -> None:

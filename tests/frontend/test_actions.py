@@ -10,8 +10,10 @@ import httpx
 import pytest
 from dash import ALL, Dash, Output, State, html
 from fastapi import FastAPI
+from pydantic import ValidationError
 
 from bapo.api.base import ErrorBody
+from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError
 from frontend.components.actions import FormError, in_place, in_toast, when_pressed, when_submitted
 from frontend.components.store_button import pressed_in
@@ -21,6 +23,16 @@ FIELDS = {"name": "form-name", "url": "form-url"}
 
 def refusal(field: str | None = None) -> ApiError:
     return ApiError(422, ErrorBody(code="invalid", field=field, value=3, remedy="give less", request_id="r1"))
+
+
+def test_what_is_wrong_with_a_body_stands_at_its_fields_in_our_words() -> None:
+    with pytest.raises(ValidationError) as caught:
+        WebhookWrite.model_validate({"name": "", "url": "https://example.org", "events": ["run.lost", "run.gone"]})
+    fields = FormError.of(caught.value).fields
+    assert fields["name"] == "is empty: fill it in"
+    # An item stands at its list.
+    assert fields["events"].startswith("must be 'run.queued', 'run.starting'")
+    assert set(fields) == {"name", "events"}
 
 
 class Pages:

@@ -17,7 +17,7 @@ from backend.kit.principal import RANK, SYSTEM_NAME
 from backend.kit.settings import Settings
 from backend.models import User
 from bapo.api.accounts import Role
-from bapo.api.people import NAME_PATTERN
+from bapo.config import patterns
 
 LOG = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ def _connected(session: Session, claims: Mapping[str, Any], settings: Settings) 
 
 def _new(session: Session, claims: Mapping[str, Any], settings: Settings, role: Role) -> User:
     names = [*values_of(claims, settings.oidc_name_claim)[:1], _email(claims)]
-    fitting = [each for each in names if each and len(each) <= MAX_NAME and re.fullmatch(NAME_PATTERN, each)]
+    fitting = [each for each in names if each and len(each) <= MAX_NAME and re.fullmatch(patterns.PERSON_NAME, each)]
     free = [each for each in fitting if each.lower() != SYSTEM_NAME and accounts.like(session, each) is None]
     if not free:
         cause = f"{claims['sub']}: {settings.oidc_name_claim} and email are {_shown([each or '' for each in names])}"

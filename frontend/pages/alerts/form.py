@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from bapo.analysis.number_format import counted
 from bapo.api.alerts import RulePreview, RuleWrite
 from bapo.api.findings import LABELS
+from bapo.config.findings import said
 from frontend.components.alert_cards import KINDS
 from frontend.components.card import section_title
 from frontend.components.choices import choices, project_select
@@ -182,7 +183,7 @@ def written(kind: str, values: Mapping[tuple[str, str], Any], project: str | Non
     try:
         return Written(RuleWrite.model_validate(content), {})
     except ValidationError as error:
-        return Written(None, {_place(kind, finding["loc"]): _words(finding["msg"]) for finding in error.errors()})
+        return Written(None, {_place(kind, finding["loc"]): said(finding) for finding in error.errors()})
 
 
 _OPTIONAL = {("entropy_collapse", "below"), ("entropy_collapse", "fall_percent")}
@@ -197,10 +198,6 @@ def _place(kind: str, location: Sequence[int | str]) -> tuple[str, str]:
     if location[0] == "scope":
         return "scope", str(location[-1])
     return "rule", str(location[0])
-
-
-def _words(message: str) -> str:
-    return message.removeprefix("Value error, ").removeprefix("Input should be ")
 
 
 def preview_panel(preview: RulePreview) -> list[Any]:

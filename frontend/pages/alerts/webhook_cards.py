@@ -65,7 +65,7 @@ def _card(webhook: WebhookInfo, now: datetime) -> html.Div:
     problem = webhook.disabled_reason and f"Switched off: {webhook.disabled_reason}"
     words = [
         html.Div(webhook.name, className="rule-name"),
-        html.Code(webhook.url, className="webhook-url"),
+        html.Code(webhook.url, className="webhook-url", title=webhook.url),
         html.Div(", ".join(webhook.events), className="rule-sentence"),
         html.Div(facts, className="queue-detail"),
         html.Div(problem, className="delivery-problem") if problem else None,

@@ -101,7 +101,7 @@ def register(app: Dash, api: Api) -> None:
         try:
             body = WebhookWrite.model_validate(given | {"events": given["events"] or []})
         except ValidationError as error:
-            raise FormError(**{str(finding["loc"][0]): finding["msg"] for finding in error.errors()}) from error
+            raise FormError.of(error) from error
         client = api.client()
         if editing is None:
             show_secret(await client.create_webhook(body))

@@ -12,8 +12,6 @@ from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.boards import AS_THE_PAPER, BoardCreate, BoardSummary
-from bapo.api.runs import RunFilters
-from bapo.config.findings import said
 from frontend.components.actions import FormError, open_when_pressed, when_submitted
 from frontend.components.card import new_button, page_heading
 from frontend.components.choices import choices, project_select
@@ -92,9 +90,9 @@ def register(app: Dash, api: Api) -> None:
             body = BoardCreate.model_validate(
                 {
                     **{"name": (name or "").strip(), "project": project, "template": template or None},
-                    "filters": RunFilters(where=where or []),
+                    "filters": {"where": where or []},
                 }
             )
         except ValidationError as error:
-            raise FormError(**{str(each["loc"][0]): said(each) for each in error.errors()}) from error
+            raise FormError.of(error) from error
         return f"/boards/{(await api.client().create_board(body)).id}"

@@ -14,6 +14,7 @@ from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyPreview, StudyWrite
 from bapo.config import ConfigError
+from bapo.config.findings import problems_said
 from bapo.figures import formatting
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
@@ -169,13 +170,12 @@ def register(app: Dash, api: Api) -> None:
 def plan_problems(error: ValueError) -> list[FieldProblem]:
     """What is wrong with a plan that cannot be sent."""
     if isinstance(error, ConfigError):
-        return [FieldProblem(field=each.field, value=each.value, remedy=each.remedy) for each in error.problems]
-    if isinstance(error, ValidationError):
-        return [
-            FieldProblem(field=".".join(map(str, each["loc"])) or "arms", value=each["input"], remedy=each["msg"])
-            for each in error.errors()
-        ]
-    raise error
+        found = error.problems
+    elif isinstance(error, ValidationError):
+        found = tuple(problems_said(error.errors()))
+    else:
+        raise error
+    return [FieldProblem(field=each.field or "arms", value=each.value, remedy=each.remedy) for each in found]
 
 
 def plan_of(

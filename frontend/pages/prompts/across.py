@@ -119,7 +119,7 @@ def _tiles(found: PromptTotalsAcross) -> html.Div:
         ("Runs", f"{found.num_runs:,}", f"{found.num_visits:,} visits"),
         ("Never solved in", f"{found.num_never_solved:,}", f"of {counted(found.num_runs, 'run')}"),
         ("Always solved in", f"{found.num_always_solved:,}", f"of {counted(found.num_runs, 'run')}"),
-        ("Suspected in", f"{found.num_suspected:,}", "runs whose findings doubt label or verifier"),
+        ("Suspected in", f"{found.num_suspected:,}", "runs whose own findings doubt label or verifier"),
     )
 
 

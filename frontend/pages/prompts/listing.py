@@ -27,7 +27,7 @@ from frontend.session import Api
 ROWS = 50
 SHOWN = (
     ("all", "All prompts"),
-    ("suspected", "Suspected label or verifier"),
+    ("suspected", "Label or verifier suspected in a run"),
     ("never_solved", "Never solved in any run"),
     ("always_solved", "Always solved in every run"),
     ("disputed", "Never in one run, always in another"),
@@ -42,7 +42,8 @@ ORDERS: Mapping[str, tuple[str, str]] = {
 }
 ABOUT = (
     "Every training prompt over all runs of the project. The accuracy is that of all answers of all policies, with the "
-    "central 95 % of its posterior: how much was seen, not how much policies differ."
+    "central 95 % of its posterior: how much was seen, not how much policies differ. A prompt is suspected in the runs "
+    "whose own findings doubt its label or verifier; its page weighs the responses of several runs together."
 )
 
 

@@ -84,7 +84,7 @@ def _showing(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         on_error=in_place("upload-found"),
     )
-    async def look(current: Mapping[str, str] | None, _: int | None, name: str | None) -> Any:
+    async def look(current: Mapping[str, Any] | None, _: int | None, name: str | None) -> Any:
         if not current:
             raise PreventUpdate
         client = api.client()
@@ -92,6 +92,9 @@ def _showing(app: Dash, api: Api) -> None:
         is_new = ctx.triggered_id == "upload-current"
         if is_new or upload.state != "checking":
             await _draw(client, upload)
+        if upload.state == "checked" and current.get("is_fetched"):
+            # Until then it stands there to be mended.
+            set_props("upload-url", {"value": ""})
         if is_new or upload.state not in ARRIVING:
             show("uploads", waiting(await client.uploads()))
         return upload.suggested_name if is_new else no_update
@@ -124,8 +127,7 @@ def _fetching(app: Dash, api: Api) -> None:
         body = UploadFetch.model_construct(url=(url or "").strip(), project=project)
         upload = await api.client().fetch_upload(body)
         set_props("upload-problem", {"hidden": True})
-        set_props("upload-url", {"value": ""})
-        set_props("upload-current", {"data": {"id": upload.id}})
+        set_props("upload-current", {"data": {"id": upload.id, "is_fetched": True}})
 
 
 def _deciding(app: Dash, api: Api) -> None:

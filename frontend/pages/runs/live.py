@@ -11,6 +11,7 @@ from bapo.api.base import ErrorBody
 from bapo.api.runs import RunQuery
 from bapo.client import ApiError, AsyncClient
 from bapo.client.calls.runs import query_of
+from bapo.config.findings import problems_said
 from frontend.pages.runs.rows import rows_of
 
 _LISTS = ("status", "method", "tag", "owner", "group", "project", "where", "columns")
@@ -32,10 +33,7 @@ def parsed(given: dict[str, Any]) -> RunQuery:
     try:
         return RunQuery.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        remedy = str(first["msg"])
-        body = ErrorBody(
-            code="invalid_request", field=field, value=str(first["input"])[:200], remedy=remedy, request_id="none"
-        )
+        first = problems_said(error.errors())[0]
+        value = str(first.value)[:200]
+        body = ErrorBody(code="invalid_request", field=first.field, value=value, remedy=first.remedy, request_id="none")
         raise ApiError(422, body) from error

@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
 from bapo.api.records import HistogramSeries, Series
 from bapo.figures.accuracy_bins import accuracy_bins_figure, histogram_bins
 from bapo.figures.appending import extension
-from bapo.figures.axes import XAxis, x_axis
+from bapo.figures.axes import TIME_KEY, XAxis, x_axis
 from bapo.figures.batch_composition import batch_composition_data, batch_composition_figure
+from bapo.figures.evaluations import evaluations_data
+from bapo.figures.marks import Mark, add_marks
 from bapo.figures.metric_charts import BUFFER_AGES, BUFFER_SIZES, FILL_RATE, REWARDS, scalar
 from bapo.figures.rollouts import rollouts_data, rollouts_figure
 from bapo.figures.smoothing import moving_mean, smoothed_figure
@@ -139,6 +142,20 @@ def test_time_axis_takes_the_end_of_each_step() -> None:
     assert axis.values == [1_788_264_000_000, 1_788_264_001_500]
     figure = batch_composition_figure(batch_composition_data(TWO_STEPS, axis), LIGHT)
     assert figure.layout.xaxis.type == "date"
+
+
+def test_what_has_no_time_is_left_out_of_wall_time() -> None:
+    # Of an imported run nobody knows when it began, and its first step was recorded without a time.
+    series = Series(steps=[1, 2, 3], columns={TIME_KEY: [None, 1_788_264_000.0, None]})
+    axis = x_axis(series, "time", None)
+    assert axis.values == [None, 1_788_264_000_000, 1_788_264_000_000]
+    assert [axis.at(step) for step in (0, 1, 2)] == [None, None, 1_788_264_000_000]
+    key = "val-core/set/acc/mean@4"
+    curve = evaluations_data(Series(steps=[0, 2], columns={key: [0.1, 0.4]}), axis).curves[0]
+    # The base model's accuracy has no place, but is the level that later ones are compared with.
+    assert (curve.x, curve.mean) == ([None, 1_788_264_000_000], [0.1, 0.4])
+    mark = Mark(0, "alert", "an alert", "alert-1")
+    assert not add_marks(go.Figure(), [mark], axis, LIGHT).layout.annotations
 
 
 def test_the_start_is_never_after_the_first_step() -> None:

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo, ConfigReport, RecipeInfo
 from bapo.api.resources import ResourceInfo, ResourceKind
 from bapo.api.runs import RunDetail
+from bapo.api.studies import StudyWrite
 from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.method import METHODS
@@ -22,6 +24,7 @@ from frontend.components.config_form.methods import CHOOSERS, field_text, looks,
 from frontend.components.config_form.values import FormField, same
 from frontend.pages.new_run import SECTIONS, suggested_name
 from frontend.pages.new_run.fork import Fork, further_steps
+from frontend.pages.new_run.several import plan_problems
 from frontend.pages.new_run.summary import diff_summary
 from frontend.pages.resources.details import new_run_with
 
@@ -35,6 +38,14 @@ def test_a_problem_belongs_to_its_field_also_when_it_lies_inside() -> None:
     placed, others = by_field(problems, ["method.c1", "method.c2"])
     assert placed == {"method.c2": "a; b"}
     assert [problem.field for problem in others] == ["methodical"]
+
+
+def test_a_plan_that_cannot_be_is_told_by_field_in_our_words() -> None:
+    with pytest.raises(ValidationError) as caught:
+        StudyWrite.model_validate({"name": "", "recipe": "countdown-demo", "grid": 5})
+    found = {problem.field: (problem.value, problem.remedy) for problem in plan_problems(caught.value)}
+    assert found["name"] == ("", "is empty: fill it in")
+    assert found["grid"] == (5, "must hold fields")
 
 
 def test_the_two_inputs_of_a_range_stay_in_order() -> None:

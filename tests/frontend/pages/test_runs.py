@@ -125,13 +125,19 @@ def test_an_address_becomes_a_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "field"),
-    [({"limit": "501"}, "limit"), ({"min_best": "2"}, "min_best"), ({"x": "1"}, "x"), ({"status": ["no"]}, "status.0")],
+    ("given", "field", "remedy"),
+    [
+        ({"limit": "501"}, "limit", "must be at most 500"),
+        ({"min_best": "2"}, "min_best", "must be at most 1"),
+        ({"x": "1"}, "x", "no such field: remove it"),
+        ({"status": ["no"]}, "status.0", "must be 'draft', "),
+    ],
 )
-def test_a_wrong_address_is_refused_by_name(given: dict[str, Any], field: str) -> None:
+def test_a_wrong_address_is_refused_by_name(given: dict[str, Any], field: str, remedy: str) -> None:
     with pytest.raises(ApiError) as refusal:
         parsed(given)
     assert (refusal.value.status, refusal.value.body.field) == (422, field)
+    assert refusal.value.body.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize("width", [1440, 1530, 1620, 1730, 1860, 1950])
