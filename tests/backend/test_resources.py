@@ -160,6 +160,16 @@ def test_a_name_that_nobody_registered_is_refused_with_those_that_are(admin: Cli
     assert "no data set is registered under this name" in body.remedy
 
 
+def test_what_is_wrong_with_a_request_is_named_by_its_field(admin: Client) -> None:
+    # `path` is also the word for the parts of an address.
+    with pytest.raises(ApiError) as caught:
+        admin.register_resource(ResourceCreate.model_construct(kind="dataset", name="not a name", path=""))
+    assert {problem.field: problem.remedy for problem in caught.value.body.problems} == {
+        "path": "is empty: fill it in",
+        "name": "must begin with a letter or digit and hold only letters, digits, dots, - and _",
+    }
+
+
 def test_only_what_lies_beneath_a_permitted_folder_is_opened(admin: Client, roots: Path, tmp_path: Path) -> None:
     outside = tmp_path / "secret.jsonl"
     outside.write_text('{"a": 1}\n')
