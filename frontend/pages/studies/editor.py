@@ -7,7 +7,7 @@ import base64
 import binascii
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, set_props
@@ -46,6 +46,12 @@ from frontend.session import Api
 
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
+SHOWN = [
+    *(State(f"study-{name}", part) for name, part in (("text", "value"), ("written", "data"), ("fields", "data"))),
+    State(FIELDS, "value"),
+    State(FIELDS, "id"),
+]
+"""The file and the form beside it, as `_edited` takes them."""
 _INFOS = TypeAdapter(list[ConfigFieldInfo])
 
 MOST_BYTES = 400_000
@@ -262,22 +268,15 @@ def register(app: Dash, api: Api) -> None:
         app,
         "study-create",
         outputs=[Output("url", "pathname", allow_duplicate=True)],
-        states=[
-            *(State(f"study-{field}", "value") for field in ("text", "project", "priority")),
-            *(State(f"study-{store}", "data") for store in ("written", "fields")),
-            State(FIELDS, "value"),
-            State(FIELDS, "id"),
-        ],
+        states=[State("study-project", "value"), State("study-priority", "value"), *SHOWN],
         on_error=on_failure(lambda error: show("study-refusal", _refusal(error))),
         busy="study-create",
     )
-    async def create(
-        _: str, text: str, project: str | None, priority: Any, written_text: str, fields: Any, *inputs: Sequence[Any]
-    ) -> Any:
+    async def create(_: str, project: str | None, priority: Any, text: str, *shown: Any) -> Any:
         show("study-refusal", "")
-        document = _document(text)
-        if document is not None:
-            text = rewritten(text, _with_typed(document, text == written_text, _by_path(fields), inputs[1], inputs[0]))
+        edited = _edited(text, *shown)
+        if edited is not None:
+            text = rewritten(text, edited.typed)
         try:
             body = StudyCreate(text=text, project=project, priority=priority if priority not in ("", None) else 50)
         except ValueError as error:
@@ -287,15 +286,28 @@ def register(app: Dash, api: Api) -> None:
         return f"/studies/{(await api.client().create_study(body)).id}"
 
 
-def _with_typed(
-    document: Document,
-    is_shown: bool,
-    infos: Mapping[str, ConfigFieldInfo],
-    ids: Sequence[Mapping[str, Any]],
-    values: Sequence[Any],
-) -> Document:
-    """The file with what was typed into the form a moment ago; a file edited since is newer than the form."""
-    return with_inputs(document, infos, ids, values) if is_shown else document
+class _Edited(NamedTuple):
+    """A study file, and what the form beside it says."""
+
+    document: Document
+    typed: Document
+    """The file with what was typed into the form a moment ago."""
+    infos: Mapping[str, ConfigFieldInfo]
+    values: Sequence[Any]
+    ids: Sequence[Mapping[str, Any]]
+
+
+def _edited(
+    text: str | None, written_text: str, fields: Any, values: Sequence[Any], ids: Sequence[Mapping[str, Any]]
+) -> _Edited | None:
+    """None where the file cannot be read."""
+    document = _document(text)
+    if document is None:
+        return None
+    infos = _by_path(fields)
+    # A file that was edited since is newer than what the form shows, which is about to be drawn anew.
+    typed = with_inputs(document, infos, ids, values) if text == written_text else document
+    return _Edited(document, typed, infos, values, ids)
 
 
 def _marks(found: StudyPreview, text: str, fields: Any) -> dict[str, str]:
@@ -319,13 +331,6 @@ def _by_path(fields: Any) -> dict[str, ConfigFieldInfo]:
 
 def _following(app: Dash) -> None:
     """The form follows the file, and the file the form: only what the other has not written itself."""
-    known = [
-        State(FIELDS, "value"),
-        State(FIELDS, "id"),
-        State("study-written", "data"),
-        State("study-fields", "data"),
-        State("study-text", "value"),
-    ]
     clientside(app, "studyForm", "settle", Output("study-settled", "data"), Input("study-text", "value"), initial=False)
 
     @app.callback(
@@ -375,53 +380,37 @@ def _following(app: Dash) -> None:
         initial=False,
     )
 
-    @app.callback(Output("study-answer", "data"), Input("study-typed", "data"), *known, prevent_initial_call=True)
-    def write(
-        _: int,
-        values: Sequence[Any],
-        ids: Sequence[Mapping[str, Any]],
-        written_text: str,
-        fields: Any,
-        text: str | None,
-    ) -> Any:
-        document = _document(text)
-        if document is None:
+    @app.callback(Output("study-answer", "data"), Input("study-typed", "data"), *SHOWN, prevent_initial_call=True)
+    def write(_: int, text: str | None, written_text: str, *shown: Any) -> Any:
+        edited = _edited(text, written_text, *shown)
+        if edited is None:
             tell("The study file cannot be read as TOML. Mend it first: the form follows then.", "Not written", "red")
             raise PreventUpdate
-        infos = _by_path(fields)
-        changed = _with_typed(document, text == written_text, infos, ids, values)
-        if changed == document:
+        if edited.typed == edited.document:
             raise PreventUpdate
-        new = rewritten(text or "", changed)
+        new = rewritten(text or "", edited.typed)
         answer = {"base": text, "text": new, "drawn": written_text}
-        if _outline(changed) != _outline(document):
+        if _outline(edited.typed) != _outline(edited.document):
             # Another recipe or method changes which fields there are: the form is drawn anew.
             return answer
-        _show_inputs(Drawing(document, infos, (), ()), Drawing(changed, infos, (), ()), ids, values)
+        _show_inputs(edited)
         return {**answer, "drawn": new}
 
     @app.callback(
         Output("study-text", "value", allow_duplicate=True),
         Input("study-press", "data"),
-        *known,
+        *SHOWN,
         prevent_initial_call=True,
     )
-    def change(
-        pressed: Mapping[str, Any],
-        values: Sequence[Any],
-        ids: Sequence[Mapping[str, Any]],
-        written_text: str,
-        fields: Any,
-        text: str | None,
-    ) -> Any:
-        document = _document(text)
-        if document is None:
+    def change(pressed: Mapping[str, Any], text: str | None, *shown: Any) -> Any:
+        edited = _edited(text, *shown)
+        if edited is None:
             raise PreventUpdate
-        infos = _by_path(fields)
-        typed = _with_typed(document, text == written_text, infos, ids, values)
         if pressed["type"] == "study-add":
-            return rewritten(text or "", with_field(typed, pressed["place"], pressed["value"], infos))
-        return rewritten(text or "", with_change(typed, pressed["action"], pressed["place"]))
+            changed = with_field(edited.typed, pressed["place"], pressed["value"], edited.infos)
+        else:
+            changed = with_change(edited.typed, pressed["action"], pressed["place"])
+        return rewritten(text or "", changed)
 
 
 def _outline(document: Document) -> Any:
@@ -429,9 +418,10 @@ def _outline(document: Document) -> Any:
     return [arm.get("method") for arm in members(document, "arms")], document.get("recipe")
 
 
-def _show_inputs(before: Drawing, after: Drawing, ids: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:
+def _show_inputs(edited: _Edited) -> None:
     """Inputs that others decide show what is in the file now: the number of runs, and choices of arms."""
-    for identifier, value in zip(ids, values, strict=True):
+    before, after = (Drawing(document, edited.infos, (), ()) for document in (edited.document, edited.typed))
+    for identifier, value in zip(edited.ids, edited.values, strict=True):
         key = identifier["path"]
         if key not in (*FOLLOWING, "num_runs"):
             continue
