@@ -1,25 +1,26 @@
 """The journal's lines: every number a run records, named and described once.
 
-A reader accepts all schemas up to its own, and says of a later one that it is. Lines of schema 1 hold everything; lines
-of schema 2, which observers of other trainers write, leave out what those do not tell. Two runs are equal when
-`comparable` gives the same for all their step, evaluation and tracking records.
+A reader accepts all schemas up to its own, and says of a later one that it is. Lines of schema 3 hold everything; lines
+of schema 4, which observers of other trainers write, leave out what those do not tell. Schemas 1 and 2, up to version
+0.2, are the same but for the prompts of a step: one object for each, where 3 and 4 have one list per field. Two runs
+are equal when `comparable` gives the same for all their step, evaluation and tracking records.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from bapo.rollout import BatchSource
 
-SCHEMA = 1
+SCHEMA = 3
 """Of a trainer of ours."""
-OBSERVED_SCHEMA = 2
+OBSERVED_SCHEMA = 4
 """Of an observer: fields that may be None may be absent."""
 
 RATIO_BIN_EDGES: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.2, 1.4, 2.0)
@@ -95,6 +96,47 @@ class PromptVisit:
     reason: str | None = None
     """Why it was not trained on: all_wrong, all_correct, filtered, no_room, probed, solved, still_difficult,
     surplus_stored, surplus_dropped."""
+
+
+VISIT_FIELDS = tuple(field.name for field in fields(PromptVisit))
+
+
+class _VisitColumns(Record):
+    """The prompts of a step as its line holds them: one list per field, a third of what one object for each takes."""
+
+    prompt_id: list[str]
+    source: list[BatchSource]
+    num_correct: list[int]
+    policy_version: list[int | None]
+    in_batch: list[bool]
+    reason: list[str | None]
+
+    def visits(self) -> list[PromptVisit]:
+        """Row by row. Raises ValueError where the lists differ in length."""
+        columns = {name: getattr(self, name) for name in VISIT_FIELDS}
+        if len({len(column) for column in columns.values()}) > 1:
+            lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
+            raise ValueError(f"the lists differ in length: {lengths}")
+        return list(map(PromptVisit, *columns.values()))
+
+
+def visit_columns(visits: Sequence[PromptVisit]) -> dict[str, list[Any]]:
+    """The prompts of a step field by field, as plain JSON values: an enumeration's members take far longer to write."""
+    return {
+        "prompt_id": [visit.prompt_id for visit in visits],
+        "source": [visit.source.value for visit in visits],
+        "num_correct": [visit.num_correct for visit in visits],
+        "policy_version": [visit.policy_version for visit in visits],
+        "in_batch": [visit.in_batch for visit in visits],
+        "reason": [visit.reason for visit in visits],
+    }
+
+
+def _rows(prompts: Any) -> Any:
+    return _VisitColumns.model_validate(prompts).visits() if isinstance(prompts, Mapping) else prompts
+
+
+PromptVisits = Annotated[Sequence[PromptVisit], BeforeValidator(_rows), PlainSerializer(visit_columns)]
 
 
 class ThresholdValues(Record):
@@ -258,7 +300,7 @@ class StepRecord(Record):
     """Re-evaluated groups by number of correct responses, 0..G."""
     batch_histogram: Sequence[int]
     """Groups trained on by number of correct responses, 0..G."""
-    prompts: Sequence[PromptVisit]
+    prompts: PromptVisits
     thresholds: ThresholdValues | None = None
     difficult_buffer: BufferState | None = None
     high_quality_buffer: BufferState | None = None
@@ -525,9 +567,7 @@ def _add_update(values: dict[str, float], update: UpdateValues) -> None:
 
 def _add(values: dict[str, float], prefix: str, fields: Mapping[Any, float | None]) -> None:
     """Take in the finite ones; a server does this with every step that it is sent."""
-    for name, value in fields.items():
-        if value is not None and isfinite(value):
-            values[prefix + name] = float(value)
+    values |= {prefix + name: float(value) for name, value in fields.items() if value is not None and isfinite(value)}
 
 
 def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:

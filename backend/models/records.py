@@ -36,10 +36,7 @@ class StepRow(Base):
     record: Mapped[dict[str, Any]] = mapped_column(PackedJson)
     """Without `prompts`."""
     visits: Mapped[list[list[Any]]] = mapped_column(PackedJson)
-    """`prompts`, as one list per field of `VISIT_FIELDS`."""
-
-
-VISIT_FIELDS = ("prompt_id", "source", "num_correct", "policy_version", "in_batch", "reason")
+    """`prompts`, as one list per field of `bapo.records.VISIT_FIELDS`, in that order."""
 
 
 class MetricTail(Base):

@@ -80,8 +80,8 @@ def store(session: Session, run_id: str, chunks: Mapping[int, Mapping[int, Metri
 
 def _series(by_step: Sequence[Metrics]) -> Iterator[tuple[str, bytes]]:
     """Each key of a chunk, and its values as PostgreSQL receives them."""
-    keys = list(dict.fromkeys(chain.from_iterable(by_step)))
-    # Most steps have all keys, in this order: nothing to look up by its name.
+    keys = list(dict.fromkeys(chain(max(by_step, key=len), *by_step)))
+    # Most steps have all keys, in the order of the one that has most: nothing to look up by its name.
     rows = [
         list(values.values()) if list(values) == keys else [values.get(key, math.nan) for key in keys]
         for values in by_step

@@ -10,13 +10,21 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from backend.models import Run
-from backend.models.records import VISIT_FIELDS
 from backend.records import bounds
 from bapo.api.workers import RecordBatch
-from bapo.records import AnyRecord, EventRecord, PromptVisit, StepRecord, dump_record, read_record
+from bapo.records import (
+    VISIT_FIELDS,
+    AnyRecord,
+    EventRecord,
+    PromptVisits,
+    StepRecord,
+    dump_record,
+    read_record,
+    visit_columns,
+)
 from bapo.rollout import BatchSource
 
-_VISITS: TypeAdapter[list[PromptVisit]] = TypeAdapter(list[PromptVisit])
+_VISITS: TypeAdapter[PromptVisits] = TypeAdapter(PromptVisits)
 _SOURCES = frozenset(source.value for source in BatchSource)
 
 
@@ -39,9 +47,11 @@ class VisitColumns(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether every value has its field's type to the letter."""
+        """Whether the lists are equally long and every value has its field's type to the letter."""
         return (
-            set(map(type, self.prompt_id)) <= {str}
+            set(map(type, self)) == {list}
+            and len(set(map(len, self))) == 1
+            and set(map(type, self.prompt_id)) <= {str}
             and _SOURCES.issuperset(self.source)
             and set(map(type, self.num_correct)) <= {int}
             and set(map(type, self.policy_version)) <= {int, type(None)}
@@ -145,10 +155,10 @@ def _columns_of(visits: object) -> VisitColumns | None:
 
     None where they are not as our writer writes them, and perhaps good all the same.
     """
-    if not isinstance(visits, list):
+    if not isinstance(visits, dict):
         return None
     try:
-        columns = VisitColumns(*zip(*map(_FIELDS_OF_VISIT, visits), strict=True))
+        columns = VisitColumns(*_FIELDS_OF_VISIT(visits))
         return columns if columns.is_exact else None
     except (KeyError, TypeError):
         return None
@@ -159,11 +169,10 @@ def _checked_visits(content: object) -> VisitColumns:
     if not isinstance(content, dict) or content.get("type") != "step":
         return VisitColumns()
     visits = content.get("prompts")
-    if not isinstance(visits, list):
+    if not isinstance(visits, list | dict):
         return VisitColumns()
     content["prompts"] = []
-    good = _VISITS.validate_python(visits)
-    return VisitColumns(*([getattr(visit, name) for visit in good] for name in VISIT_FIELDS))
+    return VisitColumns(**visit_columns(_VISITS.validate_python(visits)))
 
 
 def _visits_fault(visits: VisitColumns) -> str | None:

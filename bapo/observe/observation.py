@@ -286,17 +286,14 @@ class Observation:
             "fresh_histogram": _histogram(counts, size),
             "reevaluated_histogram": [0] * (size + 1),
             "batch_histogram": _histogram([group.num_correct for group in trained], size),
-            "prompts": [
-                {
-                    "prompt_id": group.prompt_id,
-                    "source": "fresh",
-                    "num_correct": group.num_correct,
-                    "policy_version": group.policy_version,
-                    "in_batch": group.in_batch,
-                    "reason": None,
-                }
-                for group in found
-            ],
+            "prompts": {
+                "prompt_id": [group.prompt_id for group in found],
+                "source": ["fresh"] * len(found),
+                "num_correct": counts,
+                "policy_version": [group.policy_version for group in found],
+                "in_batch": [group.in_batch for group in found],
+                "reason": [None] * len(found),
+            },
             "metrics": metrics,
             "rewards": {
                 "threshold": self.reward_threshold,

@@ -50,7 +50,6 @@ class EvaluationRuns:
             purpose=f"tracking:{replicate}",
         )
         return TrackingRecord(
-            schema=1,
             attempt=self._attempt,
             step=completed,
             replicate=replicate,
@@ -73,7 +72,6 @@ class EvaluationRuns:
         num_correct = [group.num_correct for group in generation.groups]
         measured = figures(num_correct, num_samples)
         return EvaluationRecord(
-            schema=1,
             attempt=self._attempt,
             step=completed,
             dataset=dataset,

@@ -70,7 +70,6 @@ def step_record(
     difficult_buffer, high_quality_buffer = method.buffers(outcome.step)
     trained = [item.group for item in batch.items]
     return StepRecord(
-        schema=1,
         attempt=attempt,
         step=outcome.step,
         num_steps=num_steps,
@@ -136,7 +135,6 @@ def sample_records(
     for group, source, in_batch in _spread(outcome.batch, outcome.fresh, outcome.reevaluated)[:limit]:
         problem = problems[group.prompt_id]
         yield SampleRecord(
-            schema=1,
             attempt=attempt,
             step=outcome.step,
             prompt_id=group.prompt_id,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
+from typing import Any
 
 from bapo.api.workers import RecordBatch
 from bapo.records import (
@@ -31,7 +32,6 @@ ROLLOUTS_PER_STEP = 256
 def step(number: int, *, attempt: int = 1, reward_mean: float = 0.5, loss: float = 0.1) -> StepRecord:
     """A training step with two prompts: `p<number>` fresh with 3 of 8 right, `shared` reused with 4 of 8."""
     return StepRecord(
-        schema=1,
         attempt=attempt,
         step=number,
         num_steps=NUM_STEPS,
@@ -108,7 +108,6 @@ def evaluation(number: int, value: float, *, dataset: str = "CD-34", attempt: in
     """An evaluation after `number` steps."""
     interval = Interval(value=value, low=value - 0.02, high=value + 0.02)
     return EvaluationRecord(
-        schema=1,
         attempt=attempt,
         step=number,
         dataset=dataset,
@@ -127,7 +126,6 @@ def tracking(
 ) -> TrackingRecord:
     """A sampling of the prompts a, b, … after `number` steps."""
     return TrackingRecord(
-        schema=1,
         attempt=attempt,
         step=number,
         replicate=replicate,
@@ -147,7 +145,6 @@ def event(name: str, number: int = 0, *, attempt: int = 1, **data: object) -> Ev
 def sample(number: int, prompt_id: str = "shared", *, attempt: int = 1, text: str = "3+4=7") -> SampleRecord:
     """A sampled group."""
     return SampleRecord(
-        schema=1,
         attempt=attempt,
         step=number,
         prompt_id=prompt_id,
@@ -165,6 +162,12 @@ def sample(number: int, prompt_id: str = "shared", *, attempt: int = 1, text: st
 def lines_of(records: Sequence[Record]) -> list[str]:
     """As they stand in a file, without newlines."""
     return [dump_record(record).decode().rstrip("\n") for record in records]
+
+
+def with_prompt_objects(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A step's line as up to version 0.2, and as the API gives it: one object for each prompt."""
+    prompts = line["prompts"]
+    return {**line, "prompts": [dict(zip(prompts, row, strict=True)) for row in zip(*prompts.values(), strict=True)]}
 
 
 def batch(lines: Sequence[str], *, token: int, start: int = 0, attempt: int = 1, kind: str = "records") -> RecordBatch:

@@ -12,7 +12,7 @@ from bapo.api.workers import RecordBatch
 from bapo.client import Client
 from bapo.records import StepRecord, parse_record
 from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import batch, evaluation, event, lines_of, sample, step, tracking
+from tests.backend.journals import batch, evaluation, event, lines_of, sample, step, tracking, with_prompt_objects
 from tests.refusals import refuses
 
 LOSS = "actor/pg_loss"
@@ -38,7 +38,39 @@ def test_records_come_back_as_they_were_written(worker: FakeWorker, admin: Clien
     assert sorted(stored, key=repr) == sorted(records, key=repr)
     # The journal's own words, not ours: floats and all.
     line = orjson.loads(lines_of([step(1)])[0])
-    assert admin.records(run.id, "step").items[0] == line
+    assert admin.records(run.id, "step").items[0] == with_prompt_objects(line)
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_lines_up_to_version_0_2_are_stored_as_those_of_today(
+    worker: FakeWorker, admin: Client, run: RunDetail, schema: int
+) -> None:
+    claim = worker.begin(run)
+    old, new = (orjson.loads(line) for line in lines_of([step(1), step(2)]))
+    old = {**with_prompt_objects(old), "schema": schema}
+    worker.upload_lines(claim, [orjson.dumps(line).decode() for line in (old, new)])
+    assert admin.records(run.id, "step").items == [old, with_prompt_objects(new)]
+    assert not admin.records(run.id, "event").items
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"reason": [None]}, "the lists differ in length: prompt_id 2, source 2, num_correct 2"),
+        ({"in_batch": None}, "Input should be a valid list"),
+        ({"num_correct": ["one", 2]}, "Input should be a valid integer"),
+    ],
+)
+def test_a_step_whose_lists_of_prompts_do_not_fit_is_refused(
+    worker: FakeWorker, admin: Client, run: RunDetail, change: dict[str, Any], complaint: str
+) -> None:
+    claim = worker.begin(run)
+    bad, good = (orjson.loads(line) for line in lines_of([step(1), step(2)]))
+    bad["prompts"] |= change
+    worker.upload_lines(claim, [orjson.dumps(line).decode() for line in (bad, good)])
+    assert [item["step"] for item in admin.records(run.id, "step").items] == [2]
+    (warning,) = admin.records(run.id, "event").items
+    assert complaint in warning["message"]
 
 
 def test_the_run_follows_its_records(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
@@ -246,7 +278,7 @@ def test_prompts_written_by_another_hand_are_read_as_the_record_reads_them(
     worker: FakeWorker, admin: Client, run: RunDetail, source: object
 ) -> None:
     claim = worker.begin(run)
-    first, second = (orjson.loads(line) for line in lines_of([step(1), step(2)]))
+    first, second = (with_prompt_objects(orjson.loads(line)) for line in lines_of([step(1), step(2)]))
     # A number as text and no reason: good. A source that is none: not.
     first["prompts"][0] |= {"num_correct": "3", "newer": True}
     del first["prompts"][0]["reason"]
@@ -264,7 +296,7 @@ def test_prompts_with_numbers_that_no_column_holds_are_refused(
 ) -> None:
     claim = worker.begin(run)
     line = orjson.loads(lines_of([step(1)])[0])
-    line["prompts"][1][field] = value
+    line["prompts"][field][1] = value
     worker.upload_lines(claim, [orjson.dumps(line).decode(), *lines_of([step(2)])])
     assert [item["step"] for item in admin.records(run.id, "step").items] == [2]
     (warning,) = admin.records(run.id, "event").items

@@ -52,7 +52,7 @@ def buffer(size: int) -> BufferState:
 
 def step(**changes: Any) -> StepRecord:
     values: dict[str, Any] = {
-        "schema": 1, "attempt": 1, "step": 7, "num_steps": 20, "epoch": 0, "group_size": 2, "skipped": False,
+        "attempt": 1, "step": 7, "num_steps": 20, "epoch": 0, "group_size": 2, "skipped": False,
         "rollout_version": 4, "trainer_version": 6,
         "counts": SourceCounts(
             fresh=2, x1=1, reevaluated=0, improved=0, x2=0, solved=0, still_difficult=0, surplus_stored=0,
@@ -79,17 +79,17 @@ def skipped_step() -> StepRecord:
 
 
 EVALUATION = EvaluationRecord(
-    schema=1, attempt=1, step=0, dataset="CD-34", num_samples=8, num_correct=[0, 8], prompt_ids=["a", "b"],
+    attempt=1, step=0, dataset="CD-34", num_samples=8, num_correct=[0, 8], prompt_ids=["a", "b"],
     avg_at_k=Interval(value=0.5, low=0.4, high=0.6), greedy=Interval(value=0.55, low=0.4, high=0.7),
     pass_at={1: Interval(value=0.5, low=0.4, high=0.6), 8: Interval(value=0.8, low=0.7, high=0.9)},
     timing={"evaluation": 2.0},
 )  # fmt: skip
 TRACKING = TrackingRecord(
-    schema=1, attempt=1, step=5, replicate=0, group_size=4, prompt_ids=["a", "b"], num_correct=[1, 3], timing={}
+    attempt=1, step=5, replicate=0, group_size=4, prompt_ids=["a", "b"], num_correct=[1, 3], timing={}
 )
-EVENT = EventRecord(schema=1, attempt=1, step=5, event="checkpoint", message="written", data={"bytes": 3, "id": "x"})
+EVENT = EventRecord(attempt=1, step=5, event="checkpoint", message="written", data={"bytes": 3, "id": "x"})
 SAMPLE = SampleRecord(
-    schema=1, attempt=1, step=5, prompt_id="a", prompt="1 2=3", answer={"nums": [1, 2]}, source=BatchSource.REUSED,
+    attempt=1, step=5, prompt_id="a", prompt="1 2=3", answer={"nums": [1, 2]}, source=BatchSource.REUSED,
     num_correct=1, group_size=1, policy_version=2, in_batch=True,
     responses=[SampledResponse(text="1+2\n\"é\"\u2028", reward=1, num_tokens=4, logprob_sum=-1.5)],
 )  # fmt: skip
@@ -99,7 +99,7 @@ SAMPLE = SampleRecord(
 def test_every_record_comes_back_from_its_line(record: AnyRecord) -> None:
     line = dump_record(record)
     assert parse_record(line) == record
-    assert json.loads(line)["schema"] == 1
+    assert json.loads(line)["schema"] == 3
 
 
 @pytest.mark.parametrize("record", [step(), EVALUATION, TRACKING, EVENT, SAMPLE], ids=lambda r: r.type)
@@ -113,9 +113,35 @@ def test_samples_come_back_from_their_line() -> None:
     assert SampleRecord.model_validate_json(dump_record(SAMPLE)) == SAMPLE
 
 
+def test_the_prompts_of_a_step_are_written_as_one_list_per_field() -> None:
+    assert json.loads(dump_record(step()))["prompts"] == {
+        "prompt_id": ["a", "b"],
+        "source": ["fresh", "fresh"],
+        "num_correct": [1, 0],
+        "policy_version": [4, 4],
+        "in_batch": [True, False],
+        "reason": [None, "all_wrong"],
+    }
+    assert parse_record(dump_record(step(prompts=[]))) == step(prompts=[])
+
+
+def test_a_line_with_one_object_for_each_prompt_is_read_as_up_to_version_0_2() -> None:
+    content = json.loads(dump_record(step()))
+    columns = content["prompts"].values()
+    prompts = [dict(zip(content["prompts"], row, strict=True)) for row in zip(*columns, strict=True)]
+    assert parse_record(json.dumps({**content, "schema": 1, "prompts": prompts})) == step(schema=1)
+
+
+def test_prompts_whose_lists_differ_in_length_are_refused() -> None:
+    content = json.loads(dump_record(step()))
+    content["prompts"]["reason"] = [None]
+    with pytest.raises(ValidationError, match=r"the lists differ in length: .*in_batch 2, reason 1"):
+        parse_record(json.dumps(content))
+
+
 def test_fields_of_a_newer_writer_are_passed_over() -> None:
     content = json.loads(dump_record(step()))
-    content["novel"] = content["counts"]["novel"] = content["prompts"][0]["novel"] = 1
+    content["novel"] = content["counts"]["novel"] = content["prompts"]["novel"] = 1
     assert parse_record(json.dumps(content)) == step()
 
 

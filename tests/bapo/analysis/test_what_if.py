@@ -51,7 +51,7 @@ def next_record(method: Method, step: int, num_steps: int) -> StepRecord:
     method.finish_step(step)
     difficult, high_quality = method.buffers(step)
     return StepRecord(
-        schema=1, attempt=1, step=step, num_steps=num_steps, epoch=0, group_size=8, skipped=False,
+        attempt=1, step=step, num_steps=num_steps, epoch=0, group_size=8, skipped=False,
         rollout_version=step - 1, trainer_version=step - 1, counts=batch.counts,
         fresh_histogram=accuracy_histogram(fresh, 8),
         reevaluated_histogram=accuracy_histogram(reevaluated, 8),
@@ -201,7 +201,7 @@ def changed_at_step_7(run_config: RunConfig) -> Recording:
             method.reconfigure(later)
             records.append(
                 EventRecord(
-                    schema=1, attempt=1, step=6, event="parameter_change", message="c1 and m",
+                    attempt=1, step=6, event="parameter_change", message="c1 and m",
                     data={"id": "a", "author": "me", "set": changes, "applied_step": 7},
                 )
             )  # fmt: skip

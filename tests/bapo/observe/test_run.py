@@ -336,9 +336,9 @@ def test_a_metric_that_diverged_is_recorded_as_what_it_is(tmp_path: Path) -> Non
 
 
 def test_a_line_of_an_unknown_schema_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="schema 3 is not known here, only 1 to 2: update bapo"):
+    with pytest.raises(ValueError, match="schema 5 is not known here, only 1 to 4: update bapo"):
         parse_record(
-            json.dumps({"schema": 3, "type": "event", "attempt": 1, "step": 0, "event": "stop", "message": ""})
+            json.dumps({"schema": 5, "type": "event", "attempt": 1, "step": 0, "event": "stop", "message": ""})
         )
 
 

@@ -24,7 +24,7 @@ from tests.backend.journals import tracking
 
 
 def event(step: int, *, attempt: int = 1, name: str = "checkpoint") -> EventRecord:
-    return EventRecord.model_validate({"schema": 1, "attempt": attempt, "step": step, "event": name, "message": ""})
+    return EventRecord.model_validate({"attempt": attempt, "step": step, "event": name, "message": ""})
 
 
 def write(run_folder: Path, attempt: int, *records: AnyRecord) -> None:

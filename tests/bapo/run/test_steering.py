@@ -27,7 +27,7 @@ def answer(run_folder: Path, attempt: int, request_id: str, *, event: str = "par
     if event != "stop":
         data |= {"set": {}, "applied_step": step}
     record = EventRecord.model_validate(
-        {"schema": 1, "attempt": attempt, "step": step - 1, "event": event, "message": "", "data": data}
+        {"attempt": attempt, "step": step - 1, "event": event, "message": "", "data": data}
     )
     append_line(run_folder / f"attempt-{attempt}" / RECORDS_FILE, dump_record(record))
 
@@ -120,7 +120,7 @@ def test_a_stop_without_an_answer_still_stands(tmp_path: Path) -> None:
 
 
 def test_a_stop_by_a_signal_has_no_id_and_answers_nothing(tmp_path: Path) -> None:
-    record = EventRecord(schema=1, attempt=1, step=2, event="stop", message="requested by a signal")
+    record = EventRecord(attempt=1, step=2, event="stop", message="requested by a signal")
     append_line(tmp_path / "attempt-1" / RECORDS_FILE, dump_record(record))
     ask(tmp_path, "a")
     assert due(Steering(tmp_path), 3) == ["a"]

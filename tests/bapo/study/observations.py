@@ -38,7 +38,6 @@ def two_arms(text: str = TEXT) -> Declaration:
 def evaluation(step: int, value: float, dataset: str = "CD-34") -> EvaluationRecord:
     exactly = Interval(value=value, low=value, high=value)
     return EvaluationRecord(
-        schema=1,
         attempt=1,
         step=step,
         dataset=dataset,
