@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
+from bapo.config.descriptions import describe_properties
 from bapo.rollout import BatchSource
 
 SCHEMA = 1
@@ -42,7 +43,9 @@ class Record(BaseModel):
     line stays JSON and reads back as what it was.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, json_schema_extra=describe_properties, ser_json_inf_nan="strings"
+    )
 
 
 class SourceCounts(Record):
@@ -232,6 +235,9 @@ class Rewards(Record):
 
 class StepRecord(Record):
     """The record of one training step."""
+
+    # For the lines of groups, which are dataclasses.
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["step"] = "step"

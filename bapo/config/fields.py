@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
+from bapo.config.descriptions import field_description
 from bapo.config.fractions import format_fraction
 from bapo.config.section import TypedSection
 
@@ -101,7 +102,7 @@ def _document(
     names_its_class = name == "type" and issubclass(section, TypedSection)
     return FieldDocumentation(
         path=prefix + name,
-        description=_text(inspect.getdoc(section) if names_its_class else info.description),
+        description=_text(inspect.getdoc(section) if names_its_class else field_description(section, name)),
         default=to_jsonable_python(default, fallback=format_fraction),
         kind=_kind(members, is_fraction=is_fraction),
         optional=type(None) in members,
