@@ -1,6 +1,6 @@
 """What the strings beneath the fields of a model say, read off the source when a schema, a form or a help text asks.
 
-Pydantic's `use_attribute_docstrings` reads them whenever a class is made: a fifth of the CPU time of a server's start,
+Pydantic's `use_attribute_docstrings` reads them whenever a class is made: a sixth of the CPU time of a server's start,
 in every process, for texts that few processes show. A base of ours has `json_schema_extra=describe_properties` instead.
 """
 
