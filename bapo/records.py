@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
+from bapo.config.descriptions import describe_properties
 from bapo.rollout import BatchSource
 
 SCHEMA = 3
@@ -43,7 +44,9 @@ class Record(BaseModel):
     line stays JSON and reads back as what it was.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, json_schema_extra=describe_properties, ser_json_inf_nan="strings"
+    )
 
 
 class SourceCounts(Record):
@@ -274,6 +277,9 @@ class Rewards(Record):
 
 class StepRecord(Record):
     """The record of one training step."""
+
+    # For the lines of groups, which are dataclasses.
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["step"] = "step"

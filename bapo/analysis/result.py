@@ -11,11 +11,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from bapo.config.descriptions import describe_properties
+
 
 class Result(BaseModel):
     """Common base: JSON-ready, and unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_properties)
 
 
 class MeanEstimate(Result):

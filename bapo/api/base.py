@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from bapo.config.descriptions import describe_properties
 from bapo.config.errors import FieldProblem
 
 __all__ = ["FieldProblem"]
@@ -50,7 +51,13 @@ JsonObject = Annotated[dict[str, Any], AfterValidator(_storable)]
 class Body(BaseModel):
     """Common base: unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_properties)
+
+
+class Parameters(Body):
+    """Common base of what is asked in an address, of which FastAPI describes the fields and never the whole."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class ErrorBody(Body):

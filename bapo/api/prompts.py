@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bapo.analysis.stories import Story
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Body, Page, Parameters, Text
 from bapo.api.runs import RunStatus
 from bapo.rollout import BatchSource
 
@@ -19,7 +19,7 @@ __all__ = ["Story"]
 PromptOrder = Literal["first_step", "last_step", "last_accuracy", "first_accuracy", "gain", "visits", "variance"]
 
 
-class PromptFilter(Body):
+class PromptFilter(Parameters):
     """Filters and order of prompts; a prompt must match all filters."""
 
     story: Story | None = None
@@ -161,7 +161,7 @@ class ListedIn(Body):
     note: str
 
 
-class ProjectPromptFilter(Body):
+class ProjectPromptFilter(Parameters):
     """Filters and order of a project's prompts; a prompt must match all filters."""
 
     project: Text | None = Field(default=None, max_length=200)

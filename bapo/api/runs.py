@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, Field, StrictBool, StringConstraints, model_
 
 from bapo.analysis.findings.finding import Severity
 from bapo.analysis.result import AppliedChange
-from bapo.api.base import Body, JsonObject, Page, Text
+from bapo.api.base import Body, JsonObject, Page, Parameters, Text
 from bapo.api.configs import ConfigDraft
 from bapo.run.control import StopMoment
 
@@ -87,7 +87,7 @@ SORT_CHARACTERS = 301
 MAX_COLUMNS = 50
 
 
-class RunFilters(Body):
+class RunFilters(Parameters):
     """Filters of the run list; omitted filters match every run."""
 
     search: Text | None = Field(default=None, max_length=200)

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import Field
 
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Page, Parameters, Text
 from bapo.rollout import BatchSource
 
 MAX_STEP = 2**31 - 1
 
 
-class SampleFilter(Body):
+class SampleFilter(Parameters):
     """Filters of sampled groups; a group must match all of them."""
 
     step: int | None = Field(default=None, ge=0, le=MAX_STEP)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pydantic import Field
 
 from bapo.analysis.walk.answer import StepWalk, WalkGroup, WalkLine, WalkOutcome
-from bapo.api.base import Body, Text
+from bapo.api.base import Parameters, Text
 
 __all__ = ["StepWalk", "WalkGroup", "WalkLine", "WalkOutcome", "WalkRequest"]
 
 MAX_STEP = 2**31 - 1
 
 
-class WalkRequest(Body):
+class WalkRequest(Parameters):
     """Which step, under which thresholds, and which of its groups are listed."""
 
     step: int | None = Field(default=None, ge=1, le=MAX_STEP)

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from bapo.config.descriptions import describe_properties
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
@@ -36,7 +38,7 @@ class ConfigError(ValueError):
 class FieldProblem(BaseModel):
     """One thing to mend in a request."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_properties)
 
     field: str
     value: Any = None

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
+from bapo.config.descriptions import field_description
 from bapo.config.fractions import format_fraction
 from bapo.config.section import TypedSection
 
@@ -78,19 +79,24 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 def section_fields(section: type[BaseModel], prefix: str) -> Iterator[FieldDocumentation]:
     """The fields of a section and of those in it, in their order; `prefix` as in `method.`."""
+    properties = section.model_json_schema()["properties"]
     for name, info in section.model_fields.items():
         members = _members(info.annotation)
         sections = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
         if not sections:
-            yield _document(section, name, info, members, prefix)
+            yield _document(section, name, info, members, prefix, properties[name])
         for member in sections:
             yield from section_fields(member, f"{prefix}{name}.")
 
 
 def _document(
-    section: type[BaseModel], name: str, info: FieldInfo, members: tuple[Any, ...], prefix: str
+    section: type[BaseModel],
+    name: str,
+    info: FieldInfo,
+    members: tuple[Any, ...],
+    prefix: str,
+    schema: Mapping[str, Any],
 ) -> FieldDocumentation:
-    schema = section.model_json_schema()["properties"][name]
     bounds = [schema, *schema.get("anyOf", [])]
     lows = [part[key] for part in bounds for key in ("minimum", "exclusiveMinimum") if key in part]
     highs = [part[key] for part in bounds for key in ("maximum", "exclusiveMaximum") if key in part]
@@ -101,7 +107,7 @@ def _document(
     names_its_class = name == "type" and issubclass(section, TypedSection)
     return FieldDocumentation(
         path=prefix + name,
-        description=_text(inspect.getdoc(section) if names_its_class else info.description),
+        description=_text(inspect.getdoc(section) if names_its_class else field_description(section, name)),
         default=to_jsonable_python(default, fallback=format_fraction),
         kind=_kind(members, is_fraction=is_fraction),
         optional=type(None) in members,

@@ -7,12 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from bapo.config.descriptions import describe_properties
+
 
 class Section(BaseModel):
     """Frozen; refuses unknown fields. The docstring of each field documents it in the form, the CLI and the docs."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
+        extra="forbid", frozen=True, json_schema_extra=describe_properties, validate_default=True, allow_inf_nan=False
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bapo.config.descriptions import describe_properties
+
 DataTask = Literal["file", "countdown"]
 """Type of the tasks that the rows are problems of, as in `task.type`."""
 Severity = Literal["problem", "warning", "note"]
@@ -19,7 +21,7 @@ OPTIONAL: Mapping[DataTask, Sequence[str]] = {"file": ("images", "data_source"),
 class Described(BaseModel):
     """Common base."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe_properties)
 
 
 class ColumnMapping(Described):

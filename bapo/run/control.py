@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
+from bapo.config.descriptions import describe_properties
 from bapo.config.method import steerable_fields
 from bapo.run.journal import append_line, complete_lines
 
@@ -28,7 +29,7 @@ checkpoint is there, so that none is written for the stop."""
 class ControlRequest(BaseModel):
     """One line of the control file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe_properties)
 
     id: str = Field(min_length=1, max_length=100)
     """Unique within the run; the answer in the journal names it."""
