@@ -44,6 +44,7 @@ LIVE_STEPS = 60
 LIVE_SECONDS = 0.5
 """Between two steps that are posted while somebody looks."""
 REPETITIONS = 10
+FRESH_BROWSERS = 20
 
 DRAWN = """(root) => {
     const panel = document.querySelector(root);
@@ -188,6 +189,38 @@ def _until_rows(page: Page) -> None:
     page.wait_for_function(f"() => ({ROWS})().length > 0", polling="raf")
 
 
+FIRST_ROW = """(address) => {
+    if (location.pathname !== address) return;
+    const look = () => {
+        if (!document.querySelector('#runs-grid .ag-row[row-id]')) return requestAnimationFrame(look);
+        // The message comes after the frame with the row is painted.
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => {
+            const scripts = performance.getEntriesByType('resource').filter((each) => each.initiatorType === 'script');
+            const began = Math.min(...scripts.map((each) => each.responseStart));
+            window.firstRow = performance.now() - began;
+        };
+        requestAnimationFrame(() => port2.postMessage(null));
+    };
+    look();
+}"""
+"""Notes the time from the first byte of the first script until a row of the run list is painted."""
+
+
+def first_rows(server: Deployment) -> list[float]:
+    """Milliseconds from the first byte of JavaScript to the first row of the run list, in a new browser each time."""
+    times = []
+    for _ in range(FRESH_BROWSERS + 1):
+        # Its profile is new: no file, no compiled script and no connection is left of another.
+        with chromium(server.url, server.token) as window:
+            page = window().new_page()
+            page.add_init_script(f"({FIRST_ROW})('/runs')")
+            page.goto(f"{server.url}/runs", wait_until="commit")
+            page.wait_for_function("() => window.firstRow > 0")
+            times.append(float(page.evaluate("window.firstRow")))
+    return times[1:]
+
+
 def _timed(page: Page, act: Callable[[], None]) -> float:
     before = page.evaluate(ROWS)
     began = time.perf_counter()
@@ -301,6 +334,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             results[f"step visible, {options.viewers} viewers"] = found["visible_ms"]
             for name, milliseconds in zip(("tasks", "CPU"), found["main_thread_ms_per_step"], strict=True):
                 results[f"main thread per step, {name}"] = [milliseconds]
+        results["first byte of JavaScript to first row, a fresh browser"] = first_rows(server)
         results |= answers(server, wide, many)
     return {name: summary(values) for name, values in results.items()}
 

@@ -76,7 +76,7 @@ class Viewer(NamedTuple):
     looks: str = ""
     """Classes of the frame: the style sheet offers nothing that makes something to those who may only look."""
     projects: Sequence[str] = ()
-    """They can be chosen between."""
+    """Those can be chosen between, where there are several."""
 
 
 async def first_layout(api: Api, pages: Sequence[Page], request: Request) -> Response:
@@ -101,7 +101,7 @@ async def _viewer(api: Api) -> Viewer:
     except FAILURES:
         return Viewer("server unavailable")
     names = [each.name for each in user.projects if not each.is_archived]
-    looks = [*([] if writable_projects(user) else ["only-looks"]), *(["many-projects"] if len(names) > 1 else [])]
+    looks = [] if writable_projects(user) else ["only-looks"]
     administration = _administration() if user.role == "admin" else []
     return Viewer(f"{user.name} · {user.role}", administration, " ".join(looks), names)
 
@@ -169,19 +169,7 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
             ),
             dmc.Group(
                 [
-                    # Shown to those who have several.
-                    dmc.Select(
-                        id="project",
-                        data=list(viewer.projects),
-                        value=project,
-                        placeholder="All projects",
-                        clearable=True,
-                        size="xs",
-                        w=160,
-                        visibleFrom="sm",
-                        className="project-switch",
-                        **attributes(aria_label="Project whose runs are listed"),
-                    ),
+                    *_project_choice(viewer, project),
                     dmc.TextInput(
                         id="search",
                         placeholder="Search runs",
@@ -272,6 +260,25 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
         h="100%",
         px="md",
     )
+
+
+def _project_choice(viewer: Viewer, project: str | None) -> list[dmc.Select]:
+    """Returns the choice of the project whose runs are listed, for those who have several."""
+    if not viewer.projects[1:]:
+        return []
+    return [
+        dmc.Select(
+            id="project",
+            data=list(viewer.projects),
+            value=project,
+            placeholder="All projects",
+            clearable=True,
+            size="xs",
+            w=160,
+            visibleFrom="sm",
+            **attributes(aria_label="Project whose runs are listed"),
+        )
+    ]
 
 
 def _administration() -> list[dmc.MenuItem]:

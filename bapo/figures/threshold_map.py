@@ -22,6 +22,11 @@ ROLE_NAMES = {
 }
 """Legend texts, in legend order; roles are sorted within a name."""
 
+MOST_UPRIGHT = 9
+"""Group size whose labels k/G stand side by side in the narrowest card; those of larger ones are turned."""
+FEWEST_LISTED = 2
+"""Roles that have a legend."""
+
 
 class ThresholdMap(NamedTuple):
     """Rows by r_tot, columns by k."""
@@ -62,6 +67,17 @@ def _colours(palette: Palette) -> dict[str, str]:
         "difficult+fresh+reusable": palette.mark,
         "reusable": translucent(palette.reused, 0.5),
     }
+
+
+def _margin(group_size: int, num_roles: int) -> dict[str, Any]:
+    """Room for the labels and the legend.
+
+    Plotly would find the same by drawing all, measuring, and drawing all again: it moves the legend, whose top is 0.2
+    heights below the plot, with the margin.
+    """
+    if group_size > MOST_UPRIGHT or num_roles < FEWEST_LISTED:
+        return {}
+    return {"t": 14, "b": round((19 * num_roles + 95.1) / 1.2), "autoexpand": False}
 
 
 def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
@@ -110,5 +126,6 @@ def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
         xaxis={"title": {"text": "accuracy of a group, k of G correct"}, "type": "category", "showline": False},
         yaxis={"title": {"text": "mean accuracy r_tot"}, "range": [0, 1], "showgrid": False},
         legend={"itemclick": False, "itemdoubleclick": False, "y": -0.2, "yanchor": "top", "orientation": "v"},
+        margin=_margin(data.group_size, len(present)),
         uirevision="map",
     )

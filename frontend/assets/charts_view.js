@@ -111,6 +111,7 @@
     // A graph that is plotted anew loses who listens to it.
     if (!name || !graph.on || graph._ev.listeners("plotly_relayout").includes(graph.bapoMoved)) return;
     graph.bapoMoved = (change) => {
+      if (graph.bapoGrows) return;
       const keys = Object.keys(change);
       const changes = {};
       for (const [key, axis] of [["h", "xaxis"], ["v", "yaxis"]]) {

@@ -9,23 +9,30 @@
   const Texts = () => (context ??= window.React.createContext({}));
 
   window.bapo_elements.Field = (field) => {
-    const { id, path, width, children, label, description, source, was, reset, error, warning, isChanged, isHidden } = field;
+    const { id, path, width, label, description, source, was, reset, error, warning, isChanged, isHidden } = field;
     const key = window.React.useId();
-    const inputs = [children].flat();
+    const began = window.React.useRef({ isHidden, isSeen: false }).current;
+    began.isSeen ||= !isHidden;
+    const look = `field field-${width}${isChanged ? " changed" : ""}${isHidden ? " hidden" : ""}`;
+    const place = { id, "data-field": path, className: look };
+    // Those of other methods and types of tasks are most fields of a form, and nobody sees them.
+    if (!began.isSeen) return element("div", place);
+    // Dash draws a new component as it was made, any other as its store has it by now.
+    const current = (input) => (began.isHidden ? window.React.cloneElement(input, { _newRender: 0 }) : input);
+    const inputs = [field.children].flat().map(current);
     const shown = [];
-    const text = (look, words) => {
+    const text = (kind, words) => {
       if (!words) return null;
-      shown.push(key + look);
-      return element("p", { id: key + look, className: look }, words);
+      shown.push(key + kind);
+      return element("p", { id: key + kind, className: kind }, words);
     };
     const texts = [text("field-description", description), text("field-error", error)];
     const doubt = text("field-warning", warning);
-    const look = `field field-${width}${isChanged ? " changed" : ""}${isHidden ? " hidden" : ""}`;
-    return element("div", { id, "data-field": path, className: look },
+    return element("div", place,
       element("div", { className: "field-wrap" },
         element("div", { className: "field-label" }, element(Markup, { tree: label })),
         element(Texts().Provider, { value: { described: shown.join(" ") || undefined, isWrong: Boolean(error) } },
-          inputs.length > 1 ? element("div", { className: "range" }, ...inputs) : children),
+          inputs.length > 1 ? element("div", { className: "range" }, ...inputs) : inputs[0]),
         ...texts),
       source ? element("div", { className: "field-source" }, `Source: ${source}`) : null,
       reset ? element("div", { className: "field-was" },

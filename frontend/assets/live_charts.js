@@ -118,7 +118,7 @@
       const joined = (column) => traces.map((_, index) => extensions.flatMap((each) => each[column][index]));
       if (graph.data.length !== traces.length) continue;
       const x = joined("x").map((values) => charts.localX(graph, values));
-      window.Plotly.extendTraces(graph, { x, y: joined("y") }, traces);
+      charts.append(graph, { x, y: joined("y") }, traces);
       if (graph.data[0].x.length > MOST_POINTS) {
         state.reload = true;
         live.note();

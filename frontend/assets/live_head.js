@@ -4,6 +4,7 @@
 
   const { find, make } = window.bapo;
   const live = window.bapoLive;
+  const SEEN_MOVING = 1; // Per cent: to move by less takes a dozen frames that nobody sees.
 
   function text(element, content) {
     if (element.textContent !== content) element.textContent = content;
@@ -33,7 +34,10 @@
     const bar = box.querySelector(".progress-bar");
     bar.parentElement.hidden = box.querySelector(".progress-share").hidden = !isKnown;
     bar.className = `progress-bar status-${progress.status}`;
-    bar.style.width = `${progress.percent}%`;
+    const isFar = Math.abs(progress.percent - (bar.dataset.percent ?? 0)) >= SEEN_MOVING;
+    bar.style.transitionDuration = isFar ? "" : "0s";
+    bar.style.translate = `${progress.percent - 100}%`;
+    bar.dataset.percent = progress.percent;
     bar.parentElement.setAttribute("aria-valuenow", Math.round(progress.percent));
     text(box.querySelector(".progress-share"), `${Math.floor(progress.percent)}\u202f%`);
     text(box.querySelector(".progress-time"), progress.time);

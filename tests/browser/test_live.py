@@ -46,6 +46,49 @@ def test_each_new_step_becomes_a_point(page: Page, admin: Client, worker: FakeWo
     assert mean == pytest.approx(sum(rewards) / 10)
 
 
+@pytest.mark.parametrize(("tab", "chart"), [("overview", "rewards"), ("batch", "buffer-sizes"), ("system", "timings")])
+def test_charts_that_grew_look_as_if_they_were_drawn_whole(
+    page: Page, admin: Client, worker: FakeWorker, tab: str, chart: str
+) -> None:
+    page.add_init_script("window.whole = 0")
+    page.set_viewport_size({"width": 1280, "height": 3000})
+    played = play(admin, worker, f"grows in {tab}")
+    played.advance(20)
+    page.goto(f"/runs/{played.run.id}?tab={tab}")
+    _wait_for_points(page, chart, 20)
+    page.wait_for_function("() => !document.querySelector('[data-chart] [data-waiting]')")
+    page.evaluate(
+        """() => {
+            const whole = Plotly.extendTraces;
+            Plotly.extendTraces = (...all) => { window.whole += 1; return whole(...all); };
+        }"""
+    )
+    _wait_for_points(page, chart, played.advance(7))
+    # Lines of a grid may stand in another order; what each is, and where, is the same.
+    different = page.evaluate(
+        """async () => {
+            const parts = (graph) => [...graph.querySelectorAll('path, text, rect, use, clipPath')]
+                .map((part) => part.outerHTML).sort();
+            const different = [];
+            for (const graph of document.querySelectorAll('[data-chart] .js-plotly-plot')) {
+                if (!graph.data?.every((trace) => trace.type === 'scatter')) continue;
+                const grown = parts(graph);
+                await Plotly.redraw(graph);
+                const whole = parts(graph);
+                if (JSON.stringify(grown) !== JSON.stringify(whole)) {
+                    const { chart } = graph.closest('[data-chart]').dataset;
+                    different.push([chart, grown.filter((each) => !whole.includes(each))]);
+                }
+            }
+            return different;
+        }"""
+    )
+    assert different == []
+    assert page.evaluate("window.whole") == 0
+    # Nobody has moved an axis: the address names no range.
+    assert "c." not in page.url
+
+
 @pytest.mark.parametrize("rests", [True, False])
 def test_charts_out_of_sight_catch_up_when_they_are_scrolled_to(
     page: Page, admin: Client, worker: FakeWorker, rests: bool

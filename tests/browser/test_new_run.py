@@ -98,6 +98,43 @@ def test_the_form_follows_the_type_of_tasks(visitor: Visitor) -> None:
     expect(page.get_by_label("Name")).to_have_value("n" * 300)
 
 
+def test_fields_of_other_methods_are_drawn_when_their_method_is_chosen(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/new?recipe=countdown-demo&set=method.max_rounds:7")
+    expect(page.locator("#new-submit")).to_be_enabled()
+    rounds = field(page, "method.max_rounds")
+    expect(rounds).to_be_attached()
+    expect(rounds.locator("input")).to_have_count(0)
+    # The value that the address gave is there when its field is.
+    choose(page, "dapo")
+    expect(rounds.locator("input")).to_have_value("7")
+    expect(page.locator("#new-diff")).to_contain_text("7")
+    # And what is typed outlasts a look at another method.
+    rounds.locator("input").fill("3")
+    choose(page, "bapo")
+    expect(rounds).to_be_hidden()
+    choose(page, "dapo")
+    expect(rounds.locator("input")).to_have_value("3")
+
+
+@pytest.mark.parametrize(("c1", "num_roles"), [("1/4", 6), ("0", 4)])
+def test_the_threshold_map_has_the_room_that_plotly_would_give_it(visitor: Visitor, c1: str, num_roles: int) -> None:
+    page = visitor.page
+    page.goto(f"/new?recipe=countdown-demo&set=method.c1:{c1}")
+    page.locator("#new-map-card").scroll_into_view_if_needed()
+    expect(page.locator("#new-map .legend .traces")).to_have_count(num_roles)
+    given, found = page.evaluate(
+        """async () => {
+            const graph = document.querySelector('#new-map .js-plotly-plot');
+            const size = () => { const { l, r, t, b } = graph._fullLayout._size; return [l, r, t, b]; };
+            const given = size();
+            await Plotly.relayout(graph, { 'margin.autoexpand': true, 'margin.t': 8, 'margin.b': 44 });
+            return [given, size()];
+        }"""
+    )
+    assert given == found
+
+
 def test_those_who_may_only_look_are_offered_nothing_to_make(
     page: Page, backend_server: BackendServer, dashboard: str
 ) -> None:
