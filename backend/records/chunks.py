@@ -80,8 +80,9 @@ def store(session: Session, run_id: str, chunks: Mapping[int, Mapping[int, Metri
 
 def _series(by_step: Sequence[Metrics]) -> Iterator[tuple[str, bytes]]:
     """Each key of a chunk, and its values as PostgreSQL receives them."""
-    keys = list(dict.fromkeys(chain(max(by_step, key=len), *by_step)))
-    # Most steps have all keys, in the order of the one that has most: nothing to look up by its name.
+    fullest = max(by_step, key=len)
+    keys = list(dict.fromkeys(chain(fullest, *by_step)))
+    # Most steps have all keys, in that order: nothing to look up by its name.
     rows = [
         list(values.values()) if list(values) == keys else [values.get(key, math.nan) for key in keys]
         for values in by_step
