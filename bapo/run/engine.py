@@ -20,7 +20,8 @@ def build_engine(config: RunConfig, task: Task) -> Engine:
         from bapo.engines.verl.environment import prepare_environment  # noqa: PLC0415  (before anything of verl)
 
         prepare_environment(config, build)
-        from bapo.engines.verl.engine import VerlEngine  # noqa: PLC0415  (takes half a minute to import)
+        with lasting_modules("verl"):
+            from bapo.engines.verl.engine import VerlEngine  # noqa: PLC0415  (takes half a minute to import)
 
         return VerlEngine(config, task)
     with lasting_modules("torch"):

@@ -56,6 +56,8 @@ def verl_engine(task: Task) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         # So that a test may send a function into vLLM's worker.
         patch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")
+        # vLLM's worker in a process of its own, as on GPUs; in the other tests it has none.
+        patch.setattr("bapo.engines.verl.settings._IN_ONE_PROCESS", "mp")
         from bapo.run.engine import build_engine  # noqa: PLC0415
 
         own = {"engine__type": "verl", "engine__verl__weight_update_seconds": WEIGHT_UPDATE_SECONDS}

@@ -128,3 +128,46 @@ def test_verl_takes_positions_of_rows_of_one_length_for_those_of_others() -> Non
 def test_with_the_patch_rows_of_one_length_keep_their_positions() -> None:
     code = f"from bapo.engines.verl import patches\npatches.keep_positions_of_equal_rows()\n{_EQUAL_ROWS}"
     subprocess.run([sys.executable, "-c", code], env=os.environ | WITHOUT_PLUGIN, check=True, timeout=240)
+
+
+def test_the_load_balancer_is_sent_without_verl() -> None:
+    from ray import cloudpickle  # noqa: PLC0415
+    from verl.workers.rollout import router  # noqa: PLC0415
+
+    from bapo.engines.verl.patches import keep_verl_out_of_the_load_balancer  # noqa: PLC0415
+
+    by_name = cloudpickle.dumps(router.GlobalRequestLoadBalancer)
+    keep_verl_out_of_the_load_balancer()
+    code = """
+import sys
+from ray import cloudpickle
+assert cloudpickle.loads(bytes.fromhex(sys.stdin.read())).__name__ == "GlobalRequestLoadBalancer"
+assert not {"torch", "verl", "vllm"} & sys.modules.keys(), "imported"
+"""
+    for sent, error in ((by_name, "imported"), (cloudpickle.dumps(router.GlobalRequestLoadBalancer), "")):
+        received = subprocess.run(
+            [sys.executable, "-c", code], input=sent.hex(), capture_output=True, text=True, check=False, timeout=240
+        )
+        assert bool(received.returncode) == bool(error)
+        assert error in received.stderr
+
+
+def test_a_sealed_handle_opens_at_the_second_process() -> None:
+    from ray import cloudpickle  # noqa: PLC0415
+
+    from bapo.engines.verl.sealed import SealedHandle, sealed  # noqa: PLC0415
+
+    kept = cloudpickle.loads(cloudpickle.dumps(sealed({"a": "handle"})))
+    assert isinstance(kept, SealedHandle)
+    assert cloudpickle.loads(cloudpickle.dumps(kept)) == {"a": "handle"}
+
+
+def test_ray_starts_its_onlookers_unasked() -> None:
+    import inspect  # noqa: PLC0415
+
+    from ray._private.node import Node  # noqa: PLC0415
+
+    starting = inspect.getsource(Node.start_head_processes) + inspect.getsource(Node.start_ray_processes)
+    for name in ("start_monitor", "start_log_monitor", "start_api_server"):
+        assert f"self.{name}(" in starting
+        assert callable(getattr(Node, name))

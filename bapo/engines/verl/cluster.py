@@ -26,7 +26,9 @@ from bapo.engines.local.policy import model_folder
 from bapo.engines.verl.environment import worker_environment
 from bapo.engines.verl.failures import REMEDY_UPDATE, sentence
 from bapo.engines.verl.leftovers import end_processes, remove_shared_memory, temporary_prefix
+from bapo.engines.verl.patches import start_ray_without_onlookers
 from bapo.engines.verl.settings import reserved_cpus
+from bapo.engines.verl.worker_start import HOOK
 
 _RAY_STARTS = 4
 """Tries."""
@@ -56,7 +58,10 @@ class Cluster:
     def _start(self, config: RunConfig, *, on_cpu: bool) -> None:
         verl = config.engine.verl
         options = {
-            "runtime_env": {"env_vars": worker_environment(config, on_cpu=on_cpu)},
+            "runtime_env": {
+                "env_vars": worker_environment(config, on_cpu=on_cpu),
+                "worker_process_setup_hook": HOOK,
+            },
             "log_to_driver": False,
             "namespace": f"bapo-{uuid.uuid4().hex[:8]}",
         }
@@ -105,6 +110,7 @@ class Cluster:
 
     def _start_here(self, **options: object) -> None:
         """Start a Ray of our own; again where a busy machine was slower than the half minute that Ray allows."""
+        start_ray_without_onlookers()
         for remaining in reversed(range(_RAY_STARTS)):
             try:
                 ray.init(**options)

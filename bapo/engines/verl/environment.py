@@ -19,6 +19,10 @@ _EVERYWHERE = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Ray starts its workers at niceness 15: beside anything else that computes, training would hardly move.
     "RAY_worker_niceness": "0",
+    # Ray starts a worker for each core before anything asks for one; verl's processes have variables of their own and
+    # cannot be any of these.
+    "RAY_prestart_worker_first_driver": "0",
+    "RAY_enable_worker_prestart": "0",
     "TOKENIZERS_PARALLELISM": "false",
 }
 _WITHOUT_GPU = {

@@ -1,4 +1,4 @@
-"""Every change to verl, vLLM or PyTorch from outside, each with the upstream line that it answers.
+"""Every change to verl, vLLM, Ray or PyTorch from outside, each with the upstream line that it answers.
 
 Those of attention, of output layers and of positions concern GPUs too, the others the CPU. tests/verl/test_patches.py
 fails for each of them as soon as upstream can do without.
@@ -10,7 +10,10 @@ import importlib.metadata
 from collections.abc import Callable
 from typing import Any
 
+import ray
 import torch.distributed
+
+from bapo.engines.verl.sealed import sealed
 
 
 def apply() -> None:
@@ -68,6 +71,40 @@ def keep_plain_weights() -> None:
     import vllm._custom_ops as custom_ops  # noqa: PLC0415  (only a vLLM worker has it loaded)
 
     custom_ops._supports_onednn = False
+
+
+def start_ray_without_onlookers() -> None:
+    """Let a Ray that this process starts do without three processes that serve nobody here; repeating changes nothing.
+
+    ray/_private/node.py:1643 starts the autoscaler's monitor, the log monitor and the dashboard's server, the last even
+    with `include_dashboard=False`, and `ray.init` has no option against the first two. Logs are read where they lie.
+    """
+    from ray._private.node import Node  # noqa: PLC0415  (only the process that starts Ray needs it)
+
+    def nothing(*_: object, **__: object) -> None:
+        pass
+
+    Node.start_monitor = Node.start_log_monitor = Node.start_api_server = nothing
+
+
+def keep_verl_out_of_the_load_balancer() -> None:
+    """Let verl's load balancer run without verl, in the trainer, before it starts servers; repeating changes nothing.
+
+    verl/workers/rollout/router.py:322 makes it an actor, for which a process imports all of verl and vLLM to count
+    requests: its class is sent by its name, and a handle of each server with it.
+    """
+    from verl.workers.rollout import router  # noqa: PLC0415  (a process of verl has it loaded)
+
+    original: Callable[..., Any] = router.get_router_handle
+    if getattr(original, "seals_handles", False):
+        return
+
+    def get_router_handle(servers: dict[str, Any], *arguments: Any, **options: Any) -> Any:
+        return original({address: sealed(handle) for address, handle in servers.items()}, *arguments, **options)
+
+    get_router_handle.seals_handles = True  # type: ignore[attr-defined]
+    router.get_router_handle = get_router_handle
+    ray.cloudpickle.register_pickle_by_value(router)
 
 
 def leave_heads_to_the_model() -> None:

@@ -18,6 +18,8 @@ _CPU_BUNDLE = 3
 _OTHER_CPUS = 5
 """Of TransferQueue's controller, and of actors of which Ray places each on a CPU that it gives back at once."""
 _FLASH, _SDPA = "flash_attention_2", "sdpa"
+_IN_ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
+"""vLLM's scheduler and its worker."""
 
 
 def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> DictConfig:
@@ -186,6 +188,10 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
             "free_cache_engine": False,
             "checkpoint_engine.update_weights_bucket_megabytes": 16,
         }
+        if verl.tensor_parallel == 1:
+            # By its path: vllm/platforms/cpu.py:147 turns the name "uni" into "mp", a process more that imports all of
+            # vLLM, because that one could have threads of its own. Ours have OMP_NUM_THREADS from the start.
+            server["engine_kwargs.vllm.distributed_executor_backend"] = _IN_ONE_PROCESS
     if config.critic is not None:
         value_model = {
             # A value head has no logits to fuse.

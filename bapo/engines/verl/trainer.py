@@ -34,6 +34,7 @@ from bapo.engines.verl.loss import (
     BapoValueLoss,
 )
 from bapo.engines.verl.messages import message_content
+from bapo.engines.verl.patches import keep_verl_out_of_the_load_balancer
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows
 from bapo.engines.verl.worker import BapoWorker, weight_update_seconds
@@ -88,6 +89,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         """Start the workers, the rollout servers and the agent loop."""
         if self.config.trainer.device == "cpu":
             RolloutReplicaRegistry.register("vllm", _cpu_replica)
+        keep_verl_out_of_the_load_balancer()
         self.init()
         self.actor_rollout_wg.set_loss_fn(loss)
         if value_loss is not None:
