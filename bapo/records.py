@@ -14,7 +14,16 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    PlainSerializer,
+    TypeAdapter,
+)
 
 from bapo.config.descriptions import describe_properties
 from bapo.rollout import BatchSource
@@ -47,6 +56,15 @@ class Record(BaseModel):
     model_config = ConfigDict(
         extra="ignore", frozen=True, json_schema_extra=describe_properties, ser_json_inf_nan="strings"
     )
+
+
+# Pydantic checks and writes any sequence and any mapping by Python code, a list and a dictionary without: a quarter of
+# what writing a step takes, and a fifth of reading it.
+Counts = Annotated[Sequence[int], GetPydanticSchema(lambda _, schema_of: schema_of(list[int]))]
+Figures = Annotated[Mapping[str, float], GetPydanticSchema(lambda _, schema_of: schema_of(dict[str, float]))]
+BySource = Annotated[
+    Mapping[BatchSource, float], GetPydanticSchema(lambda _, schema_of: schema_of(dict[BatchSource, float]))
+]
 
 
 class SourceCounts(Record):
@@ -231,16 +249,16 @@ class UpdateValues(Record):
     """Over the tokens. Where the loss takes one ratio per response (GSPO), each token counts with its response's
     (π_θ(y) / b(y))^(1/|y|), here and in the next two fields; `kl` and `tv_tokens` remain those of the token itself."""
     ratio_max: float
-    ratio_histogram: Sequence[int]
+    ratio_histogram: Counts
     """Tokens per bin of RATIO_BIN_EDGES."""
     num_mini_batches: int
     num_tokens: int
     num_groups_skipped: int
     """Groups left out of forward and backward because their gradient is exactly zero."""
     learning_rate: float
-    tv_tokens: Mapping[BatchSource, float] = {}
+    tv_tokens: BySource = {}
     """½·mean|ρ - 1| per source, before the update."""
-    tv_sequences: Mapping[BatchSource, float] = {}
+    tv_sequences: BySource = {}
     """The same over whole responses."""
     critic: CriticValues | None = None
     """None where the method has no critic. In its warm-up the policy stays as it is: `grad_norm` above is 0."""
@@ -269,7 +287,7 @@ class Rewards(Record):
     """Groups whose rewards are all equal: none of them has a gradient."""
     num_rejected_groups: int
     """Groups that were told and are not in the record, such as those of another size or with a NaN."""
-    missing_ranks: Sequence[int] = ()
+    missing_ranks: Counts = []
     """Ranks that told nothing of the step, where several tell their parts: their groups are not in the record."""
     values: Sequence[Sequence[float]] | None = None
     """Rewards of each group, in the order of `prompts`; None where all of them are 0 or 1."""
@@ -300,11 +318,11 @@ class StepRecord(Record):
     num_rounds: int = 1
     """Batches of prompts rolled out; more than 1 where the method asked for further ones (DAPO)."""
     counts: SourceCounts
-    fresh_histogram: Sequence[int]
+    fresh_histogram: Counts
     """Fresh groups by number of correct responses, 0..G."""
-    reevaluated_histogram: Sequence[int]
+    reevaluated_histogram: Counts
     """Re-evaluated groups by number of correct responses, 0..G."""
-    batch_histogram: Sequence[int]
+    batch_histogram: Counts
     """Groups trained on by number of correct responses, 0..G."""
     prompts: PromptVisits
     thresholds: ThresholdValues | None = None
@@ -312,7 +330,7 @@ class StepRecord(Record):
     high_quality_buffer: BufferState | None = None
     update: UpdateValues | None = None
     """None in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
-    metrics: Mapping[str, float] = {}
+    metrics: Figures = {}
     """What an observed trainer logged for the step, by its own names."""
     rewards: Rewards | None = None
     """None in a run of our own trainer, whose rewards are 0 and 1."""
@@ -326,13 +344,13 @@ class StepRecord(Record):
     response_clip_ratio: float | None = None
     """Share of fresh responses cut at the token limit."""
     cost: Cost
-    timing: Mapping[str, float]
+    timing: Figures
     """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update`, `step` (all of it), `step_cpu` (CPU
     time of the trainer process in the step), `journal` (writing the record before this one), `elapsed` since the
     attempt began, and `unix_time` at the end of the step. Within these, under verl's names, what verl did:
     `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together), `verl/log_prob`,
     `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
-    system: Mapping[str, float]
+    system: Figures
     """Memory in bytes, CPU and GPU utilisation in percent."""
 
 
@@ -356,14 +374,14 @@ class EvaluationRecord(Record):
     """Such as "CD-34"."""
     num_samples: int
     """k of avg@k."""
-    num_correct: Sequence[int]
+    num_correct: Counts
     """Correct of k samples, per problem."""
     prompt_ids: Sequence[str]
     avg_at_k: Interval
     greedy: Interval | None = None
     """None where an observed trainer sampled no greedy responses."""
     pass_at: Mapping[int, Interval]
-    timing: Mapping[str, float]
+    timing: Figures
 
 
 class TrackingRecord(Record):
@@ -377,8 +395,8 @@ class TrackingRecord(Record):
     """0, and at step 0 also 1: the base model sampled again, the null of every unlock rate."""
     group_size: int
     prompt_ids: Sequence[str]
-    num_correct: Sequence[int]
-    timing: Mapping[str, float]
+    num_correct: Counts
+    timing: Figures
 
 
 class EventRecord(Record):
@@ -408,7 +426,7 @@ class EventRecord(Record):
     data: Mapping[str, Any] = {}
     """`parameter_*`, `request_withdrawn` and `stop`: id, author, set; `checkpoint`: checkpoint, and best, the step of
     the best one; `resumed`: checkpoint, from_step; `forked`: these and parent."""
-    timing: Mapping[str, float] = {}
+    timing: Figures = {}
     """`unix_time`."""
 
 
@@ -573,7 +591,9 @@ def _add_update(values: dict[str, float], update: UpdateValues) -> None:
 
 def _add(values: dict[str, float], prefix: str, fields: Mapping[Any, float | None]) -> None:
     """Take in the finite ones; a server does this with every step that it is sent."""
-    values |= {prefix + name: float(value) for name, value in fields.items() if value is not None and isfinite(value)}
+    for name, value in fields.items():
+        if value is not None and isfinite(value):
+            values[prefix + name] = float(value)
 
 
 def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:

@@ -80,18 +80,13 @@ def store(session: Session, run_id: str, chunks: Mapping[int, Mapping[int, Metri
 
 def _series(by_step: Sequence[Metrics]) -> Iterator[tuple[str, bytes]]:
     """Each key of a chunk, and its values as PostgreSQL receives them."""
-    fullest = max(by_step, key=len)
-    keys = list(dict.fromkeys(chain(fullest, *by_step)))
-    # Most steps have all keys, in that order: nothing to look up by its name.
-    rows = [
-        list(values.values()) if list(values) == keys else [values.get(key, math.nan) for key in keys]
-        for values in by_step
-    ]
-    table = np.empty((len(keys), CHUNK_STEPS), FLOAT_ELEMENT)
+    nothing = dict.fromkeys(chain.from_iterable(by_step), math.nan)
+    rows = [list({**nothing, **values}.values()) for values in by_step]
+    table = np.empty((len(nothing), CHUNK_STEPS), FLOAT_ELEMENT)
     table["length"] = FLOAT_ELEMENT["value"].itemsize
     # What float() leaves alone: every value is one.
     table["value"] = np.array(rows).T
-    return ((key, _ARRAY_HEAD + each.tobytes()) for key, each in zip(keys, table, strict=True))
+    return ((key, _ARRAY_HEAD + each.tobytes()) for key, each in zip(nothing, table, strict=True))
 
 
 _DELETE_TAILS = text("DELETE FROM metric_tails WHERE run_id = :run_id AND step = ANY(CAST(:steps AS integer[]))")
