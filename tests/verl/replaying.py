@@ -11,7 +11,7 @@ from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, Up
 from bapo.loop import Loop
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import EventRecord, StepRecord
+from bapo.records import EventRecord, StepRecord, visit_columns
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.run.journal import merged_records
 from bapo.tasks import Problem, build_task
@@ -95,16 +95,10 @@ def replayed_decisions(run_folder: Path, config: RunConfig) -> Mapping[int, dict
         decided[step] = {
             "rollout_version": outcome.rollout_version,
             "counts": outcome.batch.counts.model_dump(),
-            "prompts": [visit_fields(visit) for visit in outcome.batch.visits],
+            "prompts": visit_columns(outcome.batch.visits),
             "thresholds": outcome.thresholds.model_dump(),
             "difficult_buffer": difficult and difficult.model_dump(),
             "high_quality_buffer": high_quality and high_quality.model_dump(),
             "skipped": outcome.update is None,
         }
     return decided
-
-
-def visit_fields(visit: Any) -> dict[str, Any]:
-    """A prompt's visit as a dictionary."""
-    names = ("prompt_id", "source", "num_correct", "policy_version", "in_batch", "reason")
-    return {name: getattr(visit, name) for name in names}
