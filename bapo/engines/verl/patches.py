@@ -95,6 +95,7 @@ def keep_verl_out_of_the_load_balancer() -> None:
     """
     from verl.workers.rollout import router  # noqa: PLC0415  (a process of verl has it loaded)
 
+    ray.cloudpickle.register_pickle_by_value(router)
     original: Callable[..., Any] = router.get_router_handle
     if getattr(original, "seals_handles", False):
         return
@@ -104,7 +105,6 @@ def keep_verl_out_of_the_load_balancer() -> None:
 
     get_router_handle.seals_handles = True  # type: ignore[attr-defined]
     router.get_router_handle = get_router_handle
-    ray.cloudpickle.register_pickle_by_value(router)
 
 
 def leave_heads_to_the_model() -> None:
