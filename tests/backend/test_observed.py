@@ -204,12 +204,12 @@ def test_lines_of_an_unknown_schema_are_told_of_and_hold_nothing_up(admin: Clien
         run_id = id_of(run)
         run.step(1, groups=GROUPS)
         with (tmp_path / "attempt-1" / "records.jsonl").open("a") as records:
-            records.write('{"schema":3,"type":"step","attempt":1,"step":2}\n')
+            records.write('{"schema":5,"type":"step","attempt":1,"step":2}\n')
         run.step(3, groups=GROUPS)
     assert admin.run(run_id).step == 3
     warnings = [each["message"] for each in admin.records(run_id, type="event").items if each["event"] == "warning"]
     assert len(warnings) == 1
-    assert "schema 3 is not known here, only 1 to 2: update bapo" in warnings[0]
+    assert "schema 5 is not known here, only 1 to 4: update bapo" in warnings[0]
 
 
 @pytest.mark.usefixtures("live")
