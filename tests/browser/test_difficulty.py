@@ -130,10 +130,15 @@ def assert_shows(page: Page, answer: Migration) -> None:
     assert unlocked is not None
     value = page.locator("[data-rate='unlocked'] .rate-value").inner_text()
     assert value == f"{100 * unlocked.value:.1f}\u202f%"
-    bars = traces(page, "accuracy-counts")
     seen = [row[:-1] for row in answer.matrix.counts[:-1]]
-    assert bars[0]["y"] == [sum(row) for row in seen]
-    assert bars[1]["y"] == [sum(column) for column in zip(*seen, strict=True)]
+    # Charts are drawn one after another, this one later than the matrix.
+    page.wait_for_function(
+        """(counts) => {
+            const graph = document.querySelector('[data-chart="accuracy-counts"] .js-plotly-plot');
+            return JSON.stringify(graph?.data?.slice(0, 2).map(({ y }) => y)) === JSON.stringify(counts);
+        }""",
+        arg=[[sum(row) for row in seen], [sum(column) for column in zip(*seen, strict=True)]],
+    )
 
 
 def test_the_matrix_is_what_the_api_says_and_stands_beside_chance(page: Page, admin: Client, run_id: str) -> None:
