@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, Literal
 
@@ -119,11 +119,8 @@ class PromptVisit:
     surplus_stored, surplus_dropped."""
 
 
-VISIT_FIELDS = tuple(field.name for field in fields(PromptVisit))
-
-
 class _VisitColumns(Record):
-    """The prompts of a step as its line holds them: one list per field, a third of what one object for each takes."""
+    """The prompts of a step as its line holds them: one list per field, less than half of an object for each."""
 
     prompt_id: list[str]
     source: list[BatchSource]
@@ -134,7 +131,7 @@ class _VisitColumns(Record):
 
     def visits(self) -> list[PromptVisit]:
         """Row by row. Raises ValueError where the lists differ in length."""
-        columns = {name: getattr(self, name) for name in VISIT_FIELDS}
+        columns = vars(self)
         if len({len(column) for column in columns.values()}) > 1:
             lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
             raise ValueError(f"the lists differ in length: {lengths}")

@@ -36,7 +36,11 @@ class StepRow(Base):
     record: Mapped[dict[str, Any]] = mapped_column(PackedJson)
     """Without `prompts`."""
     visits: Mapped[list[list[Any]]] = mapped_column(PackedJson)
-    """`prompts`, as one list per field of `bapo.records.VISIT_FIELDS`, in that order."""
+    """`prompts`, as one list per field of `VISIT_FIELDS`."""
+
+
+VISIT_FIELDS = ("prompt_id", "source", "num_correct", "policy_version", "in_batch", "reason")
+"""In the order of what is stored: it does not follow a change of the record's."""
 
 
 class MetricTail(Base):

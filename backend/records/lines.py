@@ -10,10 +10,10 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from backend.models import Run
+from backend.models.records import VISIT_FIELDS
 from backend.records import bounds
 from bapo.api.workers import RecordBatch
 from bapo.records import (
-    VISIT_FIELDS,
     AnyRecord,
     EventRecord,
     PromptVisits,

@@ -13,8 +13,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
 from backend.models import LogPiece, MetricTail, SparseRecord, StepRow
+from backend.models.records import VISIT_FIELDS
 from bapo.api.runs import RECENT_STEPS
-from bapo.records import VISIT_FIELDS
 
 _RECENT_REWARD = text("""
     SELECT avg(reward_mean) FROM steps

@@ -111,8 +111,7 @@ def test_weights_that_vllm_refuses_end_the_run_at_once(
 ) -> None:
     _break_weight_updates(engine, after_seconds=0)
     begin = time.monotonic()
-    # As vLLM says it where its worker has a process of its own, and where it has none.
-    with pytest.raises(RuntimeError, match=r"vLLM did not take new weights: .*(Worker|collective_rpc method) failed"):
+    with pytest.raises(RuntimeError, match=r"vLLM did not take new weights: .*Worker failed"):
         _generate(engine, problems)
     assert time.monotonic() - begin < WEIGHT_UPDATE_SECONDS
     # verl's own cleaning up fails after it, and covers it in the message.
