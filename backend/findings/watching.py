@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from sqlalchemy import or_, select
+from sqlalchemy import or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -82,7 +82,8 @@ def look(session: Session, context: Context, run_id: str) -> None:
     now = clock(session)
     is_counted = session.get(PromptTotals, run_id) is not None
     if known is not None and known.revision == revision and is_counted:
-        known.is_over, known.found_at = is_over, now
+        seen = update(RunFindings).where(RunFindings.run_id == run_id).values(is_over=is_over, found_at=now)
+        session.execute(seen)
         return
     step, found, probe = run.step, [], None
     try:
@@ -93,12 +94,23 @@ def look(session: Session, context: Context, run_id: str) -> None:
         suspected = {
             each.prompt_id for kind in SUSPECTING if kind in search.prompts for each in search.prompts[kind].items
         }
+        visits = visits_of_run(session, context, run)
+        if not _is_still_there(session, run_id):
+            return
         with session.begin_nested():
-            keeping.keep(session, run, visits_of_run(session, context, run), suspected)
+            keeping.keep(session, run, visits, suspected)
     except Exception:
+        if not _is_still_there(session, run_id):
+            return
         # A run that cannot be read must not keep all others from being looked at.
         LOG.exception("no findings could be looked for", extra={"run_id": run_id})
         keeping.keep_nothing(session, run)
     values = {"revision": revision, "step": step, "is_over": is_over, "found": found, "probe": probe, "found_at": now}
     query = insert(RunFindings).values(run_id=run_id, **values)
     session.execute(query.on_conflict_do_update(index_elements=[RunFindings.run_id], set_=values))
+
+
+def _is_still_there(session: Session, run_id: str) -> bool:
+    """Whether the run was not deleted during the search; from now on its deletion waits until the search is stored."""
+    query = select(Run.id).where(Run.id == run_id).with_for_update(read=True, key_share=True)
+    return session.scalar(query) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Table, func, literal, or_, select, text, union_all
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, literal, or_, select, text, union_all
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
@@ -118,8 +118,6 @@ def folder_notice(session: Session, run: Run) -> str | None:
 
 # ---------------------------------------------------------------- for administrators
 
-DATABASE_BYTES = text("SELECT pg_database_size(current_database())")
-
 
 class SpaceRow(NamedTuple):
     """A run and its size."""
@@ -197,7 +195,14 @@ def totals(session: Session) -> Totals:
 
 def database_bytes(session: Session) -> int:
     """The whole database on disk."""
-    return int(session.execute(DATABASE_BYTES).scalar_one())
+    return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+
+
+def record_tables_bytes(connection: Connection) -> int:
+    """The tables of records on disk, with their indexes and free space."""
+    query = text("SELECT sum(pg_total_relation_size(CAST(name AS regclass))) FROM unnest(CAST(:names AS text[])) name")
+    names = [table.__tablename__ for table in RECORD_TABLES]
+    return int(connection.execute(query, {"names": names}).scalar_one())
 
 
 def pending_deletions(session: Session) -> Sequence[FolderDeletion]:

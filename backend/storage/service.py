@@ -56,10 +56,10 @@ def compact(engine: Engine) -> CompactReport:
     values, which lie in tables of their own. Whoever writes to a table waits while it is its turn.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        before = connection.execute(repository.DATABASE_BYTES).scalar_one()
+        before = repository.record_tables_bytes(connection)
         connection.execute(text(f"SET lock_timeout = '{LOCK_SECONDS}s'"))
         for table in repository.RECORD_TABLES:
             connection.execute(text(f"VACUUM (FULL, ANALYZE) {table.__tablename__}"))
         connection.execute(text("RESET lock_timeout"))
-        after = connection.execute(repository.DATABASE_BYTES).scalar_one()
+        after = repository.record_tables_bytes(connection)
     return CompactReport(before_bytes=before, after_bytes=after)

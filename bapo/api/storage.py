@@ -88,7 +88,7 @@ class StorageState(Body):
 
 
 class CompactReport(Body):
-    """Size of the database before and after compacting."""
+    """Size of the tables of records before and after compacting."""
 
     before_bytes: int
     after_bytes: int

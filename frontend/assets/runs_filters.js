@@ -275,6 +275,10 @@
       if (panel || none) filterBy({});
       return noUpdate();
     },
+    // A list that stood there would be drawn anew just when somebody presses one of its buttons.
+    viewsToggled(opened) {
+      return opened ? noUpdate() : [];
+    },
     viewSaved(view) {
       if (view) {
         state.view = view;

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import csv
+import logging
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session
 
 from backend.alerts.finding_rules import matching
-from backend.models import RunFindings
+from backend.findings import service
+from backend.kit.context import Context
+from backend.kit.database import Database
+from backend.models import Run, RunFindings
 from bapo import observe
+from bapo.analysis.findings.search import Search
 from bapo.api.alerts import AlertInfo, FindingCondition, RuleDraft, RuleInfo, RuleScope, RuleWrite
 from bapo.api.findings import FindingKind, Severity
+from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.observe import Group
+from tests.backend.fake_worker import FakeWorker
 from tests.services import BackendServer, wait_until
+from tests.simulation import Simulation
 
 
 @pytest.fixture
@@ -106,3 +115,40 @@ def test_a_rule_is_about_findings_of_its_kinds_that_are_grave_enough() -> None:
 )
 def test_rules_are_said_in_plain_words(admin: Client, condition: FindingCondition, said: str) -> None:
     assert admin.preview_alert_rule(RuleDraft(condition=condition)).sentence.startswith(said)
+
+
+def test_a_run_that_is_deleted_while_it_is_looked_at_leaves_nothing(
+    admin: Client,
+    worker: FakeWorker,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    search_of_run = service.search_of_run
+    deleted: list[str] = []
+
+    def search(session: Session, context: Context, run: Run) -> Search:
+        found = search_of_run(session, context, run)
+        if run.name == "deleted meanwhile":
+            admin.delete_run(run.id, permanently=True)
+            deleted.append(run.id)
+        return found
+
+    monkeypatch.setattr(service, "search_of_run", search)
+    run = admin.create_run(RunCreate(name="deleted meanwhile", recipe="countdown-demo"))
+    claim = worker.begin(run)
+    simulation = Simulation(5)
+    simulation.train(5)
+    worker.upload(claim, simulation.records)
+    worker.report(claim, "succeeded")
+    later = admin.create_run(RunCreate(name="looked at afterwards", recipe="countdown-demo"))
+    claim = worker.begin(later)
+    worker.upload(claim, simulation.records)
+    worker.report(claim, "succeeded")
+
+    def is_looked_at() -> bool:
+        with database.session() as session:
+            return session.get(RunFindings, later.id) is not None
+
+    wait_until(lambda: bool(deleted) and is_looked_at())
+    assert [record.message for record in caplog.records if record.levelno >= logging.ERROR] == []

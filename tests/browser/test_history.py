@@ -248,8 +248,18 @@ def test_a_view_is_saved_and_opens_by_its_link(
     page.get_by_role("button", name="Views").click()
     page.get_by_role("link", name=re.compile("failed by name")).click()
     shown(page, expected.total)
+    # While the menu loads there is nothing to press that would be drawn anew under the pointer.
+    delete = page.get_by_role("button", name="Delete the view failed by name")
+    held: list[Route] = []
+    page.route("**/_dash-update-component", held.append)
     page.get_by_role("button", name="Views").click()
-    page.get_by_role("button", name="Delete the view failed by name").click()
+    wait_until(lambda: bool(held))
+    expect(page.get_by_label("Save current view as")).to_be_visible()
+    expect(delete).to_have_count(0)
+    page.unroute("**/_dash-update-component")
+    for route in held:
+        route.continue_()
+    delete.click()
     expect(page.get_by_text("No saved views yet.")).to_be_visible()
 
 

@@ -263,6 +263,7 @@ def register(app: Dash, api: Api) -> None:
         State("runs-where-operator", "value"),
         State("runs-where-value", "value"),
     )
+    in_browser("viewsToggled", Output("runs-views-list", "children"), Input("runs-views", "opened"))
     in_browser("viewSaved", Output("runs-view-name", "className"), Input("runs-view-saved", "data"))
     in_browser("resetColumns", *_clicked("runs-columns-reset"))
     in_browser("exportCsv", *_clicked("runs-csv"))

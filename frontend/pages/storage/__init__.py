@@ -188,7 +188,7 @@ def register(app: Dash, api: Api) -> None:
         if about["do"] == "compact":
             report = await client.compact_database()
             before, after = formatting.size(report.before_bytes), formatting.size(report.after_bytes)
-            tell(f"From {before} to {after}.", "Compacted")
+            tell(f"Tables of records: {before} before, {after} now.", "Compacted")
         else:
             await client.give_up_deletion(int(about["id"]))
             tell("The folder is left where it is.", "Given up")
