@@ -120,6 +120,8 @@ class OpenIdProvider:
     forge: Forge | None = None
     names_issuer: bool = False
     """Whether the way back names it (RFC 9207)."""
+    keys_address: str | None = None
+    """Where the keys are said to be; None: where they are."""
 
     def add(self, name: str, **claims: Any) -> None:
         """A user who can sign in; the name is the subject unless the claims say another."""
@@ -136,7 +138,7 @@ class OpenIdProvider:
 
     def behave(self) -> None:
         """Do nothing wrong any more."""
-        self.is_down, self.issuer, self.forge, self.names_issuer = False, None, None, False
+        self.is_down, self.issuer, self.forge, self.names_issuer, self.keys_address = False, None, None, False, None
         self.only_userinfo = frozenset()
 
 
@@ -214,7 +216,7 @@ def _app(provider: OpenIdProvider) -> flask.Flask:
             "issuer": provider.issuer or provider.url,
             **endpoints,
             "end_session_endpoint": urljoin(provider.url, "logout"),
-            "jwks_uri": urljoin(provider.url, "jwks"),
+            "jwks_uri": provider.keys_address or urljoin(provider.url, "jwks"),
             "response_types_supported": ["code"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256", "HS256", "none"],

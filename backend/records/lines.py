@@ -13,6 +13,7 @@ from backend.models import Run
 from backend.models.records import VISIT_FIELDS
 from backend.records import bounds
 from bapo.api.workers import RecordBatch
+from bapo.config.findings import error_said
 from bapo.records import (
     AnyRecord,
     EventRecord,
@@ -183,7 +184,7 @@ def _visits_fault(visits: VisitColumns) -> str | None:
 
 
 def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRecord:
-    cause = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    cause = error_said(error) if isinstance(error, ValidationError) else str(error)
     return EventRecord(
         attempt=attempt,
         step=run.step,

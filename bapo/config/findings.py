@@ -51,6 +51,8 @@ _REMEDIES = {
 _TYPES: Mapping[str, Callable[[], tuple[str, ...]]] = {"method": method_types, "task": task_types}
 """Types of the sections that have several."""
 
+MOST_SAID = 3
+"""Of a list of numbers each may be wrong."""
 _LOOKALIKES = str.maketrans("lio", "110")
 
 
@@ -76,6 +78,13 @@ def said(finding: ErrorDetails) -> str:
         case "union_tag_invalid":
             message = "must be " + " or ".join(context["expected_tags"].rsplit(", ", 1))
     return message[0].lower() + message[1:]
+
+
+def error_said(error: ValidationError) -> str:
+    """Returns what is wrong with a document or a line of a file, for the end of a message; the first few faults do."""
+    first, rest = error.errors()[:MOST_SAID], error.error_count() - MOST_SAID
+    faults = [": ".join(filter(None, (problem.field, problem.remedy))) for problem in problems_said(first)]
+    return "; ".join([*faults, f"and {rest:,} more"] if rest > 0 else faults)
 
 
 def problems_said(findings: Iterable[ErrorDetails]) -> list[ConfigProblem]:

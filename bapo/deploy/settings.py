@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bapo.config.findings import said
 from bapo.deploy.service_log import LogFormat, LogLevel, mask
 
 PREFIX = "BAPO_"
@@ -191,17 +192,16 @@ def load(settings: type[S], **given: Any) -> S:
 
 def _line(settings: type[ServiceSettings], finding: Any, given: Mapping[str, Any]) -> str:
     if not finding["loc"]:
-        return f"settings: {str(finding['msg']).removeprefix('Value error, ')}"
+        return f"settings: {said(finding)}"
     field = str(finding["loc"][0])
     name = variable_of(field)
     info = settings.model_fields[field]
     meaning = " ".join((info.description or "").split())
     if finding["type"] == "missing":
         return f"{name} is not set: set it. {meaning}"
-    message = str(finding["msg"]).removeprefix("Value error, ")
     value = "…" if field in settings.secret_fields else mask(repr(given.get(field, finding["input"])))
     way_out = "" if info.is_required() else f", or unset it to take {_default(info)}"
-    return f"{name} = {value}: {message[0].lower()}{message[1:]}{way_out}. {meaning}"
+    return f"{name} = {value}: {said(finding)}{way_out}. {meaning}"
 
 
 def _default(info: FieldInfo) -> str:

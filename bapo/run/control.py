@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
 from bapo.config.descriptions import describe_properties
+from bapo.config.findings import error_said
 from bapo.config.method import steerable_fields
 from bapo.run.journal import append_line, complete_lines
 
@@ -66,7 +67,7 @@ def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[
         try:
             requests.append(ControlRequest.model_validate_json(line))
         except ValidationError as error:
-            rejected.append(f"{CONTROL_FILE} line {number}: {error.errors(include_url=False)[0]['msg']}")
+            rejected.append(f"{CONTROL_FILE} line {number}: {error_said(error)}")
     return requests, rejected
 
 

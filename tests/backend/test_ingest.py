@@ -57,8 +57,8 @@ def test_lines_up_to_version_0_2_are_stored_as_those_of_today(
     ("change", "complaint"),
     [
         ({"reason": [None]}, "the lists differ in length: prompt_id 2, source 2, num_correct 2"),
-        ({"in_batch": None}, "Input should be a valid list"),
-        ({"num_correct": ["one", 2]}, "Input should be a valid integer"),
+        ({"in_batch": None}, "is not a record: in_batch: must be a list"),
+        ({"num_correct": ["one", 2]}, "is not a record: num_correct.0: must be a whole number"),
     ],
 )
 def test_a_step_whose_lists_of_prompts_do_not_fit_is_refused(
@@ -287,7 +287,7 @@ def test_prompts_written_by_another_hand_are_read_as_the_record_reads_them(
     (stored,) = admin.records(run.id, "step").items
     assert parse_record(orjson.dumps(stored)) == step(1)
     (warning,) = admin.records(run.id, "event").items
-    assert "is not a record: Input should be" in warning["message"]
+    assert "is not a record: 0.source: must be" in warning["message"]
 
 
 @pytest.mark.parametrize(("field", "value"), [("num_correct", -1), ("num_correct", 2**31), ("policy_version", 2**63)])

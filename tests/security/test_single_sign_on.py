@@ -360,9 +360,17 @@ def rename(product: Product) -> None:
     product.provider.issuer = "https://sso.example.org/"
 
 
+def expose_keys(product: Product) -> None:
+    product.provider.keys_address = "http://sso.example.org/jwks"
+
+
 @pytest.mark.parametrize(
     ("break_it", "told", "cause"),
-    [(stop, "Company does not answer", "503"), (rename, "not set up rightly", "calls itself https://sso.example.org/")],
+    [
+        (stop, "Company does not answer", "503"),
+        (rename, "not set up rightly", "calls itself https://sso.example.org/"),
+        (expose_keys, "not set up rightly", "is no discovery document: jwks_uri: must be an https address"),
+    ],
 )
 def test_a_provider_that_is_away_or_another_one(
     product: Product,

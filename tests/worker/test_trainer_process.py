@@ -171,7 +171,7 @@ def test_a_second_worker_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--slots", "0", "--token-file", "/dev/null"], "BAPO_WORKER_SLOTS = 0: input should be greater than"),
+        (["--slots", "0", "--token-file", "/dev/null"], "BAPO_WORKER_SLOTS = 0: must be at least 1"),
         (["--token-file", "/nowhere/token"], "/nowhere/token cannot be read"),
         ([], "a worker token is needed"),
     ],

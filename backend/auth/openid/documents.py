@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from backend.auth.openid import refusals
 from backend.auth.openid.metadata import Metadata
 from backend.kit.settings import Settings
+from bapo.config.findings import error_said
 
 LOG = logging.getLogger(__name__)
 
@@ -61,8 +62,8 @@ class Documents:
         try:
             found = Metadata.model_validate(document)
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-            raise refusals.wrong_provider(label, f"{address} is no discovery document: {wrong}") from None
+            cause = f"{address} is no discovery document: {error_said(error)}"
+            raise refusals.wrong_provider(label, cause) from None
         if found.issuer != issuer:
             cause = f"BAPO_OIDC_ISSUER is {issuer}, but the provider calls itself {found.issuer}: set it to that"
             raise refusals.wrong_provider(label, cause)

@@ -24,6 +24,7 @@ from typing import IO, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bapo import __version__
+from bapo.config.findings import error_said
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER
 from bapo.run.run_folder import LOCK_FILE, UPLOADS_FOLDER
 
@@ -236,7 +237,8 @@ def _parse(path: Path, content: bytes) -> Manifest:
             )
         return Manifest.model_validate(loose)
     except (json.JSONDecodeError, ValidationError) as error:
-        raise BackupError(f"{path} has a manifest that cannot be read ({error}): use another") from None
+        cause = error_said(error) if isinstance(error, ValidationError) else error
+        raise BackupError(f"{path} has a manifest that cannot be read ({cause}): use another") from None
 
 
 def _check_name(info: tarfile.TarInfo) -> None:

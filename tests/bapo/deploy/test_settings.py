@@ -61,18 +61,18 @@ def test_a_good_environment_is_taken_and_an_empty_variable_is_none(monkeypatch: 
 @pytest.mark.parametrize(
     ("settings", "variable", "value", "remedy"),
     [
-        (Settings, "BAPO_LEASE_SECONDS", "0", "greater than 0, or unset it to take `"),
-        (Settings, "BAPO_LEASE_SECONDS", "soon", "valid number"),
+        (Settings, "BAPO_LEASE_SECONDS", "0", ": must be more than 0, or unset it to take `"),
+        (Settings, "BAPO_LEASE_SECONDS", "soon", ": must be a number, or unset"),
         (Settings, "BAPO_DATABASE_URL", "sqlite:///x", "only PostgreSQL"),
         (Settings, "BAPO_BROKER_URL", "amqp://x", "the broker is Redis"),
         (Settings, "BAPO_PUBLIC_URL", "bapo.example.org", "such as https://bapo.example.org"),
-        (Settings, "BAPO_LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
+        (Settings, "BAPO_LOG_LEVEL", "loud", ": must be 'debug', 'info', 'warning' or 'error'"),
         (FrontendSettings, "BAPO_BACKEND_URL", "backend:8001", "such as https://"),
-        (FrontendSettings, "BAPO_SESSION_CHECK_SECONDS", "-1", "greater than or equal to 0"),
+        (FrontendSettings, "BAPO_SESSION_CHECK_SECONDS", "-1", "must be at least 0"),
         (WorkerSettings, "BAPO_SERVER_URL", "bapo.example.org", "such as https://bapo.example.org"),
         (WorkerSettings, "BAPO_SERVER_URL", "http://10.0.0.5:8000", "--allow-http (BAPO_ALLOW_HTTP=true)"),
-        (WorkerSettings, "BAPO_WORKER_SLOTS", "0", "greater than or equal to 1"),
-        (WorkerSettings, "BAPO_METRICS_PORT", "70000", "less than or equal to 65535"),
+        (WorkerSettings, "BAPO_WORKER_SLOTS", "0", "must be at least 1"),
+        (WorkerSettings, "BAPO_METRICS_PORT", "70000", "must be at most 65535"),
     ],
 )
 def test_a_wrong_value_is_refused_with_variable_value_and_remedy(
