@@ -129,6 +129,15 @@
     }
   }
 
+  // A double-click is two presses that the browser counts as one; to Plotly they are two unless it hears of both, and of
+  // the release, within 300 ms. On a busy page it hears late.
+  function pressed({ currentTarget: graph, detail }) {
+    if (detail !== 2) return;
+    const isInTime = () => { graph._mouseDownTime = Date.now(); };
+    isInTime();
+    addEventListener("mouseup", isInTime, { capture: true, once: true });
+  }
+
   function Drawn({ id, className, figure, style }) {
     const { createElement, useEffect, useRef } = window.React;
     const [box, graph, plot] = [useRef(null), useRef(null), useRef(null)];
@@ -138,7 +147,8 @@
     }, []);
     useEffect(() => { plot.current.show(figure); }, [figure]);
     const place = { id, className: `dash-graph ${className || ""}`, style, ref: box };
-    return createElement("div", place, createElement("div", { ref: graph, style: { height: "100%", width: "100%" } }));
+    const inside = { ref: graph, onMouseDownCapture: pressed, style: { height: "100%", width: "100%" } };
+    return createElement("div", place, createElement("div", inside));
   }
 
   // Another chart in the place of one is a new one: whoever listened to that must not hear of this.

@@ -251,14 +251,19 @@ def test_a_view_is_saved_and_opens_by_its_link(
     # While the menu loads there is nothing to press that would be drawn anew under the pointer.
     delete = page.get_by_role("button", name="Delete the view failed by name")
     held: list[Route] = []
-    page.route("**/_dash-update-component", held.append)
+
+    def keep(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/_dash-update-component*", keep)
     page.get_by_role("button", name="Views").click()
-    wait_until(lambda: bool(held))
     expect(page.get_by_label("Save current view as")).to_be_visible()
     expect(delete).to_have_count(0)
-    page.unroute("**/_dash-update-component")
+    wait_until(lambda: page.evaluate("true") and bool(held))
+    expect(delete).to_have_count(0)
     for route in held:
         route.continue_()
+    page.unroute("**/_dash-update-component*")
     delete.click()
     expect(page.get_by_text("No saved views yet.")).to_be_visible()
 

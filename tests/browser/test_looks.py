@@ -71,6 +71,7 @@ def _settled(page: Page) -> None:
     expect(page.locator("#page > *").first).to_be_visible()
     if page.locator("#run-panel").count():
         expect(page.locator("#run-panel > *").first).to_be_attached()
+        expect(page.locator("#run-tiles .tile").first).to_be_attached()
     expect(page.locator(".chart-card.loading")).to_have_count(0)
     expect(page.locator(".mantine-Skeleton-root")).to_have_count(0)
 
