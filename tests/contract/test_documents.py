@@ -85,6 +85,13 @@ def test_nobody_is_told_to_install_what_is_on_no_index() -> None:
     assert [str(path) for path in texts if install.search(path.read_text(encoding="utf-8"))] == []
 
 
+def test_no_text_holds_the_markers_of_a_merge() -> None:
+    # In code, the linters see them.
+    texts = [*DOCUMENTS, *(ROOT / "frontend").rglob("*.css"), *ROOT.glob("*.toml"), *ROOT.glob("*.yml")]
+    marker = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [str(path) for path in texts if marker.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_the_readme_leads_to_what_it_names() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     way = text.partition("## Find your way")[2].partition("\n## ")[0]
