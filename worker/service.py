@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from worker.run_folders import folder_here, runs_dir_here
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS, AttemptSupervisor, StopLimits
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
+from worker.zygote import Zygote
 
 RETRY_SECONDS = 1.0
 
@@ -78,6 +80,7 @@ class Worker:
         self._runs_dir = Path()
         self._limits = StopLimits(settings.stop_limit_seconds, settings.drain_before)
         self._gpu_watch = GpuWatch()
+        self._zygote = Zygote()
 
     def stop(self) -> None:
         """Ask the worker to return its runs and exit. Safe to call from a signal handler."""
@@ -87,6 +90,10 @@ class Worker:
         """Work until `stop`. Raises WorkerError where the server refuses the token."""
         threading.excepthook = _end_process
         self._serve_metrics()
+        with closing(self._zygote):
+            self._work()
+
+    def _work(self) -> None:
         for attempt in self._store.all():
             log.info("run %s, attempt %d: resumed supervision", attempt.run_id, attempt.number)
             self._supervise(AttemptSupervisor(self._client, self._store, attempt, limits=self._limits))
@@ -252,7 +259,7 @@ class Worker:
         )
         self._store.save(attempt)
         log.info("run %s, attempt %d: claimed", run_id, attempt.number)
-        self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim, self._limits))
+        self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim, self._limits, self._zygote))
 
     def _supervise(self, supervisor: AttemptSupervisor) -> None:
         run_id = supervisor.attempt.run_id

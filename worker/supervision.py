@@ -34,6 +34,7 @@ from worker.trainer_process import (
     trainers_of,
 )
 from worker.upload import Uploader
+from worker.zygote import Zygote
 
 POLL_SECONDS = 0.02
 FIRST_RETRY_SECONDS = 0.25
@@ -89,8 +90,12 @@ class AttemptSupervisor(threading.Thread):
         attempt: Attempt,
         claim: Claim | None = None,
         limits: StopLimits = NO_LIMITS,
+        zygote: Zygote | None = None,
     ) -> None:
-        """With `claim` the attempt is new; without, the worker began it before its restart."""
+        """With `claim` the attempt is new; without, the worker began it before its restart.
+
+        `zygote` forks its trainer where that can be forked.
+        """
         super().__init__(name=f"run-{attempt.run_id}", daemon=True)
         self.attempt = attempt
         self.stop_time = StopTime()
@@ -102,6 +107,7 @@ class AttemptSupervisor(threading.Thread):
         self._client = client
         self._store = store
         self._claim = claim
+        self._zygote = zygote
         self._uploader = Uploader(client, attempt)
         self._wake = threading.Event()
         self._revoked = False
@@ -211,7 +217,10 @@ class AttemptSupervisor(threading.Thread):
                     # Of a worker that the server has given up on; its token is stale, ours is not.
                     log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
                     self._end_at_once(left)
-                trainer = start_trainer(self.attempt, config.engine.threads, trainer_python(config))
+                # What CUDA sets up does not survive a fork, and verl has an interpreter of its own.
+                can_fork = config.engine.type == "local" and not self.attempt.gpus
+                zygote = self._zygote if can_fork else None
+                trainer = start_trainer(self.attempt, config.engine.threads, trainer_python(config), zygote)
             except ConfigError as error:
                 self._note(ending=Ending(status="failed", reason=str(error)))
                 return None

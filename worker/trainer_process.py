@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -22,34 +24,37 @@ from bapo.run.journal import RECORDS_FILE, complete_lines
 from bapo.run.line_reader import LOG_FILE
 from bapo.run.run_folder import SUMMARY_FILE
 from bapo.run.trainer import EXIT_CANNOT_WRITE
+from bapo.run.zygote import ForkRequest
 from worker.attempts import Attempt, Ending
 from worker.system import VISIBLE_VARIABLE
+from worker.zygote import START_TIME_TOLERANCE_SECONDS, ForkedTrainer, Zygote, ZygoteError, is_running
 
-_START_TIME_TOLERANCE_SECONDS = 0.5
+_MODULE = ("-m", "bapo.run.trainer")
 REST_GRACE_SECONDS = 10.0
 
 
 class TrainerProcess:
     """A trainer that this worker started or found again."""
 
-    def __init__(self, process: psutil.Process, child: subprocess.Popen[bytes] | None = None) -> None:
-        self._process = process
+    def __init__(self, pid: int, created: float, child: subprocess.Popen[bytes] | ForkedTrainer | None = None) -> None:
+        self.pid = pid
+        self.created = created
         self._child = child
-        self.pid = process.pid
-        self.created = process.create_time()
+
+    @classmethod
+    def of(cls, process: psutil.Process) -> TrainerProcess:
+        """One that is found again."""
+        return cls(process.pid, process.create_time())
 
     def is_running(self) -> bool:
         """Whether it is running; reaps it if it is a child."""
         if self._child is not None:
             return self._child.poll() is None
-        try:
-            return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
+        return is_running(self.pid, self.created)
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs, and always if it is not a child."""
+        """None while it runs, and always if this worker did not start it."""
         return self._child.poll() if self._child is not None else None
 
     def ask_to_stop(self) -> None:
@@ -67,48 +72,49 @@ class TrainerProcess:
 
 
 def _arguments(attempt: Attempt) -> list[str]:
-    return ["-m", "bapo.run.trainer", str(attempt.run_folder), "--attempt", str(attempt.number)]
+    return [*_MODULE, str(attempt.run_folder), "--attempt", str(attempt.number)]
 
 
-def start_trainer(attempt: Attempt, threads: int, python: str = sys.executable) -> TrainerProcess:
-    """Start the trainer of an attempt with its output in `trainer.log`."""
+def start_trainer(
+    attempt: Attempt, threads: int, python: str = sys.executable, zygote: Zygote | None = None
+) -> TrainerProcess:
+    """Start the trainer of an attempt with its output in `trainer.log`; `zygote` forks it, if given."""
     # The trainer reads nothing but its folder; our settings hold secrets.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
-    environment["OMP_NUM_THREADS"] = str(threads)
-    environment["PYTHONUNBUFFERED"] = "1"
-    environment["PYTHONSAFEPATH"] = "1"
+    environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
+    own = {"OMP_NUM_THREADS": str(threads)}
     if attempt.gpus is not None:
         # Empty: none at all.
-        environment[VISIBLE_VARIABLE] = ",".join(str(index) for index in attempt.gpus)
+        own[VISIBLE_VARIABLE] = ",".join(str(index) for index in attempt.gpus)
     attempt.folder.mkdir(parents=True, exist_ok=True)
-    with (attempt.folder / LOG_FILE).open("ab") as log:
+    log = attempt.folder / LOG_FILE
+    if zygote is not None:
+        arguments = _arguments(attempt)[len(_MODULE) :]
+        title = " ".join([python, *_MODULE, *arguments])
+        request = ForkRequest(title=title, arguments=arguments, environment=own, log=log.absolute())
+        with suppress(ZygoteError):  # Why it cannot start, a trainer of its own will tell in its log.
+            forked = zygote.fork(request, environment)
+            return TrainerProcess(forked.pid, forked.created, forked)
+    with log.open("ab") as output:
         child = subprocess.Popen(
             [python, *_arguments(attempt)],
-            env=environment,
+            env=environment | own,
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return TrainerProcess(psutil.Process(child.pid), child)
+    return TrainerProcess(child.pid, psutil.Process(child.pid).create_time(), child)
 
 
 def find_trainer(attempt: Attempt) -> TrainerProcess | None:
     """The attempt's trainer, started before the worker's restart; None where it has ended or never began."""
     if attempt.pid is not None:
-        try:
-            process = psutil.Process(attempt.pid)
-            created = process.create_time()
-        except psutil.NoSuchProcess:
+        if attempt.created is None or not is_running(attempt.pid, attempt.created):
             return None
-        same = attempt.created is not None and abs(created - attempt.created) < _START_TIME_TOLERANCE_SECONDS
-        return TrainerProcess(process) if same else None
+        return TrainerProcess(attempt.pid, attempt.created)
     # The worker died between starting it and writing its id down: its arguments tell.
-    arguments = _arguments(attempt)
-    for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[1:] == arguments:
-            return TrainerProcess(process)
-    return None
+    return next((TrainerProcess.of(each) for each in _processes_with(_arguments(attempt))), None)
 
 
 def end_rest_of_session(pid: int, created: float) -> None:
@@ -116,7 +122,7 @@ def end_rest_of_session(pid: int, created: float) -> None:
     left = []
     for process in psutil.process_iter():
         try:
-            if os.getsid(process.pid) == pid and process.create_time() >= created - _START_TIME_TOLERANCE_SECONDS:
+            if os.getsid(process.pid) == pid and process.create_time() >= created - START_TIME_TOLERANCE_SECONDS:
                 process.kill()
                 left.append(process)
         except (ProcessLookupError, psutil.NoSuchProcess):
@@ -126,11 +132,15 @@ def end_rest_of_session(pid: int, created: float) -> None:
 
 def trainers_of(run_folder: Path) -> list[TrainerProcess]:
     """Every trainer on this machine that works in a run's folder, whichever worker started it."""
-    found = []
+    return [TrainerProcess.of(each) for each in _processes_with([*_MODULE, str(run_folder)])]
+
+
+def _processes_with(arguments: Sequence[str]) -> Iterator[psutil.Process]:
+    """Processes of any Python whose arguments begin with these; a forked one's title is split at its spaces."""
+    wanted = " ".join([*arguments, ""])
     for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.run.trainer", str(run_folder)]:
-            found.append(TrainerProcess(process))
-    return found
+        if " ".join([*(process.info["cmdline"] or [])[1:], ""]).startswith(wanted):
+            yield process
 
 
 def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:

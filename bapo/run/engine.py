@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bapo.config import RunConfig
 from bapo.engines.base import Engine
 from bapo.run.lasting_modules import lasting_modules
@@ -24,7 +26,12 @@ def build_engine(config: RunConfig, task: Task) -> Engine:
             from bapo.engines.verl.engine import VerlEngine  # noqa: PLC0415  (takes half a minute to import)
 
         return VerlEngine(config, task)
+    return local_engine()(config, task)
+
+
+def local_engine() -> Callable[[RunConfig, Task], Engine]:
+    """The local engine's class, with all that it imports."""
     with lasting_modules("torch"):
         from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415  (torch takes seconds to import)
 
-    return LocalEngine(config, task)
+    return LocalEngine

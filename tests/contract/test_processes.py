@@ -18,6 +18,7 @@ STARTED: dict[str, set[str]] = {
     "bapo/tasks/bounded.py": {"bapo.tasks.bounded_process"},
     "worker/delivery.py": {"worker"},
     "worker/trainer_process.py": {"bapo.run.trainer"},
+    "worker/zygote.py": {"bapo.run.zygote"},
 }
 """File → modules that it may start with `python -m`."""
 

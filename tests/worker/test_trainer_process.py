@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -15,6 +17,7 @@ from bapo.records import EventRecord
 from bapo.run.journal import Journal
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.trainer_process import ending_of, find_trainer, start_trainer, trainers_of
+from worker.zygote import Zygote
 
 
 @pytest.fixture
@@ -22,12 +25,18 @@ def attempt(tmp_path: Path) -> Attempt:
     return Attempt(run_id="run-1", number=1, fencing_token=7, run_folder=tmp_path / "run-1")
 
 
+@pytest.fixture(params=["a process of its own", "forked"], scope="module")
+def zygote(request: pytest.FixtureRequest) -> Iterator[Zygote | None]:
+    with closing(Zygote()) as zygote:
+        yield zygote if request.param == "forked" else None
+
+
 def event(name: str, message: str) -> EventRecord:
     return EventRecord.model_validate({"attempt": 1, "step": 0, "event": name, "message": message})
 
 
-def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt) -> None:
-    trainer = start_trainer(attempt, threads=1)
+def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt, zygote: Zygote | None) -> None:
+    trainer = start_trainer(attempt, threads=1, zygote=zygote)
     assert psutil.Process(trainer.pid).pid == os.getpgid(trainer.pid)
     while trainer.is_running():
         pass
@@ -37,16 +46,16 @@ def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt) -> 
     assert "it holds no config.json" in (ending.reason or "")
 
 
-def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt) -> None:
-    trainer = start_trainer(attempt, threads=1)
+def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt, zygote: Zygote | None) -> None:
+    trainer = start_trainer(attempt, threads=1, zygote=zygote)
     trainer.kill()
     while trainer.is_running():
         pass
     assert ending_of(attempt, trainer.exit_code) == Ending(status="lost", reason="the trainer was ended by SIGKILL")
 
 
-def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt) -> None:
-    trainer = start_trainer(attempt, threads=1)
+def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt, zygote: Zygote | None) -> None:
+    trainer = start_trainer(attempt, threads=1, zygote=zygote)
     known = attempt.model_copy(update={"pid": trainer.pid, "created": trainer.created})
     found = find_trainer(known)
     assert found is not None

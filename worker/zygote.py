@@ -1,0 +1,124 @@
+"""Has trainers forked by a process that has imported what they need (`bapo.run.zygote`), started when first needed."""
+
+from __future__ import annotations
+
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+
+import psutil
+
+from bapo.run.zygote import TITLE_ROOM, Forked, ForkRequest
+
+START_TIME_TOLERANCE_SECONDS = 0.5
+"""Of a process: computed from the system's clock, which is set now and then."""
+READ_BYTES = 65_536
+ROOM_BYTES = 4_096
+"""A process's title takes the place of its first arguments and environment, and no more."""
+
+
+class ZygoteError(OSError):
+    """It did not start, or has ended."""
+
+
+def is_running(pid: int, created: float) -> bool:
+    """Whether the process with this id that started then is running."""
+    try:
+        process = psutil.Process(pid)
+        is_it = abs(process.create_time() - created) < START_TIME_TOLERANCE_SECONDS
+        return is_it and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class ForkedTrainer:
+    """A trainer that is no child of this process, and can be polled like one."""
+
+    def __init__(self, family: _Family, pid: int, created: float) -> None:
+        self.pid = pid
+        self.created = created
+        self._family = family
+
+    def poll(self) -> int | None:
+        """Its exit code: None while it runs, 0 where nobody learned it, as the process that forked it has ended too."""
+        code = self._family.code_of(self.pid)
+        if code is not None or self._family.is_alive:
+            return code
+        return None if is_running(self.pid, self.created) else 0
+
+
+class Zygote:
+    """Forks trainers; may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._family: _Family | None = None
+
+    def fork(self, request: ForkRequest, environment: Mapping[str, str]) -> ForkedTrainer:
+        """The trainer, once it runs. `environment`: of the process that forks. Raises ZygoteError."""
+        with self._lock:
+            if self._family is not None and self._family.is_alive:
+                with suppress(ZygoteError):  # Without trainers it ends after a while.
+                    return self._family.fork(request)
+            self._family = _Family(environment)
+            return self._family.fork(request)
+
+    def close(self) -> None:
+        """End the process that forks; its trainers go on."""
+        with self._lock:
+            if self._family is not None:
+                self._family.end()
+
+
+class _Family:
+    """One process that forks, and how the trainers ended that it forked."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bapo.run.zygote"],
+            env={**environment, TITLE_ROOM: "-" * ROOM_BYTES},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is not meant for it, and the worker's end is seen at its input.
+        )
+        self._lock = threading.Lock()
+        self._codes: dict[int, int | None] = {}
+        self._unread = b""
+        self.is_alive = True
+
+    def fork(self, request: ForkRequest) -> ForkedTrainer:
+        assert self._process.stdin is not None
+        with self._lock, suppress(BrokenPipeError):
+            self._process.stdin.write(request.model_dump_json().encode() + b"\n")
+            while self.is_alive:
+                for told in self._read():
+                    if told.code is None:
+                        return ForkedTrainer(self, told.pid, told.created)
+        self.end()
+        raise ZygoteError(f"the process that forks trainers ended with code {self._process.returncode}")
+
+    def end(self) -> None:
+        with self._lock, self._process:
+            self.is_alive = False
+
+    def code_of(self, pid: int) -> int | None:
+        """None while it runs, or where it is not known."""
+        assert self._process.stdout is not None
+        with self._lock:
+            while self.is_alive and select.select([self._process.stdout], [], [], 0)[0]:
+                self._read()
+            return self._codes[pid]
+
+    def _read(self) -> list[Forked]:
+        """What it tells next; waits for it."""
+        assert self._process.stdout is not None
+        chunk = self._process.stdout.read(READ_BYTES)
+        self.is_alive = bool(chunk)
+        *lines, self._unread = (self._unread + (chunk or b"")).split(b"\n")
+        told = [Forked.model_validate_json(line) for line in lines]
+        self._codes.update({each.pid: each.code for each in told})
+        return told
