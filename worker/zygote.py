@@ -60,7 +60,7 @@ class Zygote:
     def fork(self, request: ForkRequest, environment: Mapping[str, str]) -> ForkedTrainer:
         """The trainer, once it runs. `environment`: of the process that forks. Raises ZygoteError."""
         with self._lock:
-            if self._family is not None and self._family.is_alive:
+            if self._family is not None:
                 with suppress(ZygoteError):  # Without trainers it ends after a while.
                     return self._family.fork(request)
             self._family = _Family(environment)
@@ -93,7 +93,8 @@ class _Family:
     def fork(self, request: ForkRequest) -> ForkedTrainer:
         assert self._process.stdin is not None
         with self._lock, suppress(BrokenPipeError):
-            self._process.stdin.write(request.model_dump_json().encode() + b"\n")
+            if self.is_alive:
+                self._process.stdin.write(request.model_dump_json().encode() + b"\n")
             while self.is_alive:
                 for told in self._read():
                     if told.code is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,43 @@ def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt, zygote: Zygo
     while trainer.is_running():
         pass
     assert ending_of(attempt, trainer.exit_code) == Ending(status="lost", reason="the trainer was ended by SIGKILL")
+
+
+def test_a_trainer_outlives_the_process_that_forked_it(attempt: Attempt) -> None:
+    # Its log is a pipe that nobody reads: it waits.
+    attempt.folder.mkdir(parents=True)
+    os.mkfifo(attempt.folder / "trainer.log")
+    with closing(Zygote()) as zygote:
+        trainer = start_trainer(attempt, threads=1, zygote=zygote)
+        parent = psutil.Process(trainer.pid).parent()
+        assert parent is not None
+        assert parent.cmdline()[1:] == ["-m", "bapo.run.zygote"]
+        parent.kill()
+        parent.wait()
+        assert (trainer.is_running(), trainer.exit_code) == (True, None)
+        other = start_trainer(attempt.model_copy(update={"number": 2}), threads=1, zygote=zygote)
+        assert psutil.Process(other.pid).ppid() not in (parent.pid, os.getpid())
+        other.kill()
+        while other.is_running():
+            pass
+        assert other.exit_code == -signal.SIGKILL
+    trainer.kill()
+    while trainer.is_running():
+        pass
+    assert ending_of(attempt, trainer.exit_code).reason == "the trainer is gone without a summary"
+
+
+def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt: Attempt, tmp_path: Path) -> None:
+    nowhere = Path.cwd()
+    with closing(Zygote()) as zygote, pytest.MonkeyPatch.context() as patch:
+        # PyTorch cannot be imported.
+        (tmp_path / "torch.py").write_text("raise ImportError('broken')")
+        patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{nowhere}")
+        trainer = start_trainer(attempt, threads=1, zygote=zygote)
+        assert psutil.Process(trainer.pid).ppid() == os.getpid()
+        while trainer.is_running():
+            pass
+    assert trainer.exit_code == 2
 
 
 def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt, zygote: Zygote | None) -> None:
