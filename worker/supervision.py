@@ -218,7 +218,7 @@ class AttemptSupervisor(threading.Thread):
                     log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
                     self._end_at_once(left)
                 # What CUDA sets up does not survive a fork, and verl has an interpreter of its own.
-                can_fork = config.engine.type == "local" and not self.attempt.gpus
+                can_fork = config.engine.type == "local" and self.attempt.gpus is None
                 zygote = self._zygote if can_fork else None
                 trainer = start_trainer(self.attempt, config.engine.threads, trainer_python(config), zygote)
             except ConfigError as error:

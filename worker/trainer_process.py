@@ -81,24 +81,23 @@ def start_trainer(
     """Start the trainer of an attempt with its output in `trainer.log`; `zygote` forks it, if given."""
     # The trainer reads nothing but its folder; our settings hold secrets.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
-    environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
-    own = {"OMP_NUM_THREADS": str(threads)}
+    environment |= {"OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
     if attempt.gpus is not None:
         # Empty: none at all.
-        own[VISIBLE_VARIABLE] = ",".join(str(index) for index in attempt.gpus)
+        environment[VISIBLE_VARIABLE] = ",".join(str(index) for index in attempt.gpus)
     attempt.folder.mkdir(parents=True, exist_ok=True)
     log = attempt.folder / LOG_FILE
     if zygote is not None:
         arguments = _arguments(attempt)[len(_MODULE) :]
         title = " ".join([python, *_MODULE, *arguments])
-        request = ForkRequest(title=title, arguments=arguments, environment=own, log=log.absolute())
+        request = ForkRequest(title=title, arguments=arguments, threads=threads, log=log.absolute())
         with suppress(ZygoteError):  # Why it cannot start, a trainer of its own will tell in its log.
             forked = zygote.fork(request, environment)
             return TrainerProcess(forked.pid, forked.created, forked)
     with log.open("ab") as output:
         child = subprocess.Popen(
             [python, *_arguments(attempt)],
-            env=environment | own,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

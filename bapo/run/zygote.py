@@ -38,8 +38,8 @@ class ForkRequest(BaseModel):
     """Its command line, for whoever looks for its process."""
     arguments: tuple[str, ...]
     """Of `bapo.run.trainer`."""
-    environment: dict[str, str]
-    """What it has beside the environment of this process."""
+    threads: int
+    """CPU threads of the processes that it starts in turn; its own engine sets its own."""
     log: Path
     """Its standard output and error."""
 
@@ -84,7 +84,7 @@ def _train(request: ForkRequest) -> int:
         os.close(opened)
     os.dup2(1, 2)
     os.environ.pop(TITLE_ROOM, None)
-    os.environ.update(request.environment)
+    os.environ["OMP_NUM_THREADS"] = str(request.threads)
     return trainer.main(list(request.arguments))
 
 

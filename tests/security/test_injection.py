@@ -34,8 +34,8 @@ def run_id(admin: Client, recorded_folders: Mapping[str, Path]) -> str:
     return import_folder(admin, recorded_folders["bapo-seed-1"])
 
 
-WRITTEN_BY_THE_SERVER = {"run_storage", "run_findings"}
-"""It measures the imported run, and looks for findings in it, when it comes to it."""
+WRITTEN_BY_THE_SERVER = {"run_storage", "run_findings", "prompt_totals", "project_prompts"}
+"""It measures the imported run, looks for findings in it and counts its prompts, when it comes to it."""
 
 
 @pytest.fixture
