@@ -22,7 +22,8 @@ class Delivery(threading.Thread):
     def __init__(self, broker_url: str, queue_name: str) -> None:
         super().__init__(name="delivery", daemon=True)
         self.source = (broker_url, queue_name)
-        self.run_ids: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # Not a SimpleQueue: its get() forgets its timeout where a signal is handled late.
+        self.run_ids: queue.Queue[str] = queue.Queue()
         self._ended = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
 

@@ -29,7 +29,8 @@ class PolledDelivery(threading.Thread):
         """The client's requests may take `TIMEOUT_SECONDS`."""
         super().__init__(name="delivery", daemon=True)
         self.source = ("https", worker_id)
-        self.run_ids: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # Not a SimpleQueue: its get() forgets its timeout where a signal is handled late.
+        self.run_ids: queue.Queue[str] = queue.Queue()
         self._client = client
         self._worker_id = worker_id
         self._ended = threading.Event()

@@ -7,7 +7,8 @@ import queue
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,12 +16,14 @@ import psutil
 import pytest
 from redis import Redis
 
+from bapo.client import Client
 from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.redis import EmbeddedRedis
 from bapo.deploy.up.supervision import Supervisor
 from tests.services import wait_until
 from worker.consumer import RUN_TASK, celery_app
 from worker.delivery import Delivery
+from worker.polling import PolledDelivery
 
 
 @pytest.fixture
@@ -77,3 +80,36 @@ def test_the_celery_process_ends_with_its_worker(redis: str, delivery: Delivery)
     # What the kernel does to the pipe of a killed worker.
     delivery.close_pipe()
     process.wait(60)
+
+
+def _from_broker(_: Client) -> Delivery:
+    return Delivery("redis://nowhere", "queue")
+
+
+def _over_https(client: Client) -> PolledDelivery:
+    return PolledDelivery(client, "worker")
+
+
+@pytest.mark.parametrize("source", [_from_broker, _over_https])
+def test_waiting_for_a_run_ends_in_time_however_late_a_signal_is_handled(
+    source: Callable[[Client], Delivery | PolledDelivery],
+) -> None:
+    handled: list[int] = []
+
+    def handle(number: int, _: object) -> None:
+        assert not handled, "it waits forever"
+        handled.append(number)
+        time.sleep(0.2)
+        signal.setitimer(signal.ITIMER_REAL, 10.0)
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with Client("http://nowhere") as client:
+            run_ids = source(client).run_ids
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(queue.Empty):
+            run_ids.get(timeout=0.1)
+        assert handled == [signal.SIGALRM]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
