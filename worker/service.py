@@ -18,6 +18,7 @@ import httpx
 
 from bapo.api.workers import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, BapoError, Client
+from bapo.deploy.stopping import Stop
 from worker import health, metrics, polling
 from worker.attempts import Attempt, AttemptStore
 from worker.delivery import Delivery
@@ -72,7 +73,7 @@ class Worker:
             raise WorkerError(str(error)) from None
         self._slots = settings.worker_slots or max(1, len(self._gpus))
         self._supervisors: dict[str, AttemptSupervisor] = {}
-        self._stopping = threading.Event()
+        self._stopping = Stop()
         self._delivery: Delivery | PolledDelivery | None = None
         self._waiting_client = _client(settings, token, polling.TIMEOUT_SECONDS)
         self._worker_id = ""

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import httpx
 
 from bapo.deploy.commands import service_command
 from bapo.deploy.settings import is_this_machine
+from bapo.deploy.stopping import Stop
 from bapo.deploy.up.child import Child
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
@@ -62,7 +62,7 @@ class Stack:
         self._options = options
         self._say = say
         self._folder = DataFolder(options.data)
-        self._stop = threading.Event()
+        self._stop = Stop()
         self._supervisor = Supervisor(self._folder, say, self._stop)
 
     def run(self) -> None:
