@@ -17,7 +17,7 @@ import pytest
 from bapo.records import EventRecord
 from bapo.run.journal import Journal
 from worker.attempts import Attempt, AttemptStore, Ending
-from worker.trainer_process import ending_of, find_trainer, start_trainer, trainers_of
+from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
 from worker.zygote import Zygote
 
 
@@ -55,28 +55,57 @@ def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt, zygote: Zygo
     assert ending_of(attempt, trainer.exit_code) == Ending(status="lost", reason="the trainer was ended by SIGKILL")
 
 
-def test_a_trainer_outlives_the_process_that_forked_it(attempt: Attempt) -> None:
-    # Its log is a pipe that nobody reads: it waits.
-    attempt.folder.mkdir(parents=True)
-    os.mkfifo(attempt.folder / "trainer.log")
-    with closing(Zygote()) as zygote:
-        trainer = start_trainer(attempt, threads=1, zygote=zygote)
-        parent = psutil.Process(trainer.pid).parent()
-        assert parent is not None
-        assert parent.cmdline()[1:] == ["-m", "bapo.run.zygote"]
-        parent.kill()
-        parent.wait()
-        assert (trainer.is_running(), trainer.exit_code) == (True, None)
-        other = start_trainer(attempt.model_copy(update={"number": 2}), threads=1, zygote=zygote)
-        assert psutil.Process(other.pid).ppid() not in (parent.pid, os.getpid())
-        other.kill()
-        while other.is_running():
-            pass
-        assert other.exit_code == -signal.SIGKILL
+def _waiting(attempt: Attempt, number: int) -> Attempt:
+    """An attempt whose trainer waits: its log is a pipe that nobody reads."""
+    made = attempt.model_copy(update={"number": number})
+    made.folder.mkdir(parents=True)
+    os.mkfifo(made.folder / "trainer.log")
+    return made
+
+
+def _zygote_of(trainer: TrainerProcess) -> psutil.Process:
+    parent = psutil.Process(trainer.pid).parent()
+    assert parent is not None
+    assert parent.cmdline()[1:] == ["-m", "bapo.run.zygote"]
+    return parent
+
+
+def _end(trainer: TrainerProcess) -> int | None:
     trainer.kill()
     while trainer.is_running():
         pass
-    assert ending_of(attempt, trainer.exit_code).reason == "the trainer is gone without a summary"
+    return trainer.exit_code
+
+
+def test_a_trainer_outlives_the_process_that_forked_it(attempt: Attempt) -> None:
+    first, second = (_waiting(attempt, number) for number in (1, 2))
+    with closing(Zygote()) as zygote:
+        trainer = start_trainer(first, threads=1, zygote=zygote)
+        parent = _zygote_of(trainer)
+        parent.kill()
+        parent.wait()
+        assert (trainer.is_running(), trainer.exit_code) == (True, None)
+        other = start_trainer(second, threads=1, zygote=zygote)
+        assert _zygote_of(other) != parent
+        assert _end(other) == -signal.SIGKILL
+    assert ending_of(attempt, _end(trainer)).reason == "the trainer is gone without a summary"
+
+
+def test_a_zygote_without_trainers_ends_in_time_and_another_takes_its_place(attempt: Attempt) -> None:
+    first, second, third = (_waiting(attempt, number) for number in (1, 2, 3))
+    with closing(Zygote()) as zygote:
+        trainer = start_trainer(first, threads=1, zygote=zygote)
+        parent = _zygote_of(trainer)
+        # Its time is up, but it has a trainer.
+        parent.send_signal(signal.SIGALRM)
+        other = start_trainer(second, threads=1, zygote=zygote)
+        assert _zygote_of(other) == parent
+        assert [_end(each) for each in (trainer, other)] == [-signal.SIGKILL] * 2
+        parent.send_signal(signal.SIGALRM)
+        parent.wait()
+        last = start_trainer(third, threads=1, zygote=zygote)
+        assert _zygote_of(last) != parent
+        _end(last)
 
 
 def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt: Attempt, tmp_path: Path) -> None:
