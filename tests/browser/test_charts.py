@@ -43,17 +43,18 @@ def _open(page: Page, run_id: str, query: str, chart: str) -> None:
 
 
 def _drawn(page: Page, chart: str) -> None:
-    expect(page.locator(f"[data-chart={chart}].ready")).to_be_attached()
-    wait_until(
-        lambda: bool(_graph(page, chart, "graph => graph.data && graph._fullLayout && graph.data.length")), WAIT_SECONDS
-    )
+    """Wait until a chart is drawn: one is after the other, what is out of sight last."""
+    drawn = """(name) => {
+        const graph = document.querySelector(`[data-chart="${name}"].ready .js-plotly-plot`);
+        return Boolean(graph?.data?.length && graph._fullLayout);
+    }"""
+    page.wait_for_function(drawn, arg=chart)
 
 
 def _graph(page: Page, chart: str, question: str) -> Any:
-    script = f"""(name) => {{
-        const graph = document.querySelector(`[data-chart="${{name}}"] .js-plotly-plot`);
-        return graph ? ({question})(graph) : null;
-    }}"""
+    """What a chart answers once it is drawn."""
+    _drawn(page, chart)
+    script = f"""(name) => ({question})(document.querySelector(`[data-chart="${{name}}"] .js-plotly-plot`))"""
     return page.evaluate(script, chart)
 
 
