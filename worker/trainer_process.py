@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+from bapo.deploy.processes import START_TIME_TOLERANCE_SECONDS, process_of
 from bapo.records import EventRecord, parse_record
 from bapo.run.journal import RECORDS_FILE, complete_lines
 from bapo.run.line_reader import LOG_FILE
@@ -27,7 +28,7 @@ from bapo.run.trainer import EXIT_CANNOT_WRITE
 from bapo.run.zygote import ForkRequest
 from worker.attempts import Attempt, Ending
 from worker.system import VISIBLE_VARIABLE
-from worker.zygote import START_TIME_TOLERANCE_SECONDS, ForkedTrainer, Zygote, ZygoteError, is_running
+from worker.zygote import ForkedTrainer, Zygote, ZygoteError
 
 _MODULE = ("-m", "bapo.run.trainer")
 REST_GRACE_SECONDS = 10.0
@@ -50,7 +51,7 @@ class TrainerProcess:
         """Whether it is running; reaps it if it is a child."""
         if self._child is not None:
             return self._child.poll() is None
-        return is_running(self.pid, self.created)
+        return process_of(self.pid, self.created) is not None
 
     @property
     def exit_code(self) -> int | None:
@@ -109,9 +110,8 @@ def start_trainer(
 def find_trainer(attempt: Attempt) -> TrainerProcess | None:
     """The attempt's trainer, started before the worker's restart; None where it has ended or never began."""
     if attempt.pid is not None:
-        if attempt.created is None or not is_running(attempt.pid, attempt.created):
-            return None
-        return TrainerProcess(attempt.pid, attempt.created)
+        found = None if attempt.created is None else process_of(attempt.pid, attempt.created)
+        return None if found is None else TrainerProcess.of(found)
     # The worker died between starting it and writing its id down: its arguments tell.
     return next((TrainerProcess.of(each) for each in _processes_with(_arguments(attempt))), None)
 

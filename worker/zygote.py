@@ -9,12 +9,9 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-import psutil
-
+from bapo.deploy.processes import process_of
 from bapo.run.zygote import TITLE_ROOM, Forked, ForkRequest
 
-START_TIME_TOLERANCE_SECONDS = 0.5
-"""Of a process: computed from the system's clock, which is set now and then."""
 READ_BYTES = 65_536
 ROOM_BYTES = 4_096
 """A process's title takes the place of its first arguments and environment, and no more."""
@@ -22,16 +19,6 @@ ROOM_BYTES = 4_096
 
 class ZygoteError(OSError):
     """It did not start, or has ended."""
-
-
-def is_running(pid: int, created: float) -> bool:
-    """Whether the process with this id that started then is running."""
-    try:
-        process = psutil.Process(pid)
-        is_it = abs(process.create_time() - created) < START_TIME_TOLERANCE_SECONDS
-        return is_it and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 class ForkedTrainer:
@@ -47,7 +34,7 @@ class ForkedTrainer:
         code = self._family.code_of(self.pid)
         if code is not None or self._family.is_alive:
             return code
-        return None if is_running(self.pid, self.created) else 0
+        return 0 if process_of(self.pid, self.created) is None else None
 
 
 class Zygote:
@@ -93,12 +80,15 @@ class _Family:
     def fork(self, request: ForkRequest) -> ForkedTrainer:
         assert self._process.stdin is not None
         with self._lock, suppress(BrokenPipeError):
+            running = {pid for pid, code in self._codes.items() if code is None}
             if self.is_alive:
                 self._process.stdin.write(request.model_dump_json().encode() + b"\n")
             while self.is_alive:
                 for told in self._read():
                     if told.code is None:
                         return ForkedTrainer(self, told.pid, told.created)
+                    if told.pid not in running:
+                        raise ZygoteError(f"the trainer ended with code {told.code} before it began")
         self.end()
         raise ZygoteError(f"the process that forks trainers ended with code {self._process.returncode}")
 

@@ -109,11 +109,10 @@ def test_a_zygote_without_trainers_ends_in_time_and_another_takes_its_place(atte
 
 
 def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt: Attempt, tmp_path: Path) -> None:
-    nowhere = Path.cwd()
     with closing(Zygote()) as zygote, pytest.MonkeyPatch.context() as patch:
         # PyTorch cannot be imported.
         (tmp_path / "torch.py").write_text("raise ImportError('broken')")
-        patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{nowhere}")
+        patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path.cwd()}")
         trainer = start_trainer(attempt, threads=1, zygote=zygote)
         assert psutil.Process(trainer.pid).ppid() == os.getpid()
         while trainer.is_running():

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import psutil
 
+from bapo.deploy.processes import process_of
 from bapo.deploy.up.child import Child, kill_group
 from bapo.run.run_folder import write_atomically
-
-_START_TIME_TOLERANCE_SECONDS = 0.5
 
 
 def record_processes(path: Path, children: Iterable[Child]) -> None:
@@ -34,12 +33,8 @@ def end_leftovers(path: Path) -> list[str]:
         return []
     found: list[tuple[str, psutil.Process]] = []
     for entry in json.loads(path.read_bytes()):
-        try:
-            process = psutil.Process(entry["pid"])
-            same = abs(process.create_time() - entry["created"]) < _START_TIME_TOLERANCE_SECONDS
-        except psutil.NoSuchProcess:
-            continue
-        if same and process.status() != psutil.STATUS_ZOMBIE:
+        process = process_of(entry["pid"], entry["created"])
+        if process is not None:
             found.append((entry["name"], process))
     # Last started first: the databases go last, PostgreSQL by its fast shutdown.
     for name, process in reversed(found):
