@@ -27,7 +27,9 @@ URL_VARIABLE = "BAPO_URL"
 INTERVAL_SECONDS = 0.5
 """Between two looks at the files; steps that come faster travel together."""
 CLOSING_SECONDS = 30.0
-"""As long as the end of a run waits for a server that is away."""
+"""As long as the end of a run waits for a server that is away, or takes nothing."""
+CLOSING_PAUSE_SECONDS = 1.0
+"""The longest wait between two tries then: a server that is back is not missed."""
 TIMEOUT_SECONDS = 10.0
 _BEGIN_AGAIN = ("not_found", "stale_fencing_token")
 """Refusals of another server behind the address, or of one that was restored."""
@@ -74,6 +76,7 @@ class Live:
         self._heard_at = 0.0
         self._news = threading.Event()
         self._ends_at: float | None = None
+        self._patience_seconds = CLOSING_SECONDS
         self._is_done = False
         self._told: set[str] = set()
         # A trainer that is done must not be held by a server that is away.
@@ -88,10 +91,16 @@ class Live:
         self._news.set()
 
     def finish(self, seconds: float = CLOSING_SECONDS) -> None:
-        """Send the rest and end the run there; gives up after so many seconds, and says what to do."""
+        """Send the rest and end the run there.
+
+        Gives up where the server has taken nothing for so many seconds, and says what to do.
+        """
+        self._patience_seconds = seconds
         self._ends_at = time.monotonic() + seconds
         self._news.set()
-        self._thread.join(seconds + TIMEOUT_SECONDS)
+        # Each part that the server takes moves the end.
+        while self._thread.is_alive() and (left := self._ends_at + TIMEOUT_SECONDS - time.monotonic()) > 0:
+            self._thread.join(left)
         if not self._is_done:
             LOG.error(
                 "%s does not have all of the run: send the rest by `bapo import %s`", self._login.url, self._folder
@@ -117,7 +126,8 @@ class Live:
                         # Such as a token without the right: to ask again would only hold the trainer.
                         return
                     self._news.clear()
-                    self._news.wait(retries.pause_seconds(failed))
+                    pause = retries.pause_seconds(failed)
+                    self._news.wait(pause if self._ends_at is None else min(pause, CLOSING_PAUSE_SECONDS))
                     failed += 1
                     continue
                 # Not at once for each step: what comes within the interval travels together.
@@ -142,6 +152,8 @@ class Live:
             try:
                 while file.send_next(client, self._info):
                     was_sent = True
+                    if self._ends_at is not None:
+                        self._ends_at = time.monotonic() + self._patience_seconds
             except LineTooLongError as error:
                 self._tell_once(str(error))
         if was_sent:

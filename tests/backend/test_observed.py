@@ -10,18 +10,25 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Mapping
+from functools import partial
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bapo import observe
+from bapo.api.imports import ImportInfo
 from bapo.api.runs import RunStatus
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client
 from bapo.observe import Group, ObservedRun
-from bapo.observe.upload import describe_folder, send_folder
+from bapo.observe.upload import SentFile, describe_folder, send_folder
+from bapo.run.journal import RECORDS_FILE
+from bapo.run.line_reader import read_lines
 from tests.recorded import import_folder
 from tests.services import BackendServer, add_person, wait_until
 
@@ -111,6 +118,33 @@ def test_nothing_is_lost_while_the_server_is_away(
         run.step(2, groups=GROUPS)
     assert (admin.run(run_id).step, admin.run(run_id).attempt) == (2, 2)
     assert [record["step"] for record in admin.records(run_id, type="step").items] == [1, 2]
+
+
+@pytest.mark.usefixtures("live")
+def test_the_end_waits_as_long_as_the_server_takes_parts(
+    admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, tries = [1000.0], count()
+    monkeypatch.setattr("bapo.observe.live.time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
+    monkeypatch.setattr("bapo.observe.live.CLOSING_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("bapo.observe.upload.read_lines", partial(read_lines, chunk_bytes=1500))
+    send_next = SentFile.send_next
+
+    def slow(file: SentFile, client: Client, info: ImportInfo) -> bool:
+        if file.path.name == RECORDS_FILE:
+            # Three such tries take longer than the half minute that a server which takes nothing is given.
+            now[0] += 11.0
+            if next(tries) % 2:
+                raise OSError("the network is as slow as the server")
+        return send_next(file, client, info)
+
+    with observe.run("slowly", folder=tmp_path) as run:
+        run_id = id_of(run)
+        for step in range(1, 21):
+            run.step(step, groups=GROUPS)
+        monkeypatch.setattr(SentFile, "send_next", slow)
+    shown = admin.run(run_id)
+    assert (shown.step, shown.status) == (20, RunStatus.SUCCEEDED)
 
 
 @pytest.mark.parametrize("who", ["viewer", "stranger"])

@@ -21,12 +21,13 @@ TRAINER = """
     import sys, time
     from pathlib import Path
     from bapo import observe
-    folder, go = Path(sys.argv[1]), Path(sys.argv[2])
+    folder = Path(sys.argv[1])
     with observe.run("through a restart", folder=folder) as run:
         for step in range(1, 201):
             run.step(step, groups=[observe.Group(f"p{step % 7}", [1, 0], ["a", "b"])])
-            if step == 50:
-                while not go.exists():
+            if step in (50, 150):
+                folder.with_name(f"told-{step}").touch()
+                while not folder.with_name(f"after-{step}").exists():
                     time.sleep(0.01)
 """
 
@@ -68,20 +69,24 @@ def test_no_record_is_lost_where_the_server_is_killed_and_started_again(postgres
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    token_file, go = tmp_path / "server" / "admin-token", tmp_path / "go"
+    token_file = tmp_path / "server" / "admin-token"
     trainer = None
     held = ExitStack()
     try:
         with server_process(port, postgres_url, tmp_path / "server") as server:
             wait_until(lambda: token_file.exists() or server.poll() is not None, 120)
             live = {"BAPO_SERVER": f"http://127.0.0.1:{port}", "BAPO_TOKEN": token_file.read_text().strip()}
-            script = [sys.executable, "-c", textwrap.dedent(TRAINER), str(tmp_path / "run"), str(go)]
+            script = [sys.executable, "-c", textwrap.dedent(TRAINER), str(tmp_path / "run")]
             trainer = subprocess.Popen(script, env=environment(live))
             client = held.enter_context(Client(live["BAPO_SERVER"], token=live["BAPO_TOKEN"]))
             wait_until(lambda: steps_at(client) == list(range(1, 51)), 120)
         # Nobody answers now; the loop goes on, and waits for nobody.
-        go.touch()
+        (tmp_path / "after-50").touch()
+        wait_until((tmp_path / "told-150").exists, 120)
         with server_process(port, postgres_url, tmp_path / "server"):
+            # The loop's end waits half a minute for a server that is away: less than a start may take.
+            wait_until(lambda: len(steps_at(client)) == 150, 120)
+            (tmp_path / "after-150").touch()
             assert trainer.wait(120) == 0
             wait_until(lambda: len(steps_at(client)) == 200, 120)
             assert steps_at(client) == list(range(1, 201))
