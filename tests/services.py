@@ -39,6 +39,8 @@ from bapo.deploy.http_server import Server, listen
 SHORT_TEMP = Path(tempfile.gettempdir())
 """Sockets have short paths."""
 NO_BROKER = "redis://127.0.0.1:1/0"
+TIMEOUT_SECONDS = 120.0
+"""For an answer of a server that a test asks."""
 
 
 @pytest.fixture(scope="session")
@@ -168,11 +170,12 @@ class BackendServer:
 
     def client(self, token: str | None = None) -> Client:
         """A client of the administrator, or of another token's owner."""
-        return Client(self.url, token=token or self.admin_token)
+        # On a busy machine an answer may take longer than people wait for.
+        return Client(self.url, token=token or self.admin_token, timeout_seconds=TIMEOUT_SECONDS)
 
     def http(self) -> httpx.Client:
         """A bare client without credentials."""
-        return httpx.Client(base_url=self.url, timeout=60)
+        return httpx.Client(base_url=self.url, timeout=TIMEOUT_SECONDS)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI
@@ -110,11 +111,22 @@ REFUSALS = {
 }
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The description, with what each operation takes to be called, how it refuses, and examples."""
-    document = app.openapi()
-    if "securitySchemes" in document["components"]:
-        return document
+    """The description, with what each operation takes to be called, how it refuses, and examples.
+
+    Made when it is first asked for, which takes seconds of CPU time; who asks meanwhile waits for it.
+    """
+    with _ONE_AT_A_TIME:
+        document = app.openapi()
+        if "securitySchemes" not in document["components"]:
+            _complete(document, app)
+    return document
+
+
+def _complete(document: dict[str, Any], app: FastAPI) -> None:
     document["tags"] = TAGS
     document["servers"] = [{"url": "/", "description": "This server."}]
     document["components"]["securitySchemes"] = SCHEMES
@@ -128,7 +140,6 @@ def describe(app: FastAPI) -> dict[str, Any]:
             _add_refusals(operation, route)
             _add_examples(operation, examples)
     add_links(document)
-    return document
 
 
 def _secure(operation: dict[str, Any], permission: Permission) -> None:

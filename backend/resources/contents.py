@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind, ResourcePreview
+from bapo.config.syntax import syntax_tree
 from bapo.config.task import FileTaskConfig
 from bapo.tasks.problem_files import SOURCE_COLUMN
 
@@ -234,7 +235,7 @@ def _signature(path: Path, function: str | None) -> str:
     if function is None:
         raise Problem(422, "invalid_request", "name the function that verifies, such as reward", field="function")
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = syntax_tree(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError, ValueError) as error:
         raise _refused(path, f"the file is not valid Python ({error}): correct it") from None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}

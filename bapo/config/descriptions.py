@@ -15,6 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bapo.config.syntax import syntax_tree
+
 
 def field_description(model: type[BaseModel], name: str) -> str | None:
     """The field's own description, or else the string beneath it in the class that declares it."""
@@ -49,7 +51,7 @@ def _strings_in(module: str) -> Mapping[str, Mapping[str, str | None]]:
         source = inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError):
         return {}
-    return {name: dict(_strings_of(found)) for name, found in _classes(ast.parse(source), "")}
+    return {name: dict(_strings_of(found)) for name, found in _classes(syntax_tree(source), "")}
 
 
 def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema_rs
@@ -173,6 +176,27 @@ def test_the_reference_page_shows_every_operation_without_scripts(
         assert f'id="{operation["operationId"]}"' in answer.text
     with backend_server.http() as nobody:
         assert nobody.get("/api/v1/docs").status_code == 401
+
+
+def test_nobody_is_given_half_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    document: dict[str, Any] = {"components": {"schemas": {}}, "paths": {}}
+
+    def slow(linked: dict[str, Any]) -> None:
+        began.set()
+        assert go_on.wait(60)
+        linked["is_whole"] = True
+
+    monkeypatch.setattr("backend.openapi.description.add_links", slow)
+    app: Any = SimpleNamespace(openapi=lambda: document, routes=())
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(describe, app)
+        assert began.wait(60)
+        second = pool.submit(lambda: dict(describe(app)))
+        # As long as the first one is at work, the second has no answer: were it to have one, it would come by now.
+        assert not wait([second], timeout=0.2).done
+        go_on.set()
+        assert second.result()["is_whole"] is first.result()["is_whole"] is True
 
 
 def test_errors_have_one_form(description: dict[str, Any]) -> None:
