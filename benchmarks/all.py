@@ -18,8 +18,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bapo.config import resolve
-from benchmarks import api_reads, growth, ingest, many_runs, what_if
+from benchmarks import api_reads, ingest, many_runs, what_if
 from benchmarks.deployment import deployment
+from benchmarks.growth.measuring import measure as measure_growth
 from benchmarks.peer_environments import ENVIRONMENTS
 from benchmarks.report import FOLDER, table
 
@@ -89,8 +90,8 @@ def _many_runs() -> Iterator[Figure]:
 
 
 def _growth() -> Iterator[Figure]:
-    before = kept("growth").get("milliseconds", {})
-    for part, curves in growth.measure(("history", "steps", "writers"), quick=True).items():
+    before = kept("growth").get("curves", {})
+    for part, curves in measure_growth(("history", "steps", "workers"), quick=True).items():
         for name, curve in curves.items():
             for size, now in curve.items():
                 known = before.get(part, {}).get(name, {}).get(str(size))

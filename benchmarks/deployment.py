@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import psycopg
 
 from backend.records.chunks import CHUNK_STEPS
@@ -38,6 +39,11 @@ class Deployment:
     database: str
     """Connection string for psycopg."""
     worker_token: str
+    backend: psutil.Process
+
+    def memory_mib(self) -> float:
+        """What the backend's process holds in memory."""
+        return float(self.backend.memory_info().rss) / 2**20
 
     def client(self) -> Client:
         """A client of the administrator."""
@@ -130,12 +136,11 @@ def deployment(*, with_dashboard: bool = False) -> Iterator[Deployment]:
             "BAPO_PUBLIC_URL": "http://127.0.0.1",
         }
         subprocess.run([sys.executable, "-m", "backend", "migrate"], env=os.environ | environment, check=True)
-        backend = stack.enter_context(_serving("backend", environment))
-        url = backend
+        url, backend = stack.enter_context(_serving("backend", environment))
         if with_dashboard:
-            url = stack.enter_context(_serving("frontend", environment | {"BAPO_BACKEND_URL": backend}))
+            url, _ = stack.enter_context(_serving("frontend", environment | {"BAPO_BACKEND_URL": url}))
         tokens = [(folder / name).read_text().strip() for name in ("admin-token", "worker-token")]
-        yield Deployment(url, tokens[0], database, tokens[1])
+        yield Deployment(url, tokens[0], database, tokens[1], backend)
 
 
 @contextmanager
@@ -154,19 +159,20 @@ def _postgres(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _serving(package: str, environment: dict[str, str]) -> Iterator[str]:
+def _serving(package: str, environment: dict[str, str]) -> Iterator[tuple[str, psutil.Process]]:
+    """Its address, and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", package, "serve", "--port", str(port)]
-    process = subprocess.Popen(command, env=os.environ | environment)
+    process = psutil.Popen(command, env=os.environ | environment)
     url = f"http://127.0.0.1:{port}"
     try:
         while not _answers(f"{url}/healthz"):
             if process.poll() is not None:
                 raise RuntimeError(f"{package} ended with status {process.returncode} before it answered")
             time.sleep(0.1)
-        yield url
+        yield url, process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)

@@ -251,7 +251,7 @@ def main() -> None:
     for measured in LOGS.glob("coverage*"):
         measured.unlink()
     began = time.monotonic()
-    # Two more than there are: a check waits at times, and all of them end sooner than one after the other.
+    # One more than there are: some check always waits for something.
     checks = all_checks(
         fast=options.fast,
         verl=options.verl,
@@ -260,7 +260,7 @@ def main() -> None:
         trl=options.trl,
         thorough=options.thorough,
     )
-    scheduler = Scheduler(checks, (os.cpu_count() or 1) + 2, _memory_gib())
+    scheduler = Scheduler(checks, (os.cpu_count() or 1) + 1, _memory_gib())
     print(f"bapo: what each check prints is in {LOGS.relative_to(ROOT)}/", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     said = began

@@ -1,0 +1,49 @@
+"""Curves: one quantity at several sizes of the work, and how fast it grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+
+import numpy as np
+
+from bapo.config import RunConfig
+from benchmarks.deployment import Deployment
+from benchmarks.volume import config_of
+
+Curves = dict[str, dict[int, float]]
+"""A number by size, of each quantity; milliseconds where its name says nothing else."""
+
+BATCH_SIZE, NUM_PROMPTS = 32, 4096
+REPETITIONS, QUICK_REPETITIONS = 20, 7
+MEMORY = "server's memory, MiB"
+
+
+def milliseconds(ask: Callable[[], object], *, quick: bool) -> float:
+    """Median time of a call, after one that does not count."""
+    ask()
+    return median(once(ask) for _ in range(QUICK_REPETITIONS if quick else REPETITIONS))
+
+
+def once(ask: Callable[[], object]) -> float:
+    """Milliseconds of one call."""
+    begin = time.perf_counter()
+    ask()
+    return 1000 * (time.perf_counter() - begin)
+
+
+def exponent(curve: Mapping[int, float]) -> float:
+    """Slope of the logarithms of a quantity over those of sizes: 0 stays the same, 1 grows with the size."""
+    slope, _ = np.polyfit(np.log(list(curve)), np.log(list(curve.values())), 1)
+    return float(slope)
+
+
+def note_memory(curves: Curves, server: Deployment, size: int) -> None:
+    """What the server process holds after the work of this size."""
+    curves.setdefault(MEMORY, {})[size] = server.memory_mib()
+
+
+def small_config(steps: int) -> RunConfig:
+    """Of runs that are there in numbers."""
+    return config_of(steps=steps, batch_size=BATCH_SIZE)
