@@ -24,6 +24,7 @@
     lostAt: null,
     news: false,
     reload: false,
+    recorded: false, // An evaluation or a tracking has come that the charts do not show yet.
     reloads: 0,
     inFlight: false,
     sentAt: 0,
@@ -44,7 +45,7 @@
   // Another page lives on another stream, or on none.
   live.begin = (url, run) => {
     Object.assign(state, {
-      url: url || null, run, view: null, until: null, news: false, reload: false, inFlight: false,
+      url: url || null, run, view: null, until: null, news: false, reload: false, recorded: false, inFlight: false,
       interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastTiles: 0,
     });
     state.queues.clear();
@@ -93,8 +94,11 @@
       return;
     }
     begin(now);
+    // Moves between accuracies and a what-if are no charts of the page's own.
+    if (state.recorded && (state.until === null || !find("charts-grid") || find("migration-section"))) state.reload = true;
     if (state.reload) {
       state.reload = false;
+      state.recorded = false;
       redraw();
     }
     askForRun(now);
@@ -121,25 +125,28 @@
   async function askForRun(now) {
     const run = state.run;
     const drawings = state.drawings;
+    const recorded = state.recorded;
     const query = new URLSearchParams({ scheme: scheme() });
     if (now - state.lastTiles >= TILES_MS) {
       state.lastTiles = now;
       query.set("tiles", "1");
     }
-    if (state.until !== null && document.querySelector(".chart-grid")) {
+    if (state.until !== null && find("charts-grid")) {
       query.set("after", state.until);
       for (const [key, value] of Object.entries(live.viewQuery(state.view))) query.set(key, value);
       if (now - state.lastRebuild >= REBUILD_MS) {
         state.lastRebuild = now;
         query.set("rebuild", "1");
       }
+      if (recorded) query.set("recorded", "1");
+      state.recorded = false;
     }
     dispatchEvent(new CustomEvent("bapo:news", { detail: { run } }));
     try {
       const news = await window.bapo.ask(`/live/runs/${run}?${query}`);
       if (state.run !== run) return;
       const started = performance.now();
-      apply(news, drawings);
+      if (!apply(news, drawings)) state.recorded ||= recorded;
       requestAnimationFrame(() => {
         state.interval = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, 2 * (performance.now() - started)));
         answered();
@@ -149,6 +156,7 @@
     } catch {
       if (state.run !== run) return;
       state.news = true;
+      state.recorded ||= recorded;
       state.interval = SLOWEST_MS;
       answered();
     }
@@ -163,6 +171,7 @@
     note();
   }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-mantine-color-scheme"] });
 
+  // Whether the charts have what was asked for.
   function apply(news, drawings) {
     live.drawProgress(news.progress);
     if (news.tiles) live.drawTiles(news.tiles);
@@ -172,6 +181,8 @@
       live.append(news);
     } else if (news.charts) {
       state.news = true; // The charts were drawn anew meanwhile: what is new is another question now.
+      return false;
     }
+    return true;
   }
 })();

@@ -7,6 +7,7 @@
 
   const LONGEST_WAIT_MS = 15000;
   const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status", "alert"];
+  const RECORDED = ["evaluation", "tracking"]; // They change charts that are drawn from them, and nothing of the run's state.
   const { state } = live;
 
   // `after`: the newest event that the page has in it.
@@ -47,7 +48,8 @@
     });
     for (const type of DATA_EVENTS) {
       stream.addEventListener(type, () => {
-        if (type !== "step") state.reload = true;
+        if (RECORDED.includes(type)) state.recorded = true;
+        else if (type !== "step") state.reload = true;
         live.note();
       });
     }

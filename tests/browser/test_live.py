@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bapo.client import Client
+from benchmarks.simulation import EVALUATION_INTERVAL
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.backend.fake_worker import FakeWorker
@@ -20,6 +21,9 @@ pytestmark = pytest.mark.browser
 
 BUSY = "() => { const begun = performance.now(); while (performance.now() < begun + 500); }"
 """Nothing else runs on the page for half a second."""
+
+EVALUATED = """(count) => document.querySelector('[data-chart="evaluations"] .js-plotly-plot')?.data
+    ?.some((trace) => trace.mode?.includes('markers') && trace.x.length === count)"""
 
 
 def _wait_for_points(page: Page, chart: str, count: int) -> None:
@@ -90,6 +94,20 @@ def test_charts_that_grew_look_as_if_they_were_drawn_whole(
     assert page.evaluate("window.whole") == 0
     # Nobody has moved an axis: the address names no range.
     assert "c." not in page.url
+
+
+def test_an_evaluation_is_drawn_and_the_rest_of_the_page_stays(page: Page, admin: Client, worker: FakeWorker) -> None:
+    page.set_viewport_size({"width": 1280, "height": 3000})
+    played = play(admin, worker, "evaluated")
+    played.advance(EVALUATION_INTERVAL - 1)
+    page.goto(f"/runs/{played.run.id}")
+    _wait_for_points(page, "rewards", EVALUATION_INTERVAL - 1)
+    page.wait_for_function(EVALUATED, arg=1)
+    redrawn: list[str] = []
+    page.on("request", lambda request: redrawn.append(request.url) if "/charts?" in request.url else None)
+    _wait_for_points(page, "rewards", played.advance(1))
+    page.wait_for_function(EVALUATED, arg=2)
+    assert redrawn == []
 
 
 @pytest.mark.parametrize("rests", [True, False])

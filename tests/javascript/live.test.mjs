@@ -69,6 +69,53 @@ test("what is appended is asked for as the charts are looked at", () => {
   equal(viewQuery({ charts: ["a"], x: "step", smooth: "auto", axes: {}, steps: null }), { charts: "a", x: "step", smooth: "auto" });
 });
 
+// A page whose charts are drawn up to step 40, and what its stream tells.
+function drawnUpTo40(answers, elements = {}) {
+  const page = open(SCRIPTS, {
+    address: "/runs/r1", answers,
+    elements: { "run-tiles": { querySelector: () => null }, "charts-grid": {}, connection: {}, ...elements },
+  });
+  page.window.innerHeight = 800;
+  page.window.EventSource = class extends EventTarget {
+    constructor() { super(); page.stream = this; }
+  };
+  page.clientside.live.connect({ url: "/api/v1/runs/r1/events", after: 7 }, "r1");
+  Object.assign(page.window.bapoLive.state, { run: "r1", view: { charts: ["a"], x: "step", smooth: "auto", axes: {} }, until: 40 });
+  page.tell = (type) => page.stream.dispatchEvent(new Event(type));
+  return page;
+}
+const AFTER_40 = "/live/runs/r1?scheme=light&tiles=1&after=40&charts=a&x=step&smooth=auto&rebuild=1";
+
+test("an evaluation or a tracking asks for its charts, and redraws nothing else", async () => {
+  for (const type of ["evaluation", "tracking"]) {
+    const page = drawnUpTo40({});
+    page.tell(type);
+    page.pass(0);
+    await page.settled();
+    assert.deepEqual(asked(page), [`${AFTER_40}&recorded=1`]);
+    equal(page.propsOf("run-reload"), []);
+  }
+});
+
+test("an evaluation whose answer is lost is asked for again", async () => {
+  const page = drawnUpTo40({});
+  page.tell("evaluation");
+  page.pass(0);
+  await page.settled();
+  page.pass(2000);
+  assert.ok(asked(page)[1].endsWith("&recorded=1"), asked(page)[1]);
+});
+
+test("where the page has more than charts, and with other events, it is told anew", async () => {
+  for (const [type, elements] of [["tracking", { "migration-section": {} }], ["status", {}], ["alert", {}], ["event", {}]]) {
+    const page = drawnUpTo40({}, elements);
+    page.tell(type);
+    page.pass(0);
+    await page.settled();
+    equal(page.propsOf("run-reload"), [{ data: 1 }], type);
+  }
+});
+
 const outputs = (...names) => [names.map((name) => ({ id: { name } }))];
 
 test("whole figures say how many steps they leave out", () => {

@@ -5,7 +5,7 @@ This bypasses Dash: its renderer takes longer for one callback than Plotly for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bapo.api.runs import RunDetail
@@ -14,24 +14,25 @@ from bapo.figures.appending import extension
 from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.tile import tile_json
 from frontend.pages.run.charting import View, asked, view_of
-from frontend.pages.run.charts import drawn, plain
+from frontend.pages.run.charts import drawn, is_empty, plain
 from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
 from frontend.pages.run.tiles import load_tiles
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&rebuild=1&tiles=1`.
+    """Answers `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&tiles=1&rebuild=1`.
 
     `after` is the last step that the charts show; without it no chart is asked for. The answer has `progress`, `tiles`
-    where they were asked for, and with `after` also `charts` (points to append by chart), `figures` (charts of totals),
-    `until` (last step once they are applied) and `reload` (draw everything anew instead).
+    where they were asked for, and with `after` also `charts` (points to append by chart), `figures` (whole ones: with
+    `rebuild=1` charts of totals, with `recorded=1` those of evaluations and trackings), `until` (last step once they
+    are applied) and `reload` (draw everything anew instead).
     """
     palette = palette_of(query.get("scheme"))
     if "after" in query:
         view = view_of(asked(query))
-        after, rebuild = int(query["after"]), query.get("rebuild") == "1"
-        run, answer = await delta(client, run_id, view, after=after, rebuild=rebuild, palette=palette)
+        anew = {live for live in ("rebuild", "recorded") if query.get(live) == "1"}
+        run, answer = await delta(client, run_id, view, after=int(query["after"]), anew=anew, palette=palette)
     else:
         run, answer = await client.run(run_id), {}
     answer["progress"] = progress(run)._asdict()
@@ -41,17 +42,17 @@ async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> di
 
 
 async def delta(
-    client: AsyncClient, run_id: str, view: View, *, after: int, rebuild: bool, palette: Palette
+    client: AsyncClient, run_id: str, view: View, *, after: int, anew: Collection[str], palette: Palette
 ) -> tuple[RunDetail, dict[str, Any]]:
-    """The run, and the steps after a step for each of the charts, for Plotly.extendTraces."""
+    """The run, and the steps after a step for each of the charts, for Plotly.extendTraces; those `anew` as a whole."""
     answer: dict[str, Any] = {"after": after, "until": after, "reload": False, "charts": {}, "figures": {}}
     appended = [chart for chart in view.charts if chart.live == "append"]
-    rebuilt = [chart for chart in view.charts if chart.live == "rebuild"] if rebuild else []
-    if not appended:
-        return await client.run(run_id), answer
-    data = await load_newest(client, run_id, view._replace(charts=appended).reading(), from_step=after + 1)
-    first = next(iter(data.values()))
-    steps = first.series.steps
+    rebuilt = [chart for chart in view.charts if chart.live in anew]
+    if appended:
+        data = await load_newest(client, run_id, view._replace(charts=appended).reading(), from_step=after + 1)
+        run, steps = next((each.run, each.series.steps) for each in data.values())
+    else:
+        run, data, steps = await client.run(run_id), {}, []
     if steps and (after == 0 or len(steps) > MOST_POINTS // 2):
         answer["reload"] = True
     elif steps:
@@ -60,10 +61,8 @@ async def delta(
             figure = plain(chart, data[chart.name], palette, view.smoothing)
             traces, columns = extension(figure, len(steps))
             answer["charts"][chart.name] = {"traces": traces, **columns}
-        if rebuilt:
-            whole = await load(client, run_id, view._replace(charts=rebuilt).reading())
-            answer["figures"] = {
-                chart.name: themed(drawn(chart, whole[chart.name], palette, view.smoothing), palette)
-                for chart in rebuilt
-            }
-    return first.run, answer
+    if rebuilt and not answer["reload"]:
+        whole = await load(client, run_id, view._replace(charts=rebuilt).reading())
+        figures = {chart.name: drawn(chart, whole[chart.name], palette, view.smoothing) for chart in rebuilt}
+        answer["figures"] = {name: themed(figure, palette) for name, figure in figures.items() if not is_empty(figure)}
+    return run, answer

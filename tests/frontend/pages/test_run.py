@@ -128,7 +128,9 @@ def test_a_delta_is_the_tail_of_what_a_drawing_shows(ask: Any, run_id: str, x_ki
     for tab in TABS:
         view = _view(tab, x=x_kind, smooth=smooth)
         whole = ask(lambda client, view=view: _load(client, run_id, view))
-        _, answer = ask(lambda client, view=view: delta(client, run_id, view, after=45, rebuild=True, palette=LIGHT))
+        _, answer = ask(
+            lambda client, view=view: delta(client, run_id, view, after=45, anew={"rebuild"}, palette=LIGHT)
+        )
         assert (answer["after"], answer["until"], answer["reload"]) == (45, NUM_STEPS, False)
         assert set(answer["charts"]) == {chart.name for chart in _charts(tab) if chart.live == "append"}
         for name, extension in answer["charts"].items():
@@ -140,7 +142,12 @@ def test_a_delta_is_the_tail_of_what_a_drawing_shows(ask: Any, run_id: str, x_ki
                 assert _numbers(extension["y"][index]) == pytest.approx(
                     _numbers(figure.data[index].y)[45:], rel=1e-6, nan_ok=True
                 ), name
-        assert set(answer["figures"]) == {chart.name for chart in _charts(tab) if chart.live == "rebuild"}
+        # One that shows nothing keeps the words that say why.
+        assert set(answer["figures"]) == {
+            chart.name
+            for chart in _charts(tab)
+            if chart.live == "rebuild" and not is_empty(drawn(chart, whole[chart.name], LIGHT, smooth))
+        }
 
 
 def _numbers(values: Sequence[float | None]) -> list[float]:
@@ -163,8 +170,16 @@ def test_counts_are_summed_over_the_chosen_steps(ask: Any, admin: Client, run_id
 
 
 def test_a_delta_of_nothing_is_empty(ask: Any, run_id: str) -> None:
-    _, answer = ask(lambda client: delta(client, run_id, _view("batch"), after=NUM_STEPS, rebuild=False, palette=LIGHT))
+    _, answer = ask(lambda client: delta(client, run_id, _view("batch"), after=NUM_STEPS, anew=(), palette=LIGHT))
     assert (answer["until"], answer["charts"], answer["reload"]) == (NUM_STEPS, {}, False)
+
+
+@pytest.mark.parametrize("tab", ["overview", "difficulty"])
+def test_an_evaluation_or_a_tracking_draws_its_own_charts_and_no_others(ask: Any, run_id: str, tab: str) -> None:
+    query = {"after": str(NUM_STEPS), "charts": ",".join(chart.name for chart in _charts(tab)), "recorded": "1"}
+    answer = ask(lambda client: news(client, run_id, query))
+    assert set(answer["figures"]) == {chart.name for chart in _charts(tab) if chart.live == "recorded"} != set()
+    assert (answer["charts"], answer["until"], answer["reload"]) == ({}, NUM_STEPS, False)
 
 
 def test_the_first_step_draws_the_charts_anew(ask: Any, run_id: str) -> None:

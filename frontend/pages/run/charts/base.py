@@ -27,8 +27,9 @@ class Chart:
     question: str = ""
     """What it answers, below the title."""
     needs: frozenset[Need] = frozenset()
-    live: Literal["append", "rebuild", "event"] = "append"
-    """`append`: new steps are added; `rebuild`: redrawn from time to time; `event`: when such a record arrives."""
+    live: Literal["append", "rebuild", "recorded"] = "append"
+    """`append`: new steps are added; `rebuild`: redrawn from time to time; `recorded`: with an evaluation or a
+    tracking."""
     only: Trait | None = None
     """What a method must have for the chart to apply to it."""
     wide: bool = False

@@ -32,7 +32,7 @@ CHARTS = of_tab(
             accuracy_bins.tracking_bins(data.tracking, data.axis, data.group_size), palette
         ),
         needs=frozenset({"tracking"}),
-        live="event",
+        live="recorded",
         height=320,
         empty="The tracked prompts have not been sampled yet.",
         question="Which prompts can it solve?",
@@ -53,7 +53,7 @@ CHARTS = of_tab(
         "model. Only what lies above it is learning.",
         lambda data, palette: unlocks.unlocks_figure(unlocks.unlocks_data(data.tracking, data.axis), palette),
         needs=frozenset({"tracking"}),
-        live="event",
+        live="recorded",
         wide=True,
         empty="The tracked prompts have not been sampled during training yet.",
         question="Which prompts has it learned to solve?",

@@ -26,7 +26,7 @@ CHARTS = of_tab(
             evaluations.evaluations_data(data.evaluations, data.axis), palette
         ),
         needs=frozenset({"evaluations"}),
-        live="event",
+        live="recorded",
         empty="The first evaluation is not finished yet.",
         question="Does it generalise?",
     ),
