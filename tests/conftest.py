@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,14 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failure at once: what comes at the end of half an hour may not come."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(
+            f"\nFAILED {report.nodeid} ({report.when}): {report.longreprtext.rpartition(chr(10))[2]}", file=sys.stderr
+        )
 
 
 @pytest.fixture(scope="session", autouse=True)
