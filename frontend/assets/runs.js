@@ -28,7 +28,8 @@
     asked: [], // Those that are shown: their values come with the rows.
     by: null, // Column that the runs are grouped by.
     recorded: null, // All that there are, once somebody wanted to know.
-    refreshing: false,
+    refreshing: null, // Rows in sight that are on their way, and those that were asked for meanwhile.
+    next: null,
   };
   const runs = (window.bapoRuns = { state, DEFAULT_SORT });
 
@@ -130,6 +131,7 @@
         const { rows, total } = state.page;
         state.page = null;
         parameters.successCallback(rows, total);
+        runs.rowsChanged();
       } else if (!state.reloading) {
         waiting.push(parameters);
         clearTimeout(rest);
@@ -149,6 +151,7 @@
     try {
       const { rows, total } = await fetchRows(startRow, endRow);
       successCallback(rows, total);
+      runs.rowsChanged();
       show(total, false);
       problem(null);
     } catch (error) {
@@ -192,15 +195,24 @@
     state.api.ensureIndexVisible(0, "top");
   }
 
-  // Rows in sight, as they are now; what is chosen, scrolled to or open stays.
+  // Rows in sight, as they are now; what is chosen, scrolled to or open stays. Rows that are on their way may be older than
+  // now: others follow them.
   runs.refresh = async () => {
-    if (!state.api || state.refreshing) return;
+    if (!state.api) return;
     if (state.by) return runs.loadGroups();
     if (!state.total) return runs.reload();
+    if (state.refreshing) {
+      state.next ??= state.refreshing.then(() => { state.next = null; return runs.refresh(); });
+      return state.next;
+    }
+    state.refreshing = rowsInSight();
+    return state.refreshing;
+  };
+
+  async function rowsInSight() {
     const ticket = state.ticket;
     const first = Math.max(0, state.api.getFirstDisplayedRowIndex());
     const last = Math.max(first, state.api.getLastDisplayedRowIndex());
-    state.refreshing = true;
     try {
       const page = await fetchRows(first, Math.min(last + 1, first + MOST_IN_SIGHT));
       if (ticket !== state.ticket || state.api.isDestroyed()) return;
@@ -209,10 +221,10 @@
     } catch (error) {
       problem(error);
     } finally {
-      state.refreshing = false;
+      state.refreshing = null;
       window.bapoLive.answered();
     }
-  };
+  }
 
   function place({ rows, total, is_new_here: isNewHere }, first) {
     const nodes = rows.map((_, index) => state.api.getDisplayedRowAtIndex(first + index));
@@ -228,6 +240,7 @@
     rows.forEach((row, index) => {
       if (!same(nodes[index].data, row)) nodes[index].setData(row);
     });
+    runs.rowsChanged();
   }
 
   runs.row = (id) => state.api?.getRowNode(id);

@@ -76,6 +76,9 @@
     draw();
   };
 
+  // What can be done to the chosen ones follows them.
+  runs.rowsChanged = () => { if (chosen.size) draw(); };
+
   function draw() {
     for (const id of chosen.keys()) {
       const node = runs.row(id);

@@ -228,6 +228,45 @@ test("the order stands at its column", () => {
   equal(applied[0].filter(({ sort }) => sort).map(({ colId, sort }) => [colId, sort]), [["best", "desc"]]);
 });
 
+// A table that shows one run, which is chosen, and a server whose list holds what became of it.
+async function showing(row, later) {
+  const everywhere = new Proxy({}, { has: () => true, get: () => ({ content: { rows: [{ ...row, ...later }], total: 1 } }) });
+  const { page, runs } = list({ answers: everywhere });
+  page.window.bapoLive = { answered() {}, note() {} };
+  await page.settled();
+  page.requests.length = 0;
+  const node = { id: row.id, data: row, setData: (data) => { node.data = data; } };
+  const api = {
+    getSelectedNodes: () => [node], getRowNode: () => node, getDisplayedRowAtIndex: () => node, isDestroyed: () => false,
+    getFirstDisplayedRowIndex: () => 0, getLastDisplayedRowIndex: () => 0,
+  };
+  Object.assign(runs.state, { api, total: 1, box: { classList: { remove() {} } } });
+  Object.assign(runs, { showStory() {}, followStory() {}, fitHeight() {} });
+  runs.selectionChanged();
+  const isShown = (action) => page.propsOf({ type: "runs-bulk", action }).at(-1)?.style.display !== "none";
+  return { page, runs, node, isShown };
+}
+
+test("what can be done to the chosen runs follows them as they change", async () => {
+  const row = { id: "r1", name: "a", status: "running" };
+  const { runs, isShown } = await showing(row, { status: "failed" });
+  assert.deepEqual(["stop", "delete"].map(isShown), [true, false]);
+  await runs.refresh();
+  assert.deepEqual(["stop", "delete"].map(isShown), [false, true]);
+});
+
+test("rows asked for while others are on their way are asked for after them", async () => {
+  const row = { id: "r1", name: "a", status: "failed" };
+  const { page, runs, node } = await showing(row, { is_starred: true });
+  runs.refresh();
+  const [second, third] = [runs.refresh(), runs.refresh()];
+  assert.equal(page.requests.length, 1);
+  await Promise.all([second, third]);
+  assert.equal(page.requests.length, 2);
+  assert.equal(node.data.is_starred, true);
+  assert.equal(runs.state.refreshing, null);
+});
+
 test("only what a run's state allows can be done to it", () => {
   const { possible } = list().runs;
   const actions = (run) => Object.keys(possible).filter((action) => possible[action](run)).toSorted();
