@@ -102,7 +102,7 @@ class Deployment:
                 "status": "CASE number %% 5 WHEN 0 THEN 'failed' ELSE 'succeeded' END",
                 "created_at": "created_at - number * interval '7 minutes'",
                 "eval_latest": "(number * 7919 %% 1000) / 1000.0",
-                "reward_mean": "(number * 104729 %% 1000) / 1000.0",
+                "reward_mean": "(number::bigint * 104729 %% 1000) / 1000.0",
                 "import_source": "NULL",
                 "idempotency_key": "NULL",
             }

@@ -94,11 +94,9 @@ class Beta(NamedTuple):
 
 def fit_mixture(pairs: Pairs, rounds: int = _EM_ROUNDS) -> Mixture:
     """Maximum likelihood on the grid by expectation maximisation, from equal weights."""
-    likelihood = np.exp(
-        pairs.num_correct[:, None] * _LOG_P + (pairs.num_responses - pairs.num_correct)[:, None] * _LOG_Q
-    )
-    # Of a pair: only proportions over the grid count.
-    likelihood /= likelihood.max(axis=1, keepdims=True)
+    log_likelihood = pairs.num_correct[:, None] * _LOG_P + (pairs.num_responses - pairs.num_correct)[:, None] * _LOG_Q
+    # Of a pair, only proportions over the grid count; of thousands of responses, no likelihood itself is above 0.
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     share = pairs.weight / pairs.weight.sum()
     weights = np.full(len(_GRID), 1 / len(_GRID))
     for _ in range(rounds):

@@ -37,6 +37,12 @@ def test_both_fits_find_the_shares_of_larger_groups_from_smaller_ones() -> None:
     assert tuple(fit_beta(pairs)) == pytest.approx((0.6, 1.4), rel=0.1)
 
 
+def test_prompts_with_thousands_of_responses_are_as_good_as_others() -> None:
+    # e^(4000 log 1/2) is 0 to a double: half of the prompts are right every second time, half three times of four.
+    found = fit_mixture(pairs_of(np.array([2_000, 3_000]), np.array([4_000, 4_000])))
+    assert found.groups_of(1).all_right == pytest.approx(0.625, abs=0.01)
+
+
 def test_more_responses_without_a_hit_make_a_prompt_more_surely_unsolvable() -> None:
     prior = Mixture(np.array([0.0, 0.25]), np.array([0.5, 0.5]))
     # After n wrong responses: 1 / (1 + 0.75^n); 0.75^8 = 0.1001.
