@@ -23,15 +23,13 @@ from statistics import median, quantiles
 from typing import Any
 
 from bapo.api.runs import RunCreate
-from bapo.api.workers import AttemptOutcome, ClaimRequest, WorkerHeartbeat, WorkerRegistration
-from bapo.client import ApiError, Client
 from bapo.records import StepRecord, metrics
 from bapo.run.journal import Journal
+from benchmarks.claiming import ClaimingWorker
 from benchmarks.deployment import Deployment, deployment
 from benchmarks.peer_environments import ENVIRONMENTS, PINS, CannotInstallError, environment_of
 from benchmarks.report import table, write_report
 from benchmarks.volume import config_of, records
-from worker.attempts import Attempt
 from worker.supervision import POLL_SECONDS
 from worker.upload import Uploader
 
@@ -95,15 +93,12 @@ class Worker:
 
     def __init__(self, server: Deployment) -> None:
         self._people = server.client()
-        self._client = Client(server.url, token=server.worker_token)
-        registration = WorkerRegistration(name="bench", host="bench", slots=1, version="0")
-        self._id = self._client.register_worker(registration).worker_id
+        self._worker = ClaimingWorker(server, "bench")
 
     def measure(self, folder: Path, steps: int) -> Measurement:
         """One run of a trainer that only logs."""
         run_id = self._people.create_run(RunCreate(name="ingest", recipe="countdown-demo")).id
-        number, fencing_token = self._claim(run_id)
-        attempt = Attempt(run_id=run_id, number=number, fencing_token=fencing_token, run_folder=folder)
+        attempt = self._worker.claim(folder)
         command = [sys.executable, "-m", "benchmarks.ingest", "--trainer", str(attempt.folder), "--steps", str(steps)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert process.stdin is not None
@@ -111,7 +106,7 @@ class Worker:
         process.stdout.readline()
         process.stdin.write("go\n")
         process.stdin.flush()
-        uploader = Uploader(self._client, attempt)
+        uploader = Uploader(self._worker.client, attempt)
         stored = 0.0
         while True:
             has_ended = process.poll() is not None
@@ -121,22 +116,9 @@ class Worker:
                 break
             time.sleep(POLL_SECONDS)
         said = json.loads(process.communicate()[0])
-        outcome = AttemptOutcome(fencing_token=fencing_token, status="succeeded", step=steps)
-        self._client.post_outcome(run_id, outcome)
+        self._worker.succeed(attempt, steps)
         assert self._people.run(run_id).step == steps
         return Measurement(steps * NUM_KEYS / (stored - said["begin"]), said["blocked_ms"])
-
-    def _claim(self, run_id: str) -> tuple[int, int]:
-        while True:
-            self._client.heartbeat(WorkerHeartbeat(worker_id=self._id, attempts=[]))
-            try:
-                claim = self._client.claim(run_id, ClaimRequest(worker_id=self._id))
-            except ApiError as error:
-                if error.status != 409:
-                    raise
-                time.sleep(POLL_SECONDS)
-                continue
-            return claim.attempt, claim.fencing_token
 
 
 # ---------------------------------------------------------------- the others

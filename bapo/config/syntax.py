@@ -6,7 +6,7 @@ import ast
 import threading
 
 _ONE_AT_A_TIME = threading.Lock()
-TRIES = 10
+_TRIES = 10
 
 
 def syntax_tree(source: str) -> ast.Module:
@@ -17,7 +17,7 @@ def syntax_tree(source: str) -> ast.Module:
     another library parses meanwhile, the next try is as good as the first.
     """
     with _ONE_AT_A_TIME:
-        for _ in range(TRIES - 1):
+        for _ in range(_TRIES - 1):
             try:
                 return ast.parse(source)
             except SystemError:

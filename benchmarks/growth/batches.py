@@ -5,17 +5,16 @@ The widest has 49 million responses in 3,000 steps.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import count
+from itertools import count, islice
 
 import httpx
 
 from bapo.config import RunConfig
 from bapo.records import StepRecord
 from benchmarks.deployment import Deployment
-from benchmarks.growth.curves import Curves, milliseconds, note_memory, once
+from benchmarks.growth.curves import Curves, median_milliseconds, note_memory, once
 from benchmarks.volume import Upload, config_of, records
 
 SIZES, QUICK_SIZES = ((32, 8), (128, 16), (1024, 16)), ((32, 8), (128, 16))
@@ -23,7 +22,7 @@ STEPS, QUICK_STEPS = 3_000, 300
 PROMPTS_PER_GROUP = 20
 """Training prompts, as a multiple of B: a prompt is visited again after so many steps."""
 AT_ONCE = 20
-"""Steps that are sent together."""
+"""Records that are sent together, nearly all of them steps."""
 QUESTIONS: Mapping[str, tuple[str, dict[str, str | int], tuple[str, int]]] = {
     "histograms, 1,000 points": ("histograms", {"max_points": 1_000}, ("to_step", 2**30)),
     "a page of prompts, by visits": ("prompts", {"limit": 50, "sort": "visits"}, ("max_last", 1_000)),
@@ -61,7 +60,7 @@ def _reads(http: httpx.Client, run: str, group_size: int, *, quick: bool) -> Ite
         http.post(f"{run}/what-if", json={"set": moved, "draws": 4}).raise_for_status()
 
     for name, (path, params, (idle, first)) in QUESTIONS.items():
-        yield name, milliseconds(partial(get, path, params, idle, count(first)), quick=quick)
+        yield name, median_milliseconds(partial(get, path, params, idle, count(first)), quick=quick)
     for name in ("first what-if", "another what-if"):
         yield name, once(ask)
 
@@ -74,14 +73,8 @@ def _config(num_steps: int, batch_size: int, group_size: int) -> RunConfig:
 
 def _store(upload: Upload, config: RunConfig, num_prompts: int) -> float:
     """Milliseconds per step, without the time that it takes to make them up."""
-    seconds, num_steps, waiting = 0.0, 0, []
-    for record in records(config, num_prompts=num_prompts):
-        waiting.append(record)
-        num_steps += isinstance(record, StepRecord)
-        if len(waiting) == AT_ONCE:
-            begin = time.perf_counter()
-            upload.send(waiting)
-            seconds += time.perf_counter() - begin
-            waiting = []
-    upload.send(waiting)
-    return 1000 * seconds / num_steps
+    taken, num_steps, journal = 0.0, 0, records(config, num_prompts=num_prompts)
+    while batch := list(islice(journal, AT_ONCE)):
+        taken += once(partial(upload.send, batch))
+        num_steps += sum(isinstance(record, StepRecord) for record in batch)
+    return taken / num_steps

@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 
 from bapo.config import RunConfig
+from benchmarks.api_reads import milliseconds
 from benchmarks.deployment import Deployment
 from benchmarks.volume import config_of
 
@@ -20,10 +21,9 @@ REPETITIONS, QUICK_REPETITIONS = 20, 7
 MEMORY = "server's memory, MiB"
 
 
-def milliseconds(ask: Callable[[], object], *, quick: bool) -> float:
-    """Median time of a call, after one that does not count."""
-    ask()
-    return median(once(ask) for _ in range(QUICK_REPETITIONS if quick else REPETITIONS))
+def median_milliseconds(ask: Callable[[], object], *, quick: bool) -> float:
+    """Median time of a call, after some that do not count."""
+    return median(milliseconds(ask, QUICK_REPETITIONS if quick else REPETITIONS))
 
 
 def once(ask: Callable[[], object]) -> float:
@@ -45,5 +45,5 @@ def note_memory(curves: Curves, server: Deployment, size: int) -> None:
 
 
 def small_config(steps: int) -> RunConfig:
-    """Of runs that are there in numbers."""
+    """Config of a small run, of which there are many."""
     return config_of(steps=steps, batch_size=BATCH_SIZE)

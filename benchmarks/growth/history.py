@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from benchmarks.deployment import Deployment
-from benchmarks.growth.curves import NUM_PROMPTS, Curves, milliseconds, note_memory, small_config
+from benchmarks.growth.curves import NUM_PROMPTS, Curves, median_milliseconds, note_memory, small_config
 from benchmarks.volume import records, store
 
 SIZES, QUICK_SIZES = (1_000, 10_000, 100_000), (1_000, 10_000)
@@ -35,6 +35,6 @@ def history(server: Deployment, *, quick: bool) -> Curves:
         for size in QUICK_SIZES if quick else SIZES:
             server.fill_history(run_id, size)
             for name, params in questions.items():
-                curves[name][size] = milliseconds(partial(ask, params), quick=quick)
+                curves[name][size] = median_milliseconds(partial(ask, params), quick=quick)
             note_memory(curves, server, size)
     return curves

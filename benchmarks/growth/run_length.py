@@ -11,7 +11,7 @@ import httpx
 from bapo.records import StepRecord
 from benchmarks.api_reads import TEN_KEYS
 from benchmarks.deployment import Deployment
-from benchmarks.growth.curves import NUM_PROMPTS, Curves, milliseconds, note_memory, small_config
+from benchmarks.growth.curves import NUM_PROMPTS, Curves, median_milliseconds, note_memory, small_config
 from benchmarks.volume import Upload, records
 
 SIZES, QUICK_SIZES = (500, 5_000, 50_000), (500, 5_000)
@@ -48,7 +48,7 @@ def run_length(server: Deployment, *, quick: bool) -> Curves:
                 send,
             )
             for name, ask in zip(names, asks, strict=True):
-                curves[name][size] = milliseconds(ask, quick=quick)
+                curves[name][size] = median_milliseconds(ask, quick=quick)
             note_memory(curves, server, size)
     return curves
 

@@ -42,7 +42,7 @@ class _Viewer:
 
 
 def viewers(server: Deployment, *, quick: bool) -> Curves:
-    """A run with more and more viewers, and two steps for each number."""
+    """Runs with more and more viewers; medians over the steps of each."""
     curves: Curves = {"a step sent until the last viewer has it": {}, "until half of them have it": {}}
     for size in QUICK_SIZES if quick else SIZES:
         last, half = asyncio.run(_watched(server, size))
