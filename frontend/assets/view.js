@@ -16,16 +16,25 @@
 
   const read = () => new URLSearchParams(location.search);
 
+  // A page that was left stays until the next one is drawn. What it still has to tell, such as an answer that comes
+  // late, is no part of the next one's address.
+  function isLeft() {
+    const drawn = window.dash_component_api.getLayout("route")?.props.data;
+    return Boolean(drawn) && drawn.split("?")[0] !== location.pathname;
+  }
+
   function write(changes, { push = false, keep = null } = {}) {
+    if (isLeft()) return;
     const query = new URLSearchParams([...read()].filter(([key]) => !keep || keep.includes(key)));
     for (const [key, value] of Object.entries(changes)) {
       if (value === null || value === undefined || value === "") query.delete(key);
       else query.set(key, value);
     }
+    // A link may spell the same otherwise.
+    if (query.toString() === read().toString()) return;
     // Commas and colons are allowed in a query, and read better than their codes.
     const text = query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
     const search = text ? `?${text}` : "";
-    if (search === location.search) return;
     written = location.pathname + search;
     if (push) history.pushState({}, "", written + location.hash);
     else history.replaceState(history.state, "", written + location.hash);

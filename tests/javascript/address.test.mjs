@@ -25,6 +25,22 @@ test("writing what stands there already does nothing", () => {
   equal(page.steps, []);
 });
 
+test("what a link spells otherwise stands there already", () => {
+  const page = open(["view.js"], { address: "/runs/1?set=method.c2:0~1/2;method.m:2" });
+  page.window.bapoView.write({ set: "method.c2:0~1/2;method.m:2" });
+  equal(page.steps, []);
+});
+
+test("a page that was left writes nothing into the address of the next one", () => {
+  const page = open(["view.js"], { address: "/new?parent=1&set=method.m:2" });
+  page.window.bapo.setProps("route", { data: "/runs/1" }); // What is drawn until the form comes.
+  page.window.bapoView.write({ set: "method.m:3" });
+  equal(page.steps, []);
+  page.window.bapo.setProps("route", { data: "/new?parent=1&set=method.m:2" });
+  page.window.bapoView.write({ set: "method.m:3" });
+  assert.equal(search(page), "?parent=1&set=method.m:3");
+});
+
 test("only the keys to keep stay, and back undoes it", () => {
   const page = open(["view.js"], { address: "/runs/1?tab=log&x=time&q=loss" });
   page.window.bapoView.write({ tab: "batch" }, { push: true, keep: ["x", "smooth"] });
