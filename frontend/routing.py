@@ -18,24 +18,20 @@ class Shown(NamedTuple):
 
     content: Any
     route: str | None
-    """Another one is another page."""
+    """Another one is another page. It is the path of a page whose query is a view of it, and nothing to ask for."""
     events: dict[str, Any] | None
     """The stream that the page lives on."""
     about: str
     """Address of the section that explains the page."""
 
 
-async def page_at(
-    api: Api, pages: Sequence[Page], pathname: str, search: str, route: str | None = None
-) -> Shown | None:
-    """Returns the page of an address; None where it is the one that `route` shows already."""
+async def page_at(api: Api, pages: Sequence[Page], pathname: str, search: str) -> Shown:
+    """Returns the page of an address."""
     for page in pages:
         match = page.pattern.fullmatch(pathname)
         if match is None:
             continue
-        key = f"{pathname}{search}" if page.query_makes_page else pathname
-        if key == route:
-            return None
+        key = f"{pathname}?{search.removeprefix('?')}" if page.query_makes_page else pathname
         about = address(f"{DASHBOARD}#{page.section}")
         try:
             shown = await page.layout(api, match.groupdict(), query_of(search))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 from plotly.io.json import to_json_plotly
 from starlette.requests import Request
 from starlette.responses import Response
@@ -125,6 +125,7 @@ def shell_layout(
             dcc.Location(id="url", refresh="callback-nav", **(place or {})),
             dcc.Store(id="scheme"),
             dcc.Store(id="route", data=route),
+            dcc.Store(id="asked-page"),
             dcc.Store(id="live-source", data=events),
             dcc.Store(id="live-state"),
             html.Div(id="title-sink", hidden=True),
@@ -304,17 +305,17 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
         Output("route", "data"),
         Output("live-source", "data"),
         Output("help", "href"),
-        Input("url", "pathname"),
-        Input("url", "search"),
-        State("route", "data"),
+        Input("asked-page", "data"),
         # The frame comes with its first page.
         prevent_initial_call=True,
     )
-    async def show(pathname: str | None, search: str | None, route: str | None) -> Any:
-        shown = await page_at(api, pages, pathname or "/", search or "", route)
-        return [no_update] * len(Shown._fields) if shown is None else shown
+    async def show(asked: dict[str, str]) -> Any:
+        return await page_at(api, pages, asked["path"], asked["search"])
 
     in_browser = partial(clientside, app, "shell")
+    # In the browser, which writes into the address whenever a control moves: most of what changes there is no page.
+    address = [Input("url", name) for name in ("pathname", "search")]
+    in_browser("ask", Output("asked-page", "data"), *address, State("route", "data"), initial=False)
     in_browser(
         "scheme", Output("mantine", "forceColorScheme"), Output("scheme", "data"), Input("scheme-toggle", "n_clicks")
     )

@@ -7,30 +7,31 @@
   const PAUSE_MS = 200;
   let typing = null;
   let typed = 0;
+  let plans = 0; // How often the plan of several runs was asked for.
   // What the form shows by itself of each input, and for which method and type of tasks.
   let filled = null;
   // What stands at the fields: errors and warnings by path, and the paths that differ or are out of sight.
   let marked = null;
 
-  function startShown(start) {
-    const types = Object.values(filled && filled.key === start.key ? filled.types : start.types);
+  function startShown(looks) {
+    const types = Object.values(filled && filled.key === looks.key ? filled.types : looks.types);
     return (path) => {
-      const type = types.find((each) => start.looks[each][path]);
-      return type ? start.looks[type][path].shown : start.shown[path];
+      const type = types.find((each) => looks.of[each][path]);
+      return type ? looks.of[type][path].shown : looks.shown[path];
     };
   }
 
   // Another method or type of tasks: its fields show its own values, except those that somebody has typed into.
-  function follow(values, ids, start) {
-    if (!filled || filled.key !== start.key) {
-      const words = Object.assign({}, ...Object.values(start.types).map((type) => start.looks[type]));
-      filled = { key: start.key, types: { ...start.types }, shown: { ...start.shown }, words };
+  function follow(values, ids, looks) {
+    if (!filled || filled.key !== looks.key) {
+      const words = Object.assign({}, ...Object.values(looks.types).map((type) => looks.of[type]));
+      filled = { key: looks.key, types: { ...looks.types }, shown: { ...looks.shown }, words };
     }
     for (const chooser of Object.keys(filled.types)) {
       const type = values[ids.findIndex((id) => id.path === chooser)];
-      if (type === filled.types[chooser] || !start.looks[type]) continue;
+      if (type === filled.types[chooser] || !looks.of[type]) continue;
       filled.types[chooser] = type;
-      show(start.looks[type], chooser, values, ids);
+      show(looks.of[type], chooser, values, ids);
     }
   }
 
@@ -62,9 +63,9 @@
 
   clientside.form = {
     // The server has checked the form. Where it could not, errors and warnings stay.
-    mark(checked, start) {
-      if (!marked || marked.key !== start.key) {
-        marked = { key: start.key, errors: {}, warnings: {}, changed: [], hidden: start.hidden };
+    mark(checked, looks) {
+      if (!marked || marked.key !== looks.key) {
+        marked = { key: looks.key, errors: {}, warnings: {}, changed: [], hidden: looks.hidden };
       }
       const now = { ...marked, ...checked };
       for (const path of new Set([marked, now].flatMap((marks) => [
@@ -77,13 +78,13 @@
         const told = Object.fromEntries(Object.entries(after).filter(([name, value]) => value !== before[name]));
         if (Object.keys(told).length) setProps({ type: "new-wrap", path }, told);
       }
-      if (!same(now.hidden, marked.hidden)) count(start.sections, now.hidden);
+      if (!same(now.hidden, marked.hidden)) count(looks.sections, now.hidden);
       marked = now;
       return noUpdate();
     },
 
-    pause(values, ids, start) {
-      follow(values, ids, start);
+    pause(values, ids, looks) {
+      follow(values, ids, looks);
       clearTimeout(typing);
       typing = setTimeout(() => {
         if (find("new-submit")) setProps("new-typed", { data: ++typed });
@@ -91,9 +92,30 @@
       return noUpdate();
     },
 
+    several(isOn) {
+      return isOn ? [{}, ++plans] : [{ display: "none" }, noUpdate()];
+    },
+
+    label(isOn, several) {
+      return isOn ? several : "Start the run";
+    },
+
+    // Another recipe, or another checkpoint, at which another config is in force, is another form.
+    recipe(name, start) {
+      return name === start.recipe ? noUpdate() : `?recipe=${encodeURIComponent(name)}`;
+    },
+
+    fork(step, start) {
+      return step === String(start.fork.step) ? noUpdate() : `?fork=${start.fork.run_id}&step=${step}`;
+    },
+
+    made(address) {
+      return address || noUpdate();
+    },
+
     // One button was pressed: its field shows again what the form started from.
-    reset(pressed, ids, start) {
-      const shown = startShown(start);
+    reset(pressed, ids, looks) {
+      const shown = startShown(looks);
       return ids.map((id) => (id.path === pressed?.path ? shown(id.path)[id.part] : noUpdate()));
     },
   };

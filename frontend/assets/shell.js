@@ -3,6 +3,7 @@
   "use strict";
 
   const { clientside, find, noUpdate, scheme, setProps, stored } = window.bapo;
+  let isAway = false; // Another page was asked for, and is not here yet.
 
   // The one project whose runs an address lists.
   function projectOf(query) {
@@ -25,6 +26,13 @@
 
     navbar(opened, navbar) {
       return { ...navbar, collapsed: { mobile: !opened } };
+    },
+
+    // Another page is asked for; a view of the one that is open, or on its way, is none.
+    ask(path, search, route) {
+      if (path === route && !isAway) return noUpdate();
+      isAway = true;
+      return { path: path || "/", search: search || "" };
     },
 
     // To another page: its link is marked, and the navigation closes where it covers the page.
@@ -85,6 +93,7 @@
   }
 
   clientside.shell.arrived = (route) => {
+    isAway = false;
     if (route) arrive(last === null);
     return noUpdate();
   };

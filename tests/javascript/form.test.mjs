@@ -7,7 +7,7 @@ import { equal, NO_UPDATE, open } from "./page.mjs";
 const look = (value, text = "", was = "") => ({ shown: { value }, text, was });
 const START = {
   key: "recipe-1", hidden: [], sections: { method: ["method.c1", "method.c2"] }, types: { "method.type": "bapo" }, shown: { "method.type": { value: "bapo" }, "method.c1": { value: "1/4" } },
-  looks: {
+  of: {
     bapo: { "method.type": look("bapo"), "method.c1": look("1/4", "Difficult at most", "was 1/8") },
     grpo: { "method.type": look("grpo"), "method.c1": look("", "Difficult at most", "") },
   },
@@ -75,4 +75,21 @@ test("a field's button sets that field back and no other", () => {
   const { page } = form();
   equal(page.clientside.form.reset({ path: "method.c1", at: 1 }, IDS, START), [NO_UPDATE, "1/4"]);
   equal(page.clientside.form.reset(null, IDS, START), [NO_UPDATE, NO_UPDATE]);
+});
+
+test("a plan of several runs is asked for while it is wanted", () => {
+  const { page } = form();
+  const { several, label } = page.clientside.form;
+  equal(several(false), [{ display: "none" }, NO_UPDATE]);
+  equal([several(true), several(true)], [[{}, 1], [{}, 2]]);
+  equal([label(false, "Start 4 runs"), label(true, "Start 4 runs")], ["Start the run", "Start 4 runs"]);
+});
+
+test("another recipe or checkpoint is another form, and the one that is there is not opened again", () => {
+  const { page } = form();
+  const { recipe, fork, made } = page.clientside.form;
+  equal([recipe("countdown-grpo", { recipe: "countdown-demo" }), recipe("countdown-demo", { recipe: "countdown-demo" })], ["?recipe=countdown-grpo", NO_UPDATE]);
+  const start = { fork: { run_id: "r1", step: 8 } };
+  equal([fork("16", start), fork("8", start)], ["?fork=r1&step=16", NO_UPDATE]);
+  equal([made("/runs/r2"), made(undefined)], ["/runs/r2", NO_UPDATE]);
 });

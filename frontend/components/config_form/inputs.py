@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dash import ALL, State
-from pydantic import TypeAdapter
+from dash import ALL, State, ctx
 
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigCheck, ConfigFieldInfo
-from bapo.client import ApiError
+from bapo.client import ApiError, AsyncClient
 from frontend.components.actions import Failure
 from frontend.components.config_form.values import FormField, changes, knows, of_types
 from frontend.components.notices import error_text
@@ -18,8 +17,6 @@ from frontend.components.notices import error_text
 FORM = "new"
 METHOD = "method.type"
 TASK = "task.type"
-
-_INFOS = TypeAdapter(list[ConfigFieldInfo])
 
 Ids = Sequence[Mapping[str, Any]]
 
@@ -84,18 +81,27 @@ def problems_of(error: Failure) -> list[FieldProblem]:
 
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
-FILLED = (State("new-fields", "data"), State("new-start", "data"), State(FIELDS, "value"), State(FIELDS, "id"))
-"""What a callback reads to make a `Filled` of."""
+FILLED = (State("new-start", "data"), State(FIELDS, "value"))
+"""What a callback takes, last of all, to read a `Filled` of."""
 
 
 class Filled(NamedTuple):
     """The form as it is filled in."""
 
-    infos: Any
+    infos: Sequence[ConfigFieldInfo]
     start: Mapping[str, Any]
     """What it began with."""
     values: Sequence[Any]
     ids: Ids
+
+    @classmethod
+    async def read(cls, client: AsyncClient, start: Mapping[str, Any], values: Sequence[Any]) -> Filled:
+        """Returns the form of the callback at hand.
+
+        Which fields there are is asked of the server: a page that held them sent them back with every check.
+        """
+        ids = [each["id"] for each in ctx.states_list[-1]]
+        return cls((await client.config_fields()).items, start, values, ids)
 
     @property
     def typed(self) -> dict[str, list[Any]]:
@@ -110,7 +116,7 @@ class Filled(NamedTuple):
     def changes(self) -> tuple[list[FormField], dict[str, Any]]:
         """Returns the form's fields, and the values that differ from where it started."""
         base = StartValues(**self.start["values"]).base(*self.types)
-        fields = form_fields(_INFOS.validate_python(self.infos), base, *self.types)
+        fields = form_fields(self.infos, base, *self.types)
         return fields, changes(fields, self.typed, *self.types)
 
 

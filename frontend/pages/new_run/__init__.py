@@ -110,6 +110,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         given[EXCLUDED] = list(dict.fromkeys([*(base.get(EXCLUDED) or ()), *(each.prompt_id for each in listed)]))
     if fork is not None and fork.step is not None and STEPS not in given:
         given |= forking.further_steps(fork.step, base[STEPS])
+    key = uuid.uuid4().hex
     return html.Div(
         [
             button_store(resets(FORM)),
@@ -120,6 +121,15 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "parent_id": parent.id if parent else None,
                     "origin": f"“{parent.name}”" if parent else f"the recipe {recipe.name}",
                     "values": start._asdict(),
+                    "key": key,
+                    "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
+                },
+            ),
+            # Apart from what the server is told with each check.
+            dcc.Store(
+                id="new-looks",
+                data={
+                    "key": key,
                     # What the inputs show for the method and the type of tasks that the form begins with, and what
                     # others show.
                     "types": types,
@@ -128,19 +138,19 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "sections": {
                         section: [field.info.path for field in members] for section, members in further(fields).items()
                     },
-                    "looks": {
+                    "of": {
                         choice: look
                         for chooser in CHOOSERS
                         for choice, look in looks(chooser, infos, start, types).items()
                     },
-                    "key": uuid.uuid4().hex,
-                    "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },
             ),
             dcc.Store(id="new-typed", data=0),
             dcc.Store(id="new-told"),
             dcc.Store(id="new-checked"),
-            dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
+            dcc.Store(id="new-made"),
+            dcc.Store(id="grid-asked"),
+            dcc.Store(id="grid-label", data=several.START_RUNS),
             html.Div(
                 [
                     _form(heading, fields, hidden, method, parent, recipe, given, project, fork, offers),
@@ -413,6 +423,5 @@ def _summary(is_fork: bool) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     """Registers validation while typing, and submission."""
     form.register(app, api)
-    forking.register(app)
     arms.register(app)
     several.register(app, api)

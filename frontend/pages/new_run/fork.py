@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import dcc, html
 
 from bapo.analysis.steered import values_in_force
 from bapo.api.checkpoints import CheckpointInfo
@@ -105,17 +105,3 @@ def heading(fork: Fork) -> html.Div:
 def _label(each: CheckpointInfo) -> str:
     results = ", ".join(f"{name} {formatting.percent(value)}" for name, value in each.evaluations.items())
     return f"after step {each.step:,}" + (f" · {results}" if results else "")
-
-
-def register(app: Dash) -> None:
-    """Reloads the form when another checkpoint is chosen, because another config is in force there."""
-
-    @app.callback(
-        Output("url", "search", allow_duplicate=True),
-        Input("new-fork-step", "value"),
-        State("new-start", "data"),
-        prevent_initial_call=True,
-    )
-    def choose(step: str, start: dict[str, Any]) -> Any:
-        fork = start["fork"]
-        return no_update if step == str(fork["step"]) else f"?fork={fork['run_id']}&step={step}"

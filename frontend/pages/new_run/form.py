@@ -17,7 +17,7 @@ from bapo.api.studies import StudyCreate, StudyWrite
 from bapo.client import ApiError, AsyncClient
 from bapo.config.method import probe_changes
 from frontend.clientside import clientside
-from frontend.components.actions import FAILURES, unchanged
+from frontend.components.actions import FAILURES, Failure, unchanged
 from frontend.components.config_form.fields import resets
 from frontend.components.config_form.inputs import (
     FIELDS,
@@ -52,12 +52,12 @@ def register(app: Dash, api: Api) -> None:
 
 def _typing(app: Dash) -> None:
     in_browser = partial(clientside, app, "form", initial=False)
-    start = State("new-start", "data")
-    in_browser("reset", Output(FIELDS, "value"), pressed_in(resets(FORM)), State(FIELDS, "id"), start)
+    looks = State("new-looks", "data")
+    in_browser("reset", Output(FIELDS, "value"), pressed_in(resets(FORM)), State(FIELDS, "id"), looks)
     # The inputs tell every keystroke, so that a submission never misses the last ones; the check waits for a pause.
-    in_browser("pause", Output("new-told", "data"), Input(FIELDS, "value"), State(FIELDS, "id"), start)
+    in_browser("pause", Output("new-told", "data"), Input(FIELDS, "value"), State(FIELDS, "id"), looks)
     # To set something at each of a hundred fields takes Dash seconds; the browser sets what differs from what is there.
-    in_browser("mark", Output("new-told", "data", allow_duplicate=True), Input("new-checked", "data"), start)
+    in_browser("mark", Output("new-told", "data", allow_duplicate=True), Input("new-checked", "data"), looks)
 
 
 def _checking(app: Dash, api: Api) -> None:
@@ -79,7 +79,11 @@ def _checking(app: Dash, api: Api) -> None:
         *FILLED,
     )
     async def validate(_: int, scheme: str | None, project: str | None, *form: Any) -> Any:
-        filled = Filled(*form)
+        try:
+            filled = await Filled.read(api.client(), *form)
+        except FAILURES as error:
+            listed = problem_list(problems_of(error), colour="red", title="Not checked")
+            return no_update, listed, *([no_update] * 5), True, True, True, "form-side stale"
         fields, changed = filled.changes()
         paths = list(filled.typed)
         checked: dict[str, Any] = {"changed": list(changed), "hidden": hidden_fields(fields, *filled.types)}
@@ -107,24 +111,21 @@ def _checking(app: Dash, api: Api) -> None:
         on_error=unchanged,
     )
     async def estimate(_: int, *form: Any) -> Any:
-        filled = Filled(*form)
+        filled = await Filled.read(api.client(), *form)
         draft = draft_of(filled.start, filled.changes()[1], None)
         return estimate_summary(await api.client().estimate(draft))
 
 
 def _submitting(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("url", "search", allow_duplicate=True),
-        Input("new-recipe", "value"),
-        State("new-start", "data"),
-        prevent_initial_call=True,
-    )
-    def choose_recipe(recipe: str, start: dict[str, Any]) -> Any:
-        return no_update if recipe == start["recipe"] else f"?recipe={recipe}"
+    # In the browser: what leads to another page would ask the server once whenever the form is opened.
+    in_browser = partial(clientside, app, "form", initial=False)
+    start, search = State("new-start", "data"), Output("url", "search", allow_duplicate=True)
+    in_browser("recipe", search, Input("new-recipe", "value"), start)
+    in_browser("fork", search, Input("new-fork-step", "value"), start)
+    in_browser("made", Output("url", "href", allow_duplicate=True), Input("new-made", "data"))
 
     @app.callback(
-        Output("url", "pathname", allow_duplicate=True),
-        Output("url", "search", allow_duplicate=True),
+        Output("new-made", "data"),
         Output("new-problems", "children", allow_duplicate=True),
         Output("new-name", "error"),
         Input("new-submit", "n_clicks"),
@@ -156,21 +157,22 @@ def _submitting(app: Dash, api: Api) -> None:
     ) -> Any:
         if not (start_clicks or draft_clicks or probe_clicks):
             raise PreventUpdate
-        filled = Filled(*form)
+        try:
+            filled = await Filled.read(api.client(), *form)
+        except FAILURES as error:
+            return _refused(error)
         probes = ctx.triggered_id == "new-probe"
         is_several = is_several and not probes
         try:
             plan = several.plan_of(varied, texts, parts, name, filled) if is_several else None
         except ValueError as error:
-            listed = problem_list(several.plan_problems(error), colour="red", title="Not submitted")
-            return no_update, no_update, listed, None
+            return _not_submitted(several.plan_problems(error))
         if refusal := name_refusal(name or ""):
             problem = FieldProblem(field="name", remedy=refusal)
-            return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), refusal
+            return _not_submitted([problem], refusal)
         if is_several and plan is None:
             remedy = "add an arm" if parts else "choose a field to vary and give its values"
-            problem = FieldProblem(field="arms" if parts else "several runs", remedy=remedy)
-            return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
+            return _not_submitted([FieldProblem(field="arms" if parts else "several runs", remedy=remedy)])
         starts = ctx.triggered_id != "new-draft"
         wanted = Wanted(str(name).strip(), tags or (), project, filled.changes()[1], plan)
         try:
@@ -178,10 +180,17 @@ def _submitting(app: Dash, api: Api) -> None:
                 wanted = await _probe_of(api.client(), filled.start, wanted)
             address = await _made(api.client(), filled.start, wanted, starts=starts)
         except FAILURES as error:
-            request = f" (request {error.body.request_id})" if isinstance(error, ApiError) else ""
-            listed = problem_list(problems_of(error), colour="red", title=f"Not submitted{request}")
-            return no_update, no_update, listed, None
-        return address, "", None, None
+            return _refused(error)
+        return address, None, None
+
+
+def _refused(error: Failure) -> tuple[Any, Any, str | None]:
+    request = f" (request {error.body.request_id})" if isinstance(error, ApiError) else ""
+    return no_update, problem_list(problems_of(error), colour="red", title=f"Not submitted{request}"), None
+
+
+def _not_submitted(problems: Sequence[FieldProblem], at_name: str | None = None) -> tuple[Any, Any, str | None]:
+    return no_update, problem_list(problems, colour="red", title="Not submitted"), at_name
 
 
 def name_refusal(name: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, html, no_update
+from dash import ALL, Dash, Input, Output, State, html
 from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
@@ -16,6 +16,7 @@ from bapo.api.studies import StudyPreview, StudyWrite
 from bapo.config import ConfigError
 from bapo.config.findings import problems_said
 from bapo.figures import formatting
+from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.config_form.inputs import FILLED, Filled, problems_of
@@ -29,6 +30,7 @@ from frontend.session import Api
 NUM_ROWS = 4
 """Fields that can be varied at once in the form; the API takes more."""
 MOST_NAMED = 12
+START_RUNS = "Start the runs"
 
 
 def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
@@ -127,44 +129,57 @@ def preview_summary(preview: StudyPreview) -> list[Any]:
 def register(app: Dash, api: Api) -> None:
     """Shows the builder, and previews its plan whenever the form or the grid changes."""
 
-    @app.callback(
+    rows = [{"type": kind, "row": ALL} for kind in ("grid-field", "grid-values")]
+    planned: list[dict[str, Any]] = [*rows, arms.PARTS]
+    switch = Input("new-several", "checked")
+    # A plan that nobody wants to see is not asked for.
+    clientside(
+        app,
+        "form",
+        "several",
         Output("grid-builder", "style"),
-        Output("grid-preview", "children"),
-        Output("new-submit", "children"),
-        Input("new-several", "checked"),
-        Input({"type": "grid-field", "row": ALL}, "value"),
-        Input({"type": "grid-values", "row": ALL}, "value"),
+        Output("grid-asked", "data"),
+        switch,
         Input("new-typed", "data"),
-        Input(arms.PARTS, "value"),
+        *(Input(each, "value") for each in planned),
+    )
+    clientside(app, "form", "label", Output("new-submit", "children"), switch, Input("grid-label", "data"))
+
+    @app.callback(
+        Output("grid-preview", "children"),
+        Output("grid-label", "data"),
+        Input("grid-asked", "data"),
+        *(State(each, "value") for each in planned),
         State("new-name", "value"),
         *FILLED,
+        prevent_initial_call=True,
     )
     async def show(
-        several: bool,
+        _: int,
         fields: Sequence[str | None],
         texts: Sequence[str | None],
-        _: int,
         parts: Sequence[Any],
         name: str | None,
         *form: Any,
     ) -> Any:
-        if not several:
-            return {"display": "none"}, no_update, "Start the run"
         try:
-            plan = plan_of(fields, texts, parts, name, Filled(*form))
+            plan = plan_of(fields, texts, parts, name, await Filled.read(api.client(), *form))
+            preview = None if plan is None else await api.client().preview_study(plan)
         except ValueError as error:
-            return {}, problem_list(plan_problems(error), colour="red", title="Not a plan yet"), "Start the runs"
-        if plan is None:
-            hint = "Add an arm." if parts else "Choose a field and give its values."
-            return {}, dmc.Text(hint, size="sm", c="dimmed", mt="sm"), "Start the runs"
-        try:
-            preview = await api.client().preview_study(plan)
+            return _no_plan(plan_problems(error))
         except FAILURES as error:
-            return {}, problem_list(problems_of(error), colour="red", title="Not a plan yet"), "Start the runs"
+            return _no_plan(problems_of(error))
+        if preview is None:
+            hint = "Add an arm." if parts else "Choose a field and give its values."
+            return dmc.Text(hint, size="sm", c="dimmed", mt="sm"), START_RUNS
         if preview.problems:
-            return {}, problem_list(preview.problems, colour="red", title="Not a plan yet"), "Start the runs"
-        label = "Start the runs" if preview.num_illegal else f"Start {counted(preview.num_runs, 'run')}"
-        return {}, preview_summary(preview), label
+            return _no_plan(preview.problems)
+        label = START_RUNS if preview.num_illegal else f"Start {counted(preview.num_runs, 'run')}"
+        return preview_summary(preview), label
+
+
+def _no_plan(problems: Sequence[FieldProblem]) -> tuple[Any, str]:
+    return problem_list(problems, colour="red", title="Not a plan yet"), START_RUNS
 
 
 def plan_problems(error: ValueError) -> list[FieldProblem]:
