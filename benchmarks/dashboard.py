@@ -14,11 +14,12 @@ import argparse
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from statistics import median, quantiles
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 from playwright.sync_api import Page
@@ -101,23 +102,38 @@ def tabs(window: Window, address: str) -> dict[str, list[float]]:
 # ---------------------------------------------------------------- live
 
 
-async def look_on(server: Deployment, run_id: str, num_viewers: int, ended: threading.Event) -> None:
-    """Viewers that listen for events and fetch what is new, as a page does."""
+async def look_on(
+    server: Deployment, run_id: str, num_viewers: int, ended: threading.Event, view: Mapping[str, str]
+) -> None:
+    """Viewers that listen for events and fetch what is new, as a page does that asks for `view`."""
     headers = {"Cookie": f"{SESSION_COOKIE}={server.token}", "Authorization": f"Bearer {server.token}"}
 
     async def viewer() -> None:
         async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=60) as client:
-            query = {"tab": "overview", "x": "step", "method": "bapo", "scheme": "light"}
             until = (await client.get(f"/api/v1/runs/{run_id}")).json()["step"]
+            heard = ""
             async with client.stream("GET", f"/api/v1/runs/{run_id}/events") as events:
                 async for line in events.aiter_lines():
                     if ended.is_set():
                         return
+                    if line.startswith("id: "):
+                        heard = line.removeprefix("id: ")
                     if line.startswith("event: step"):
-                        answer = await client.get(f"/live/runs/{run_id}", params={**query, "after": str(until)})
-                        until = answer.json().get("until", until) if answer.is_success else until
+                        query = {**view, "after": str(until), "heard": heard}
+                        answer = await client.get(f"/live/runs/{run_id}", params=query)
+                        answer.raise_for_status()
+                        until = answer.json()["until"]
 
     await asyncio.gather(*(viewer() for _ in range(num_viewers)))
+
+
+OWN_PARAMETERS = frozenset({"after", "heard", "tiles", "rebuild", "recorded"})
+"""What a page asks for at a moment of its own."""
+
+
+def view_of(address: str) -> dict[str, str]:
+    """The part of a page's question that says how it looks at the run."""
+    return {name: value for name, value in parse_qsl(urlsplit(address).query) if name not in OWN_PARAMETERS}
 
 
 def live(
@@ -125,14 +141,19 @@ def live(
 ) -> dict[str, Any]:
     """Post one step after another; when does each stand in the browser, and what does it cost the page?"""
     ended = threading.Event()
-    crowd = threading.Thread(
-        target=lambda: asyncio.run(look_on(server, upload.run_id, num_viewers - 1, ended)), daemon=True
-    )
-    crowd.start()
     context = window()
     page = context.new_page()
     page.goto(f"{server.url}/runs/{upload.run_id}?tab=overview")
     page.wait_for_function(DRAWN, arg="#run-panel", polling="raf")
+    # The first step that arrives says what the page asks for.
+    first, *steps = steps
+    with page.expect_request(lambda request: "/live/runs/" in request.url and "after=" in request.url) as asked:
+        upload.send([first])
+    view = view_of(asked.value.url)
+    crowd = threading.Thread(
+        target=lambda: asyncio.run(look_on(server, upload.run_id, num_viewers - 1, ended, view)), daemon=True
+    )
+    crowd.start()
     page.evaluate(WATCH, "rewards")
     protocol = context.new_cdp_session(page)
     protocol.send("Performance.enable")

@@ -13,7 +13,7 @@ from bapo.client import AsyncClient
 from frontend.answers import answered, json_answer, problem
 from frontend.pages.boards.live import board_news
 from frontend.pages.run.charting import charts_answer
-from frontend.pages.run.live import news
+from frontend.pages.run.live import shared_news
 from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.pages.runs.live import rows
 from frontend.session import Api
@@ -21,13 +21,12 @@ from frontend.session import Api
 LIVE_PREFIX = "/live/"
 RUN_LIST = "/live/runs"
 """Rows of the run list."""
-ANSWERS: Mapping[str | None, Callable[[AsyncClient, str, Mapping[str, str]], Awaitable[Any]]] = {
-    None: news,
+PARTS: Mapping[str, Callable[[AsyncClient, str, Mapping[str, str]], Awaitable[Any]]] = {
     "charts": charts_answer,
     "migration": migration_answer,
     "flows": flows_answer,
 }
-"""What a page can ask of a run, by the last part of the address."""
+"""What a page can ask of a run beside its news, by the last part of the address."""
 _BOARD = re.compile(r"/live/boards/(?P<board_id>[^/]+)")
 _RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 
@@ -43,12 +42,14 @@ async def live(request: Request, api: Api) -> Response:
     if board is not None and request.method == "GET":
         return await answered(_answer(board_news(api.client(), board["board_id"], request.query_params)))
     match = _RUN.fullmatch(request.url.path)
-    if match is None or match["part"] not in ANSWERS or request.method != "GET":
+    if match is None or match["part"] not in (None, *PARTS) or request.method != "GET":
         return problem(404, "not_found", "there is nothing at this address")
     after = request.query_params.get("after", "0")
     if not after.isdigit():
         return problem(422, "invalid", "give a step, from 0", field="after", value=after)
-    return await answered(_answer(ANSWERS[match["part"]](api.client(), match["run_id"], request.query_params)))
+    run_id, part, query = match["run_id"], match["part"], request.query_params
+    found = shared_news(api, run_id, query) if part is None else PARTS[part](api.client(), run_id, query)
+    return await answered(_answer(found))
 
 
 async def _answer(content: Awaitable[object]) -> Response:

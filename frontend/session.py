@@ -9,6 +9,7 @@ from contextvars import ContextVar
 import httpx
 
 from bapo.client import ApiError, AsyncClient, shared_http
+from frontend.shared_answers import SharedAnswers
 
 SESSION: ContextVar[str] = ContextVar("bapo_session")
 """Secret of the session cookie of the request at hand; set by the gate before any page code runs."""
@@ -27,12 +28,13 @@ async def _name_request(request: httpx.Request) -> None:
 
 
 class Api:
-    """Connections to the backend, shared by all users, and the sessions that it confirmed lately."""
+    """Connections to the backend, shared by all users, and what it confirmed lately of their sessions."""
 
     def __init__(self, backend_url: str, session_check_seconds: float) -> None:
         self._backend_url = backend_url
         self._check_seconds = session_check_seconds
         self._confirmed: dict[bytes, float] = {}
+        self.shared = SharedAnswers()
         self.http: httpx.AsyncClient = shared_http(backend_url)
         self.http.event_hooks["request"].append(_name_request)
 
@@ -43,20 +45,32 @@ class Api:
     async def is_valid(self, session: str) -> bool:
         """Whether the backend knows the session. Raises httpx.TransportError if it does not answer."""
         key = _key(session)
-        now = time.monotonic()
-        if self._confirmed.get(key, 0.0) > now:
+        if self._is_confirmed(key):
             return True
-        self._confirmed.pop(key, None)
         try:
             await self.client(session).me()
         except ApiError as error:
             if error.status in (401, 403):
                 return False
             raise httpx.TransportError(str(error)) from error
+        self._confirm(key)
+        return True
+
+    async def confirm_reader(self, run_id: str) -> None:
+        """Raises ApiError where the request's own session may not see the run; trusts what was so seconds ago."""
+        key = _key(f"{SESSION.get()} {run_id}")
+        if not self._is_confirmed(key):
+            await self.client().run(run_id)
+            self._confirm(key)
+
+    def _is_confirmed(self, key: bytes) -> bool:
+        return self._confirmed.get(key, 0.0) > time.monotonic()
+
+    def _confirm(self, key: bytes) -> None:
+        now = time.monotonic()
         if len(self._confirmed) >= MOST_REMEMBERED:
             self._confirmed = {known: until for known, until in self._confirmed.items() if until > now}
         self._confirmed[key] = now + self._check_seconds
-        return True
 
     def forget(self, session: str) -> None:
         """Makes the next request ask the backend again."""

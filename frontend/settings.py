@@ -21,8 +21,8 @@ class FrontendSettings(ServiceSettings):
     allowed_hosts: str = ""
     """Further host names that requests may name, separated by commas."""
     session_check_seconds: float = Field(default=10.0, ge=0)
-    """How long a session that the server has confirmed is let through to the pages without asking again. The data
-    behind the pages is checked by the server at every request."""
+    """How long a session that the server has confirmed is let through to the pages without asking again, and to the
+    news of a run that it may see, which are made once for all viewers. All other data is checked at every request."""
     body_seconds: float = Field(default=60.0, gt=0)
     """Maximum time to receive the body of a request to the API; give the server the same."""
 

@@ -295,7 +295,11 @@ def database(postgres_url: str) -> Iterator[Database]:
     database.close()
 
 
-def wait_until(condition: Callable[[], bool], timeout_seconds: float = 60.0) -> None:
+PATIENCE_SECONDS = 300.0
+"""Three trainers that start beside other work on two cores take minutes."""
+
+
+def wait_until(condition: Callable[[], bool], timeout_seconds: float = PATIENCE_SECONDS) -> None:
     """Wait for a condition. Raises AssertionError when it does not come true."""
     deadline = time.monotonic() + timeout_seconds
     pause = 0.01

@@ -18,6 +18,7 @@
   const state = {
     url: null,
     after: null,
+    heard: null, // The newest event that the page was told of; who has heard of the same is given the same answer.
     stream: null,
     retries: 0,
     retryTimer: null,
@@ -45,7 +46,7 @@
   // Another page lives on another stream, or on none.
   live.begin = (url, run) => {
     Object.assign(state, {
-      url: url || null, run, view: null, until: null, news: false, reload: false, recorded: false, inFlight: false,
+      url: url || null, run, heard: null, view: null, until: null, news: false, reload: false, recorded: false, inFlight: false,
       interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastTiles: 0,
     });
     state.queues.clear();
@@ -127,6 +128,7 @@
     const drawings = state.drawings;
     const recorded = state.recorded;
     const query = new URLSearchParams({ scheme: scheme() });
+    if (state.heard) query.set("heard", state.heard);
     if (now - state.lastTiles >= TILES_MS) {
       state.lastTiles = now;
       query.set("tiles", "1");

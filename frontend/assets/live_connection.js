@@ -47,7 +47,8 @@
       if (stream.readyState === EventSource.CLOSED) retry();
     });
     for (const type of DATA_EVENTS) {
-      stream.addEventListener(type, () => {
+      stream.addEventListener(type, ({ lastEventId }) => {
+        state.heard = lastEventId;
         if (RECORDED.includes(type)) state.recorded = true;
         else if (type !== "step") state.reload = true;
         live.note();

@@ -87,7 +87,7 @@ def test_a_killed_trainer_has_failed_and_the_rest_is_sent_later(
         [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
         env={**os.environ, **known, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    wait_until(lambda: any(run.name == "killed" and run.step > 1 for run in admin.runs().items), 60)
+    wait_until(lambda: any(run.name == "killed" and run.step > 1 for run in admin.runs().items))
     (found,) = [run for run in admin.runs().items if run.name == "killed"]
     trainer.send_signal(signal.SIGKILL)
     trainer.wait()

@@ -74,21 +74,21 @@ def test_no_record_is_lost_where_the_server_is_killed_and_started_again(postgres
     held = ExitStack()
     try:
         with server_process(port, postgres_url, tmp_path / "server") as server:
-            wait_until(lambda: token_file.exists() or server.poll() is not None, 120)
+            wait_until(lambda: token_file.exists() or server.poll() is not None)
             live = {"BAPO_SERVER": f"http://127.0.0.1:{port}", "BAPO_TOKEN": token_file.read_text().strip()}
             script = [sys.executable, "-c", textwrap.dedent(TRAINER), str(tmp_path / "run")]
             trainer = subprocess.Popen(script, env=environment(live))
             client = held.enter_context(Client(live["BAPO_SERVER"], token=live["BAPO_TOKEN"]))
-            wait_until(lambda: steps_at(client) == list(range(1, 51)), 120)
+            wait_until(lambda: steps_at(client) == list(range(1, 51)))
         # Nobody answers now; the loop goes on, and waits for nobody.
         (tmp_path / "after-50").touch()
-        wait_until((tmp_path / "told-150").exists, 120)
+        wait_until((tmp_path / "told-150").exists)
         with server_process(port, postgres_url, tmp_path / "server"):
             # The loop's end waits half a minute for a server that is away: less than a start may take.
-            wait_until(lambda: len(steps_at(client)) == 150, 120)
+            wait_until(lambda: len(steps_at(client)) == 150)
             (tmp_path / "after-150").touch()
             assert trainer.wait(120) == 0
-            wait_until(lambda: len(steps_at(client)) == 200, 120)
+            wait_until(lambda: len(steps_at(client)) == 200)
             assert steps_at(client) == list(range(1, 201))
     finally:
         if trainer is not None:

@@ -124,7 +124,7 @@ def test_settings_are_chosen_first_and_then_the_rest_is_submitted(admin: Client,
     assert held_out == {"validation"}
     for run, accuracy in zip(tuning, (0.25, 0.5), strict=True):
         finish_on_both_sets(worker, admin, run.run_id or "", accuracy)
-    wait_until(lambda: all(run.run_id for run in admin.study(study.id).runs), 60)
+    wait_until(lambda: all(run.run_id for run in admin.study(study.id).runs))
     made = admin.study(study.id)
     first = admin.run(runs_of(made, "A")[0])
     assert (first.config["method"]["v"], first.config["task"]["held_out"]) == (3, "test")

@@ -35,7 +35,7 @@ def test_the_python_examples_run(backend_server: BackendServer, admin: Client, t
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
-        wait_until(lambda: admin.runs().total == 1, 60)
+        wait_until(lambda: admin.runs().total == 1)
         run = admin.run(admin.runs().items[0].id)
         worker = FakeWorker(backend_server)
         claim = worker.begin(run)

@@ -132,7 +132,7 @@ def test_figures_fill_their_columns_are_saved_and_follow_the_scheme(page: Page, 
 
     assert _traces(page, "figure-4")[-1]["colour"] == LIGHT.methods[1]
     page.get_by_role("button", name="Switch between light and dark").click()
-    wait_until(lambda: page.evaluate(TRACES, "figure-4")[-1]["colour"] == DARK.methods[1], 60)
+    wait_until(lambda: page.evaluate(TRACES, "figure-4")[-1]["colour"] == DARK.methods[1])
 
 
 def test_the_grouping_stands_in_the_address(page: Page, address: str, run_ids: dict[str, str]) -> None:

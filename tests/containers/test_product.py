@@ -40,12 +40,12 @@ def test_every_container_comes_back_after_a_crash_and_the_run_ends_well(product:
     with product.client() as client:
         changes = {**SMALL_RUN, "training.steps": 60}
         run = client.create_run(RunCreate(name="through crashes", recipe="countdown-demo", changes=changes))
-        wait_until(lambda: (client.run(run.id).step or 0) >= 1, 120)
+        wait_until(lambda: (client.run(run.id).step or 0) >= 1)
         for service in ("redis", "frontend", "backend", "postgres", "worker"):
             product.crash(service)
             wait_until(lambda service=service: product.state(service)["RestartCount"] == 1, 60)  # type: ignore[misc]
             wait_until(lambda service=service: product.is_healthy(service), 120)  # type: ignore[misc]
-        wait_until(lambda: all(product.is_healthy(service) for service in SERVICES), 120)
+        wait_until(lambda: all(product.is_healthy(service) for service in SERVICES))
     with product.client() as client:
         found = ended(client, run.id)
         assert (found.status, found.status_reason, found.step) == (RunStatus.SUCCEEDED, None, 60)

@@ -80,20 +80,20 @@ def test_an_upgrade_keeps_runs_tokens_and_a_run_under_way(
         token = product.token()
         with _api(product) as api:
             finished = _started(api, "finished", SMALL_RUN)
-            wait_until(lambda: _run(api, finished)["status"] == "succeeded", 240)
+            wait_until(lambda: _run(api, finished)["status"] == "succeeded")
             records = api.get(f"/runs/{finished}/records?type=step&limit=50").json()
             under_way = _started(api, "under way", {**SMALL_RUN, "training.steps": LONG})
-            wait_until(lambda: _run(api, under_way)["step"] >= 1, 120)
+            wait_until(lambda: _run(api, under_way)["step"] >= 1)
         product = replace(product, checkout=ROOT, version=VERSION)
         product.up()
         assert product.token() == token
         with product.client() as client, _api(product) as api:
             assert (client.run(finished).status, client.run(finished).step) == (RunStatus.SUCCEEDED, NUM_STEPS)
             assert api.get(f"/runs/{finished}/records?type=step&limit=50").json() == records
-            wait_until(lambda: client.run(under_way).attempt == 2, 120)
+            wait_until(lambda: client.run(under_way).attempt == 2)
             left_at = client.run(under_way).step
             assert left_at >= 1
-            wait_until(lambda: client.run(under_way).step > left_at, 120)
+            wait_until(lambda: client.run(under_way).step > left_at)
             client.stop(under_way)
             assert ended(client, under_way).status == RunStatus.CANCELLED
     finally:

@@ -84,7 +84,7 @@ def front(
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), "PATH": "/usr/bin:/bin"})
     try:
-        wait_until(lambda: _listens(port) or process.poll() is not None, 30)
+        wait_until(lambda: _listens(port) or process.poll() is not None)
         assert process.poll() is None, (folder / "log").read_text()
         yield Front(tls_stack, port, ssl.create_default_context(cafile=str(certificate)))
     finally:

@@ -224,8 +224,8 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
             return client.run(run_id).step
 
         with started(job) as process:
-            wait_until(lambda: step() >= 3, 120)
-            wait_until(lambda: client.run(run_id).stop_seconds is not None, 30)
+            wait_until(lambda: step() >= 3)
+            wait_until(lambda: client.run(run_id).stop_seconds is not None)
             commands = [part for each in psutil.Process(process.pid).children(True) for part in each.cmdline()]
             assert "bapo.run.trainer" in commands
             assert not any(server.worker_token in part for part in commands)
@@ -237,11 +237,11 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
         assert (server.settings.runs_dir / run_id / CHECKPOINTS_FOLDER / checkpoint_name(returned.step)).is_dir()
 
         with started(job) as process:
-            wait_until(lambda: step() > returned.step, 120)
+            wait_until(lambda: step() > returned.step)
             resumed = client.run(run_id)
             assert (resumed.attempt, resumed.worker) == (2, "slurm-4711")
             client.stop(run_id, "now")
-            wait_until(lambda: client.run(run_id).status is RunStatus.CANCELLED, 60)
+            wait_until(lambda: client.run(run_id).status is RunStatus.CANCELLED)
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_SECONDS + 30) == 0
 

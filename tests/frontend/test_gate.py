@@ -17,6 +17,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
+from bapo.api.people import ProjectCreate
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE
 from frontend.app import create_app
@@ -26,7 +27,7 @@ from frontend.session import Api
 from frontend.settings import FrontendSettings, host_name
 from frontend.shipping import own_files
 from tests.frontend.serving import serving
-from tests.services import BackendServer
+from tests.services import BackendServer, add_person
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +222,25 @@ def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, ba
     named = visitor.get(f"/live/runs/{run.id}/charts", params=asked)
     assert list(named.json()["figures"]) == ["rewards"]
     assert "request" in visitor.get("/live/runs/abc/charts").json()["problem"]
+
+
+def test_news_that_viewers_share_are_for_those_who_may_see_the_run(
+    member: httpx.Client, backend_server: BackendServer
+) -> None:
+    with backend_server.client() as admin:
+        admin.create_project(ProjectCreate(name="closed"))
+        run = admin.create_run(RunCreate(name="shared", recipe="countdown-demo", project="closed"))
+    token = add_person(backend_server, "outsider", projects={"default": "member"})
+    asked = {"heard": "1741", "tiles": "1", "scheme": "dark"}
+    address = f"/live/runs/{run.id}"
+    first = member.get(address, params=asked).json()
+    assert first["tiles"]
+    assert member.get(address, params=asked).json() == first
+    assert member.get(address, params={"heard": "1741", "scheme": "dark"}).json().keys() == {"progress"}
+    with httpx.Client(base_url=member.base_url, timeout=60) as outsider:
+        outsider.post("/login", data={"secret": token}, headers={"Origin": str(member.base_url)})
+        assert outsider.get("/live/runs/abc").status_code == 404
+        assert outsider.get(address, params=asked).status_code == 404
 
 
 def test_live_answers_on_migration_are_the_users_own(visitor: httpx.Client, backend_server: BackendServer) -> None:

@@ -42,7 +42,7 @@ def test_it_stops_at_once_and_silently_while_browsers_listen_and_workers_wait(ba
     worker.client = Client(url, token=backend_server.worker_token)
     pool = ThreadPoolExecutor(1)
     try:
-        wait_until(lambda: _answers(f"{url}/healthz"), 60)
+        wait_until(lambda: _answers(f"{url}/healthz"))
         waiting = pool.submit(worker.next_runs)
         wait_until(lambda: instruments.REGISTRY.get_sample_value("bapo_http_requests_in_progress") == 1)
         headers = {"Authorization": f"Bearer {backend_server.admin_token}", "Accept": "text/event-stream"}

@@ -78,6 +78,7 @@ function drawnUpTo40(answers, elements = {}) {
   page.window.innerHeight = 800;
   page.window.EventSource = class extends EventTarget {
     constructor() { super(); page.stream = this; }
+    close() {}
   };
   page.clientside.live.connect({ url: "/api/v1/runs/r1/events", after: 7 }, "r1");
   Object.assign(page.window.bapoLive.state, { run: "r1", view: { charts: ["a"], x: "step", smooth: "auto", axes: {} }, until: 40 });
@@ -95,6 +96,16 @@ test("an evaluation or a tracking asks for its charts, and redraws nothing else"
     assert.deepEqual(asked(page), [`${AFTER_40}&recorded=1`]);
     equal(page.propsOf("run-reload"), []);
   }
+});
+
+test("who has heard of an event says so, and no longer on another run's page", async () => {
+  const page = drawnUpTo40({});
+  page.stream.dispatchEvent(Object.assign(new Event("step"), { lastEventId: "1741" }));
+  page.pass(0);
+  await page.settled();
+  assert.deepEqual(asked(page), [AFTER_40.replace("scheme=light", "scheme=light&heard=1741")]);
+  page.clientside.live.connect({ url: "/api/v1/runs/r2/events", after: 1750 });
+  assert.equal(page.window.bapoLive.state.heard, null);
 });
 
 test("an evaluation whose answer is lost is asked for again", async () => {

@@ -186,11 +186,11 @@ def test_a_killed_trainer_loses_no_step_that_it_finished_and_the_server_has_them
     env = environment(BAPO_SERVER=backend_server.url, BAPO_TOKEN=backend_server.admin_token)
     process = start(tmp_path, {"name": "killed by TRL", "settings": {"max_steps": 1000}}, env=env)
     trained = Trained(tmp_path)
-    wait_until(lambda: process.poll() is not None or len(trained.logs) >= 3, 300)
+    wait_until(lambda: process.poll() is not None or len(trained.logs) >= 3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     (found,) = [run for run in admin.runs().items if run.name == "killed by TRL"]
-    wait_until(lambda: str(admin.run(found.id).status) == "failed", 60)
+    wait_until(lambda: str(admin.run(found.id).status) == "failed")
     steps = trained.steps
     assert len(steps) >= len(trained.logs) - 1
     assert [recorded_groups(step) for step in steps] == [groups_of(call) for call in trained.scored()[: len(steps)]]
@@ -207,9 +207,9 @@ def test_a_server_that_restarts_loses_nothing(postgres_url: str, tmp_path: Path)
             trained.folder, {"name": "through a restart", "waits_after": 2, "settings": {"max_steps": 6}}, env=env
         )
         with server.client() as client:
-            wait_until(lambda: process.poll() is not None or steps_at(client) == [1, 2], 300)
+            wait_until(lambda: process.poll() is not None or steps_at(client) == [1, 2])
     (trained.folder / "go").touch()
-    wait_until(lambda: process.poll() is not None or len(trained.steps) > 2, 60)
+    wait_until(lambda: process.poll() is not None or len(trained.steps) > 2)
     with running_backend(postgres_url, tmp_path / "server", port=port) as server, server.client() as client:
         said, _ = process.communicate(timeout=300)
         assert process.returncode == 0, said

@@ -141,7 +141,7 @@ def test_no_two_trainers_see_one_gpu_also_after_the_worker_was_killed(
         runs = {name: _submit(people, name, long) for name in ("a", "b")}
         cpu = _submit(people, "cpu", {**long, "engine.device": "cpu"})
         runs["c"] = _submit(people, "c", long)
-        wait_until(lambda: all(visible(server, run) for run in (runs["a"], runs["b"], cpu)), 60)
+        wait_until(lambda: all(visible(server, run) for run in (runs["a"], runs["b"], cpu)))
         assert sorted(list(visible(server, run).values()) for run in runs.values()) == [[], ["0"], ["1"]]
         # A run on the CPU sees none.
         assert list(visible(server, cpu).values()) == [""]
@@ -149,17 +149,17 @@ def test_no_two_trainers_see_one_gpu_also_after_the_worker_was_killed(
         wait_until(lambda: people.run(runs["c"]).status_reason is not None)
         worker.kill_and_start_again()
         people.stop(cpu)
-        wait_until(lambda: people.run(cpu).status is RunStatus.CANCELLED, 60)
+        wait_until(lambda: people.run(cpu).status is RunStatus.CANCELLED)
         # The slot is free now, the GPUs are not: the trainers were found again.
         wait_until(lambda: people.run(runs["c"]).status_reason == "waits for 1 GPU on one worker to be free")
         assert visible(server, runs["a"]).keys() == trainers
         assert not visible(server, runs["c"])
         people.stop(runs["a"])
-        wait_until(lambda: list(visible(server, runs["c"]).values()) == ["0"], 60)
+        wait_until(lambda: list(visible(server, runs["c"]).values()) == ["0"])
         assert not visible(server, runs["a"])
         for run_id in (runs["b"], runs["c"]):
             people.stop(run_id)
-        wait_until(lambda: not people.queue().busy, 60)
+        wait_until(lambda: not people.queue().busy)
 
 
 def _submit(people: Client, name: str, changes: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def test_a_run_is_given_back_before_the_machine_ends(
     supervisor = supervised(worker, claim, tmp_path, limits)
 
     def end() -> None:
-        wait_until(lambda: supervisor.step >= 1, 120)
+        wait_until(lambda: supervisor.step >= 1)
         limits.known.set()
 
     supervise(worker, supervisor, end)

@@ -18,6 +18,27 @@ from frontend.pages.run.charts import drawn, is_empty, plain
 from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
 from frontend.pages.run.tiles import load_tiles
+from frontend.session import Api
+
+
+async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Answers as `news`, made once for all viewers who have heard of the same event: `heard=1741`.
+
+    An answer that was begun after an event was told has all that led to it.
+    """
+    client, heard = api.client(), query.get("heard")
+    if heard is None:
+        return await news(client, run_id, query)
+    await api.confirm_reader(run_id)
+    asked_for = {name: value for name, value in query.items() if name != "tiles"}
+    key = (run_id, *sorted(asked_for.items()))
+    answer = await api.shared.get(key, lambda: news(client, run_id, asked_for))
+    if query.get("tiles") != "1":
+        return answer
+    # Not every viewer is due for them at the same time.
+    tiles = {name: query[name] for name in ("scheme", "heard") if name in query} | {"tiles": "1"}
+    key = (run_id, *sorted(tiles.items()))
+    return {**answer, "tiles": (await api.shared.get(key, lambda: news(client, run_id, tiles)))["tiles"]}
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def test_a_killed_rank_costs_its_own_groups_until_it_is_back_and_each_step_says_
     wait_until(told(folder, 2, 5))
     two.kill()
     two.wait()
-    wait_until(lambda: len(steps_of(folder)) == 12, 30)
+    wait_until(lambda: len(steps_of(folder)) == 12)
     # It repeats a step that it had told, and goes on where the others are.
     again = start(2, 5, 14)
     wait_until(told(folder, 2, 14))

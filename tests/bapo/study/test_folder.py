@@ -75,7 +75,7 @@ def made(place: Path, file: Path) -> Path:
         stderr=subprocess.DEVNULL,
     )
     first = folder / "runs" / "main--a--seed-1"
-    wait_until(lambda: bool(attempt_folders(first)) and state_of(first)[2] >= 1, timeout_seconds=120)
+    wait_until(lambda: bool(attempt_folders(first)) and state_of(first)[2] >= 1)
     # Ctrl-C: the trainers end at their next step boundary.
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) in (0, 130)

@@ -1,0 +1,55 @@
+"""Answers that all who look at the same thing are given, made once."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+KEPT_SECONDS = 2.0
+"""After an answer is there: viewers hear of a step within moments of each other."""
+MOST_KEPT = 256
+
+
+@dataclass
+class _Kept:
+    task: asyncio.Future[Any]
+    until: float = math.inf
+    """On the clock of the event loop; without end while the answer is on its way."""
+
+
+class SharedAnswers:
+    """Answers by what was asked. Who may have them is for the caller to find out, before."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, _Kept] = {}
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """Returns what another has made of the same key or is making, else what `make` returns.
+
+        Where the other fails, as for a session that has just ended, everybody makes their own.
+        """
+        now = asyncio.get_running_loop().time()
+        for old in [known for known, kept in self._kept.items() if kept.until < now]:
+            del self._kept[old]
+        if (kept := self._kept.get(key)) is not None:
+            try:
+                return await asyncio.shield(kept.task)
+            except Exception:
+                return await make()
+        if len(self._kept) >= MOST_KEPT:
+            return await make()
+        kept = self._kept[key] = _Kept(asyncio.ensure_future(make()))
+        kept.task.add_done_callback(lambda task: self._ended(key, task))
+        # Whoever asked first may leave: the others wait.
+        return await asyncio.shield(kept.task)
+
+    def _ended(self, key: Hashable, task: asyncio.Future[Any]) -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._kept.pop(key, None)
+        else:
+            self._kept[key].until = task.get_loop().time() + KEPT_SECONDS
