@@ -588,9 +588,8 @@ def _add_update(values: dict[str, float], update: UpdateValues) -> None:
 
 def _add(values: dict[str, float], prefix: str, fields: Mapping[Any, float | None]) -> None:
     """Take in the finite ones; a server does this with every step that it is sent."""
-    for name, value in fields.items():
-        if value is not None and isfinite(value):
-            values[prefix + name] = float(value)
+    finite = {prefix + name: float(value) for name, value in fields.items() if value is not None and isfinite(value)}
+    values.update(finite)
 
 
 def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:

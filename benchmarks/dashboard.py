@@ -1,6 +1,6 @@
 """How fast are the pages over much data, in headless Chromium?
 
-    python -m benchmarks.dashboard [--steps 5000] [--viewers 20] [--compared 50] [--history 10000]
+    python -m benchmarks.dashboard [--steps 5000] [--viewers 20] [--compared 50] [--history 10000] [--live]
 
 Starts PostgreSQL, one server process and the dashboard in a temporary folder and stores: a run of 5,000 steps with some
 forty prompts a step, 50 runs of 2,000 steps, a run of 471 steps with 256 prompts a step, a run that meets 40,000
@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from statistics import median, quantiles
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -330,10 +329,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Fill a server, look at it, ask it."""
     results: dict[str, Any] = {}
     with deployment(with_dashboard=True) as server, server.client() as client:
-        long_config = config_of(steps=options.steps + LIVE_STEPS, batch_size=32)
-        journal = records(long_config, num_prompts=4096)
-        upload = Upload(client, long_config, "long")
-        upload.send_all(_until(journal, options.steps))
+        upload, journal = _long_run(client, options.steps)
         wide_config = config_of(steps=WIDE_STEPS, batch_size=WIDE_BATCH)
         wide = store(client, wide_config, "wide", records(wide_config, num_prompts=16_384))
         many_config = config_of(steps=MANY_STEPS, batch_size=64)
@@ -350,14 +346,41 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             results |= {f"history {name}": times for name, times in history(window, f"{server.url}/runs").items()}
             results["new run page"] = opened(window, f"{server.url}/new", "#page")
             results |= form(window, f"{server.url}/new")
-            steps = [record for record in journal if isinstance(record, StepRecord)]
-            found = live(server, window, upload, list(islice(steps, LIVE_STEPS)), options.viewers)
-            results[f"step visible, {options.viewers} viewers"] = found["visible_ms"]
-            for name, milliseconds in zip(("tasks", "CPU"), found["main_thread_ms_per_step"], strict=True):
-                results[f"main thread per step, {name}"] = [milliseconds]
+            results |= _live_figures(server, window, upload, journal, options.viewers)
         results["first byte of JavaScript to first row, a fresh browser"] = first_rows(server)
         results |= answers(server, wide, many)
     return {name: summary(values) for name, values in results.items()}
+
+
+def measure_live(options: argparse.Namespace) -> dict[str, Any]:
+    """The live run alone."""
+    with deployment(with_dashboard=True) as server, server.client() as client:
+        upload, journal = _long_run(client, options.steps)
+        with chromium(server.url, server.token) as window:
+            results = _live_figures(server, window, upload, journal, options.viewers)
+    return {name: summary(values) for name, values in results.items()}
+
+
+def _long_run(client: Client, num_steps: int) -> tuple[Upload, Iterator[AnyRecord]]:
+    """A run that is stored up to a step, and what follows."""
+    config = config_of(steps=num_steps + LIVE_STEPS, batch_size=32)
+    journal = records(config, num_prompts=4096)
+    upload = Upload(client, config, "long")
+    upload.send_all(_until(journal, num_steps))
+    return upload, journal
+
+
+def _live_figures(
+    server: Deployment, window: Window, upload: Upload, journal: Iterator[AnyRecord], num_viewers: int
+) -> dict[str, list[float]]:
+    steps: list[AnyRecord] = [record for record in journal if isinstance(record, StepRecord)]
+    found = live(server, window, upload, steps[:LIVE_STEPS], num_viewers)
+    tasks, cpu = found["main_thread_ms_per_step"]
+    return {
+        f"step visible, {num_viewers} viewers": found["visible_ms"],
+        "main thread per step, tasks": [tasks],
+        "main thread per step, CPU": [cpu],
+    }
 
 
 def _until(journal: Iterator[AnyRecord], step: int) -> Iterator[AnyRecord]:
@@ -375,17 +398,22 @@ def main() -> None:
     parser.add_argument("--viewers", type=int, default=20)
     parser.add_argument("--compared", type=int, default=50)
     parser.add_argument("--history", type=int, default=10_000)
+    parser.add_argument("--live", action="store_true", help="the live run alone, printed and not written")
     options = parser.parse_args()
-    results = measure(options)
+    results = measure_live(options) if options.live else measure(options)
     rows = [
         [name, f"{figures['median']:.0f}", f"{figures['p95']:.0f}", f"{figures['count']}"]
         for name, figures in results.items()
     ]
+    heads = ["milliseconds", "median", "p95 or largest", "n"]
+    if options.live:
+        print(table(heads, rows))
+        return
     write_report(
         "dashboard",
         "The pages over much data",
         {"options": vars(options), "milliseconds": results},
-        table(["milliseconds", "median", "p95 or largest", "n"], rows),
+        table(heads, rows),
         packages=("dash", "fastapi"),
         setting="; headless Chromium, all processes on this machine. "
         f"A run of {options.steps:,} steps with some 40 prompts a step; {options.compared} runs of {COMPARED_STEPS:,} "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from bapo.records import AnyRecord, EventRecord, StepRecord, TrackingRecord
 
@@ -17,9 +16,9 @@ def fault(record: AnyRecord) -> str | None:
         if not is_integer(value):
             return _complaint(value)
     if isinstance(record, StepRecord):
-        for value in _bigints(record):
-            if not -MAX_BIGINT <= value <= MAX_BIGINT:
-                return _complaint(value)
+        for values in _bigints(record):
+            if values and not (min(values) >= -MAX_BIGINT and max(values) <= MAX_BIGINT):
+                return outside(values, -MAX_BIGINT, MAX_BIGINT)
     elif isinstance(record, EventRecord):
         for name in ("num_steps", "applied_step"):
             value = record.data.get(name, 0)
@@ -37,10 +36,11 @@ def is_integer(value: int) -> bool:
 
 def outside(values: Sequence[int | None], lowest: int, highest: int) -> str | None:
     """Error naming the first number out of bounds; None if there is none."""
-    known = values if None not in values else [value for value in values if value is not None]
-    if not known or (lowest <= min(known) and max(known) <= highest):  # type: ignore[type-var, operator]
+    # Most are the same few, and this looks at every prompt of every step.
+    distinct = {*values} - {None}
+    if not distinct or (lowest <= min(distinct) and max(distinct) <= highest):  # type: ignore[type-var, operator]
         return None
-    return _complaint(next(value for value in known if value is not None and not lowest <= value <= highest))
+    return _complaint(next(value for value in values if value is not None and not lowest <= value <= highest))
 
 
 def _complaint(value: object) -> str:
@@ -55,11 +55,10 @@ def _integers(record: AnyRecord) -> Iterator[int]:
         yield record.replicate
 
 
-def _bigints(record: StepRecord) -> Iterable[int]:
-    return chain(
-        (record.cost.num_rollouts,),
-        record.fresh_histogram,
-        record.reevaluated_histogram,
-        record.batch_histogram,
-        () if record.update is None else record.update.ratio_histogram,
-    )
+def _bigints(record: StepRecord) -> Iterator[Sequence[int]]:
+    yield (record.cost.num_rollouts,)
+    yield record.fresh_histogram
+    yield record.reevaluated_histogram
+    yield record.batch_histogram
+    if record.update is not None:
+        yield record.update.ratio_histogram
