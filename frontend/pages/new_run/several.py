@@ -71,6 +71,7 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
                         "1/8 1/2; 0 1/4.",
                         size="sm",
                         c="dimmed",
+                        mt="xs",
                         mb="sm",
                     ),
                     # Each offers all fields: much to set up for a part that few open.
