@@ -188,6 +188,8 @@ def test_the_page_goes_on_by_itself_after_the_server_was_away(
         page.goto(f"/runs/{played.run.id}")
         _wait_for_points(page, "rewards", 4)
         expect(page.locator("#connection")).to_have_text("Live")
+        tile = page.locator("[data-tile=reward] .tile-value")
+        expect(tile).to_contain_text("%")
         page.evaluate("window.loadedOnce = true")
 
         relay.close()
@@ -196,7 +198,7 @@ def test_the_page_goes_on_by_itself_after_the_server_was_away(
         expect(banner).to_contain_text(re.compile("Connection lost .* ago"))
         expect(page.locator("#connection")).to_have_text("Offline")
         assert points_of(page, "rewards") == 4
-        expect(page.locator("[data-tile=reward] .tile-value")).to_contain_text("%")
+        expect(tile).to_contain_text("%")
         played.advance(3)
 
         relay.enter_context(serving(Relay(backend_server.url), port=int(address.rsplit(":", 1)[1])))
