@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from statistics import median, quantiles
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -136,8 +137,8 @@ def view_of(address: str) -> dict[str, str]:
 
 
 def live(
-    server: Deployment, window: Window, upload: Upload, steps: list[AnyRecord], num_viewers: int
-) -> dict[str, Any]:
+    server: Deployment, window: Window, upload: Upload, journal: Iterator[AnyRecord], num_viewers: int
+) -> dict[str, list[float]]:
     """Post one step after another; when does each stand in the browser, and what does it cost the page?"""
     ended = threading.Event()
     context = window()
@@ -145,7 +146,7 @@ def live(
     page.goto(f"{server.url}/runs/{upload.run_id}?tab=overview")
     page.wait_for_function(DRAWN, arg="#run-panel", polling="raf")
     # The first step that arrives says what the page asks for.
-    first, *steps = steps
+    first, *steps = islice((record for record in journal if isinstance(record, StepRecord)), LIVE_STEPS)
     with page.expect_request(lambda request: "/live/runs/" in request.url and "after=" in request.url) as asked:
         upload.send([first])
     view = view_of(asked.value.url)
@@ -159,17 +160,19 @@ def live(
     before, began = _busy_seconds(protocol), time.time()
     posted: dict[int, float] = {}
     for record in steps:
-        assert isinstance(record, StepRecord)
         posted[record.step] = time.time()
         upload.send([record])
         page.wait_for_timeout(max(0.0, 1000 * (began + len(posted) * LIVE_SECONDS - time.time())))
     shown_after = delays(page, max(posted), posted)
-    busy = [1000 * (now - then) / len(posted) for now, then in zip(_busy_seconds(protocol), before, strict=True)]
+    tasks, cpu = (1000 * (now - then) / len(steps) for now, then in zip(_busy_seconds(protocol), before, strict=True))
     ended.set()
     upload.send(steps[-1:])
     context.close()
-    visible_ms = [1000 * seconds for seconds in shown_after.values()]
-    return {"visible_ms": visible_ms, "main_thread_ms_per_step": busy}
+    return {
+        f"step visible, {num_viewers} viewers": [1000 * seconds for seconds in shown_after.values()],
+        "main thread per step, tasks": [tasks],
+        "main thread per step, CPU": [cpu],
+    }
 
 
 def _busy_seconds(protocol: Any) -> tuple[float, float]:
@@ -346,7 +349,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             results |= {f"history {name}": times for name, times in history(window, f"{server.url}/runs").items()}
             results["new run page"] = opened(window, f"{server.url}/new", "#page")
             results |= form(window, f"{server.url}/new")
-            results |= _live_figures(server, window, upload, journal, options.viewers)
+            results |= live(server, window, upload, journal, options.viewers)
         results["first byte of JavaScript to first row, a fresh browser"] = first_rows(server)
         results |= answers(server, wide, many)
     return {name: summary(values) for name, values in results.items()}
@@ -357,7 +360,7 @@ def measure_live(options: argparse.Namespace) -> dict[str, Any]:
     with deployment(with_dashboard=True) as server, server.client() as client:
         upload, journal = _long_run(client, options.steps)
         with chromium(server.url, server.token) as window:
-            results = _live_figures(server, window, upload, journal, options.viewers)
+            results = live(server, window, upload, journal, options.viewers)
     return {name: summary(values) for name, values in results.items()}
 
 
@@ -368,19 +371,6 @@ def _long_run(client: Client, num_steps: int) -> tuple[Upload, Iterator[AnyRecor
     upload = Upload(client, config, "long")
     upload.send_all(_until(journal, num_steps))
     return upload, journal
-
-
-def _live_figures(
-    server: Deployment, window: Window, upload: Upload, journal: Iterator[AnyRecord], num_viewers: int
-) -> dict[str, list[float]]:
-    steps: list[AnyRecord] = [record for record in journal if isinstance(record, StepRecord)]
-    found = live(server, window, upload, steps[:LIVE_STEPS], num_viewers)
-    tasks, cpu = found["main_thread_ms_per_step"]
-    return {
-        f"step visible, {num_viewers} viewers": found["visible_ms"],
-        "main thread per step, tasks": [tasks],
-        "main thread per step, CPU": [cpu],
-    }
 
 
 def _until(journal: Iterator[AnyRecord], step: int) -> Iterator[AnyRecord]:

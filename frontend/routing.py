@@ -18,7 +18,7 @@ class Shown(NamedTuple):
 
     content: Any
     route: str | None
-    """Another one is another page. It is the path of a page whose query is a view of it, and nothing to ask for."""
+    """Another one is another page: its path, followed by `?` and the query where that makes the page."""
     events: dict[str, Any] | None
     """The stream that the page lives on."""
     about: str

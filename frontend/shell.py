@@ -315,7 +315,8 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
     in_browser = partial(clientside, app, "shell")
     # In the browser, which writes into the address whenever a control moves: most of what changes there is no page.
     address = [Input("url", name) for name in ("pathname", "search")]
-    in_browser("ask", Output("asked-page", "data"), *address, State("route", "data"), initial=False)
+    known = [State(name, "data") for name in ("route", "asked-page")]
+    in_browser("ask", Output("asked-page", "data"), *address, *known, initial=False)
     in_browser(
         "scheme", Output("mantine", "forceColorScheme"), Output("scheme", "data"), Input("scheme-toggle", "n_clicks")
     )

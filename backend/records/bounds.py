@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from bapo.records import AnyRecord, EventRecord, StepRecord, TrackingRecord
 
@@ -16,9 +17,9 @@ def fault(record: AnyRecord) -> str | None:
         if not is_integer(value):
             return _complaint(value)
     if isinstance(record, StepRecord):
-        for values in _bigints(record):
-            if values and not (min(values) >= -MAX_BIGINT and max(values) <= MAX_BIGINT):
-                return outside(values, -MAX_BIGINT, MAX_BIGINT)
+        for value in _bigints(record):
+            if not -MAX_BIGINT <= value <= MAX_BIGINT:
+                return _complaint(value)
     elif isinstance(record, EventRecord):
         for name in ("num_steps", "applied_step"):
             value = record.data.get(name, 0)
@@ -55,10 +56,11 @@ def _integers(record: AnyRecord) -> Iterator[int]:
         yield record.replicate
 
 
-def _bigints(record: StepRecord) -> Iterator[Sequence[int]]:
-    yield (record.cost.num_rollouts,)
-    yield record.fresh_histogram
-    yield record.reevaluated_histogram
-    yield record.batch_histogram
-    if record.update is not None:
-        yield record.update.ratio_histogram
+def _bigints(record: StepRecord) -> Iterable[int]:
+    return chain(
+        (record.cost.num_rollouts,),
+        record.fresh_histogram,
+        record.reevaluated_histogram,
+        record.batch_histogram,
+        () if record.update is None else record.update.ratio_histogram,
+    )

@@ -3,7 +3,6 @@
   "use strict";
 
   const { clientside, find, noUpdate, scheme, setProps, stored } = window.bapo;
-  let isAway = false; // Another page was asked for, and is not here yet.
 
   // The one project whose runs an address lists.
   function projectOf(query) {
@@ -28,10 +27,9 @@
       return { ...navbar, collapsed: { mobile: !opened } };
     },
 
-    // Another page is asked for; a view of the one that is open, or on its way, is none.
-    ask(path, search, route) {
-      if (path === route && !isAway) return noUpdate();
-      isAway = true;
+    // Another page is asked for, and so is the open one while another is on its way; a view of the open one is none.
+    ask(path, search, route, asked) {
+      if (path === route && (!asked || asked.path === path)) return noUpdate();
       return { path: path || "/", search: search || "" };
     },
 
@@ -93,7 +91,6 @@
   }
 
   clientside.shell.arrived = (route) => {
-    isAway = false;
     if (route) arrive(last === null);
     return noUpdate();
   };

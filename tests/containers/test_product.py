@@ -43,8 +43,8 @@ def test_every_container_comes_back_after_a_crash_and_the_run_ends_well(product:
         wait_until(lambda: (client.run(run.id).step or 0) >= 1)
         for service in ("redis", "frontend", "backend", "postgres", "worker"):
             product.crash(service)
-            wait_until(lambda service=service: product.state(service)["RestartCount"] == 1, 60)  # type: ignore[misc]
-            wait_until(lambda service=service: product.is_healthy(service), 120)  # type: ignore[misc]
+            wait_until(lambda service=service: product.state(service)["RestartCount"] == 1)  # type: ignore[misc]
+            wait_until(lambda service=service: product.is_healthy(service))  # type: ignore[misc]
         wait_until(lambda: all(product.is_healthy(service) for service in SERVICES))
     with product.client() as client:
         found = ended(client, run.id)

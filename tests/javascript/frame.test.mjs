@@ -115,18 +115,21 @@ test("a rule is previewed when typing pauses, one preview at a time", () => {
 });
 
 test("another page is asked for, and a view of the one that is open is not", () => {
-  const { ask, arrived } = open(["shell.js"]).clientside.shell;
-  equal(ask("/runs/1", "?tab=log", "/runs/1"), NO_UPDATE);
-  equal(ask("/new", "?recipe=a", "/runs/1"), { path: "/new", search: "?recipe=a" });
+  const { ask } = open(["shell.js"]).clientside.shell;
+  equal(ask("/runs/1", "?tab=log", "/runs/1", null), NO_UPDATE);
+  const form = { path: "/new", search: "?recipe=a" };
+  equal(ask("/new", "?recipe=a", "/runs/1", null), form);
   // Back before it came: what is on its way must not take the place of the page whose address stands there.
-  equal(ask("/runs/1", "", "/runs/1"), { path: "/runs/1", search: "" });
-  arrived(null); // An error instead of a page.
-  equal(ask("/runs/1", "?tab=log", null), { path: "/runs/1", search: "?tab=log" });
+  const back = { path: "/runs/1", search: "" };
+  equal(ask("/runs/1", "", "/runs/1", form), back);
+  equal(ask("/runs/1", "?tab=log", "/runs/1", back), NO_UPDATE);
+  // An error instead of a page.
+  equal(ask("/runs/1", "?tab=log", null, back), { path: "/runs/1", search: "?tab=log" });
 });
 
 test("the query of some pages makes the page", () => {
   const { ask } = open(["shell.js"]).clientside.shell;
-  equal(ask("/new", "?recipe=b", "/new?"), { path: "/new", search: "?recipe=b" });
+  equal(ask("/new", "?recipe=b", "/new?", null), { path: "/new", search: "?recipe=b" });
 });
 
 test("the filters of alerts stand in the address", () => {

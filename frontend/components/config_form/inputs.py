@@ -9,10 +9,11 @@ from dash import ALL, State, ctx
 
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigCheck, ConfigFieldInfo
-from bapo.client import ApiError, AsyncClient
+from bapo.client import ApiError
 from frontend.components.actions import Failure
 from frontend.components.config_form.values import FormField, changes, knows, of_types
 from frontend.components.notices import error_text
+from frontend.session import Api
 
 FORM = "new"
 METHOD = "method.type"
@@ -32,6 +33,14 @@ class StartValues(NamedTuple):
     def base(self, method: str, task: str) -> dict[str, Any]:
         """Returns all fields of a method and a type of tasks."""
         return {**self.shared, **self.own[METHOD][method], **self.own[TASK][task]}
+
+
+async def config_infos(api: Api) -> Sequence[ConfigFieldInfo]:
+    """Returns all config fields, of which the server says the same to everybody.
+
+    A page that held them sent them back with every check; of each check, two callbacks ask at once.
+    """
+    return (await api.shared.get("config fields", api.client().config_fields)).items
 
 
 def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str, task: str) -> list[FormField]:
@@ -95,13 +104,10 @@ class Filled(NamedTuple):
     ids: Ids
 
     @classmethod
-    async def read(cls, client: AsyncClient, start: Mapping[str, Any], values: Sequence[Any]) -> Filled:
-        """Returns the form of the callback at hand.
-
-        Which fields there are is asked of the server: a page that held them sent them back with every check.
-        """
+    async def read(cls, api: Api, start: Mapping[str, Any], values: Sequence[Any]) -> Filled:
+        """Returns the form of the callback at hand."""
         ids = [each["id"] for each in ctx.states_list[-1]]
-        return cls((await client.config_fields()).items, start, values, ids)
+        return cls(await config_infos(api), start, values, ids)
 
     @property
     def typed(self) -> dict[str, list[Any]]:

@@ -21,7 +21,15 @@ from frontend.components.card import card, page_title
 from frontend.components.chart_card import table_button
 from frontend.components.choices import project_select
 from frontend.components.config_form.fields import Field, config_field, resets
-from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
+from frontend.components.config_form.inputs import (
+    FORM,
+    METHOD,
+    TASK,
+    StartValues,
+    config_infos,
+    form_fields,
+    hidden_fields,
+)
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.components.config_form.values import FormField, shown
 from frontend.components.graph import Graph
@@ -74,7 +82,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     if not writable_projects(me):
         return nothing_to_write("Runs are started by members of a project")
     recipes = (await client.recipes()).items
-    infos = (await client.config_fields()).items
+    infos = await config_infos(api)
     fork = await forking.choice(client, query["fork"], query.get("step")) if query.get("fork") else None
     parent = fork.parent if fork else (await client.run(query["parent"]) if query.get("parent") else None)
     if fork is not None and fork.step is None:

@@ -80,10 +80,9 @@ def _checking(app: Dash, api: Api) -> None:
     )
     async def validate(_: int, scheme: str | None, project: str | None, *form: Any) -> Any:
         try:
-            filled = await Filled.read(api.client(), *form)
+            filled = await Filled.read(api, *form)
         except FAILURES as error:
-            listed = problem_list(problems_of(error), colour="red", title="Not checked")
-            return no_update, listed, *([no_update] * 5), True, True, True, "form-side stale"
+            return _unchecked("Not checked", problems_of(error), no_update, no_update)
         fields, changed = filled.changes()
         paths = list(filled.typed)
         checked: dict[str, Any] = {"changed": list(changed), "hidden": hidden_fields(fields, *filled.types)}
@@ -92,10 +91,8 @@ def _checking(app: Dash, api: Api) -> None:
         except FAILURES as error:
             problems = problems_of(error)
             checked |= {"errors": by_field(problems, paths)[0], "warnings": {}}
-            listed = problem_list(problems, colour="red", title="Fix this first")
             differs = typed_summary(fields, changed, checked["errors"], filled.start["origin"])
-            # The estimate and the map of the last good config stay, and say so.
-            return checked, listed, differs, *([no_update] * 4), True, True, True, "form-side stale"
+            return _unchecked("Fix this first", problems, checked, differs)
         checked |= {"errors": {}, "warnings": by_field(report.warnings, paths)[0]}
         listed = (
             problem_list(report.warnings, colour="yellow", title="Check before starting") if report.warnings else None
@@ -111,9 +108,15 @@ def _checking(app: Dash, api: Api) -> None:
         on_error=unchanged,
     )
     async def estimate(_: int, *form: Any) -> Any:
-        filled = await Filled.read(api.client(), *form)
+        filled = await Filled.read(api, *form)
         draft = draft_of(filled.start, filled.changes()[1], None)
         return estimate_summary(await api.client().estimate(draft))
+
+
+def _unchecked(title: str, problems: Sequence[FieldProblem], checked: Any, differs: Any) -> tuple[Any, ...]:
+    """Returns the outputs of a check without a report: estimate and map of the last good config stay, and say so."""
+    listed = problem_list(problems, colour="red", title=title)
+    return checked, listed, differs, *([no_update] * 4), True, True, True, "form-side stale"
 
 
 def _submitting(app: Dash, api: Api) -> None:
@@ -158,7 +161,7 @@ def _submitting(app: Dash, api: Api) -> None:
         if not (start_clicks or draft_clicks or probe_clicks):
             raise PreventUpdate
         try:
-            filled = await Filled.read(api.client(), *form)
+            filled = await Filled.read(api, *form)
         except FAILURES as error:
             return _refused(error)
         probes = ctx.triggered_id == "new-probe"
@@ -186,11 +189,13 @@ def _submitting(app: Dash, api: Api) -> None:
 
 def _refused(error: Failure) -> tuple[Any, Any, str | None]:
     request = f" (request {error.body.request_id})" if isinstance(error, ApiError) else ""
-    return no_update, problem_list(problems_of(error), colour="red", title=f"Not submitted{request}"), None
+    return _not_submitted(problems_of(error), request=request)
 
 
-def _not_submitted(problems: Sequence[FieldProblem], at_name: str | None = None) -> tuple[Any, Any, str | None]:
-    return no_update, problem_list(problems, colour="red", title="Not submitted"), at_name
+def _not_submitted(
+    problems: Sequence[FieldProblem], at_name: str | None = None, request: str = ""
+) -> tuple[Any, Any, str | None]:
+    return no_update, problem_list(problems, colour="red", title=f"Not submitted{request}"), at_name
 
 
 def name_refusal(name: str) -> str | None:

@@ -164,7 +164,7 @@ def register(app: Dash, api: Api) -> None:
         *form: Any,
     ) -> Any:
         try:
-            plan = plan_of(fields, texts, parts, name, await Filled.read(api.client(), *form))
+            plan = plan_of(fields, texts, parts, name, await Filled.read(api, *form))
             preview = None if plan is None else await api.client().preview_study(plan)
         except ValueError as error:
             return _no_plan(plan_problems(error))

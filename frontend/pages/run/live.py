@@ -26,19 +26,20 @@ async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[s
 
     An answer that was begun after an event was told has all that led to it.
     """
-    client, heard = api.client(), query.get("heard")
-    if heard is None:
+    client = api.client()
+    if "heard" not in query:
         return await news(client, run_id, query)
+
+    async def made_once(part: Mapping[str, str]) -> dict[str, Any]:
+        return await api.shared.get((run_id, *sorted(part.items())), lambda: news(client, run_id, part))
+
     await api.confirm_reader(run_id)
-    asked_for = {name: value for name, value in query.items() if name != "tiles"}
-    key = (run_id, *sorted(asked_for.items()))
-    answer = await api.shared.get(key, lambda: news(client, run_id, asked_for))
-    if query.get("tiles") != "1":
-        return answer
-    # Not every viewer is due for them at the same time.
-    tiles = {name: query[name] for name in ("scheme", "heard") if name in query} | {"tiles": "1"}
-    key = (run_id, *sorted(tiles.items()))
-    return {**answer, "tiles": (await api.shared.get(key, lambda: news(client, run_id, tiles)))["tiles"]}
+    answer = await made_once({name: value for name, value in query.items() if name != "tiles"})
+    if query.get("tiles") == "1":
+        # Apart: not every viewer is due for them at the same time.
+        tiles = await made_once({name: query.get(name, "") for name in ("scheme", "heard", "tiles")})
+        answer = {**answer, "tiles": tiles["tiles"]}
+    return answer
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
