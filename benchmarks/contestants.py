@@ -37,10 +37,11 @@ class Clock:
         }
 
 
-def config_of(steps: int, model: str) -> RunConfig:
+def config_of(steps: int, model: str, device: str) -> RunConfig:
     """The settings of all three, in our words."""
     settings: dict[str, Any] = {
         "model.path": model,
+        "engine.device": device,
         "method.type": "grpo",
         "rollout.batch_size": NUM_PROMPTS,
         "rollout.group_size": GROUP_SIZE,
@@ -105,7 +106,7 @@ def run_trl(config: RunConfig, folder: Path, clock: Clock) -> None:
         callbacks=[Callback()],
         args=GRPOConfig(
             output_dir=str(folder),
-            use_cpu=True,
+            use_cpu=config.engine.device == "cpu",
             bf16=False,
             gradient_checkpointing=False,
             per_device_train_batch_size=NUM_PROMPTS * GROUP_SIZE,
@@ -143,8 +144,9 @@ def run_bare(config: RunConfig, folder: Path, clock: Clock) -> None:
     torch.manual_seed(SEED)
     task: Task = build_task(config.task)
     source = model_folder(config.model.path)
-    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(source, padding_side="left")
+    device = config.engine.device
+    model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).eval().to(device)
+    tokenizer: Any = AutoTokenizer.from_pretrained(source, padding_side="left")
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
     for step in range(config.training.steps or 0):
         begin = step * NUM_PROMPTS % (len(task.train) - NUM_PROMPTS)
@@ -152,7 +154,7 @@ def run_bare(config: RunConfig, folder: Path, clock: Clock) -> None:
         chats = [[{"role": "user", "content": problem.prompt}] for problem in problems]
         inputs: Any = tokenizer.apply_chat_template(
             chats, add_generation_prompt=True, return_dict=True, return_tensors="pt", padding=True
-        )
+        ).to(device)
         prompt_length = inputs["input_ids"].shape[1]
         with torch.no_grad():
             sequences = model.generate(
@@ -163,7 +165,7 @@ def run_bare(config: RunConfig, folder: Path, clock: Clock) -> None:
         rewards = torch.tensor(
             [float(task.reward(problem, text)) for problem, text in zip(problems, texts, strict=True)]
         )
-        advantages = group_advantages(rewards.view(-1, GROUP_SIZE)).view(-1, 1)
+        advantages = group_advantages(rewards.view(-1, GROUP_SIZE)).view(-1, 1).to(device)
         ended = (responses == tokenizer.eos_token_id).long().cumsum(1) > 0
         mask = torch.cat([torch.ones_like(ended[:, :1]), ~ended[:, :-1]], dim=1)
         attention = torch.cat([inputs["attention_mask"], mask.long()], dim=1)
@@ -192,10 +194,11 @@ def main() -> None:
     parser.add_argument("name", choices=sorted(runners))
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
     clock = Clock()
-    runners[options.name](config_of(options.steps, options.model), options.folder, clock)
+    runners[options.name](config_of(options.steps, options.model, options.device), options.folder, clock)
     print(json.dumps(clock.figures()))
 
 

@@ -108,7 +108,7 @@ def measure(sampler: Sampler, prompts: Sequence[Sequence[int]], seed: int) -> Fi
 
 def encoded_prompts(language_model: LanguageModel, model: str, count: int) -> list[Sequence[int]]:
     """The first training prompts of the task as token ids."""
-    config = config_of(1, model)
+    config = config_of(1, model, "cpu")
     task = build_task(config.task)
     encoded = encode_task(task, language_model.tokenizer, config.rollout, None)
     return [encoded[problem.prompt_id] for problem in task.train[:count]]

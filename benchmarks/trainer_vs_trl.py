@@ -1,11 +1,12 @@
 """Steps per second of the local engine beside TRL's GRPOTrainer and a bare loop of the Hugging Face class.
 
-    python -m benchmarks.trainer_vs_trl [--steps 20] [--repetitions 5] [--model countdown-base]
+    python -m benchmarks.trainer_vs_trl [--steps 20] [--repetitions 5] [--model countdown-base] [--device cpu]
 
 Same model, prompts, verifier and settings: GRPO, 32 prompts × G 8, at most 16 new tokens, one update a step, float32,
 one thread. Each run has a process of its own; the three take turns, so that a change of the machine's load hits all
 alike. Without TRL in this environment, one with TRL beside this environment's packages is made first
-(benchmarks/.venv-trl). Writes docs/benchmarks/trainer_vs_trl.json and trainer_vs_trl.md.
+(benchmarks/.venv-trl). Writes docs/benchmarks/trainer_vs_trl.json and trainer_vs_trl.md; with `--device cuda`
+trainer_vs_trl_gpu.json and trainer_vs_trl_gpu.md.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20, help="measured steps per run, after the warm-up")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--model", default="countdown-base")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
     pythons = dict.fromkeys(CONTESTANTS, sys.executable) | {"trl": python_with_trl()}
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in CONTESTANTS}
     for _ in range(options.repetitions):
         for name in CONTESTANTS:
-            runs[name].append(run_once(name, pythons[name], options.steps, options.model))
+            runs[name].append(run_once(name, pythons[name], options.steps, options.model, options.device))
     trl_version = _output([pythons["trl"], "-c", "from importlib.metadata import version; print(version('trl'))"])
     write_report(
-        "trainer_vs_trl",
+        "trainer_vs_trl" if options.device == "cpu" else "trainer_vs_trl_gpu",
         f"Trainer beside TRL: {options.repetitions} interleaved runs of {options.steps} steps, medians",
         {"trl": trl_version, "steps": options.steps, "model": options.model, "runs": runs},
         "GRPO, 32 prompts × G 8, at most 16 new tokens, one update a step, float32, one thread, no KL penalty.",
@@ -54,9 +56,20 @@ def main() -> None:
     )
 
 
-def run_once(name: str, python: str, steps: int, model: str) -> dict[str, float]:
+def run_once(name: str, python: str, steps: int, model: str, device: str) -> dict[str, float]:
     """One contestant in a process of its own."""
-    command = [python, "-m", "benchmarks.contestants", name, "--steps", str(steps), "--model", model]
+    command = [
+        python,
+        "-m",
+        "benchmarks.contestants",
+        name,
+        "--steps",
+        str(steps),
+        "--model",
+        model,
+        "--device",
+        device,
+    ]
     threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     with tempfile.TemporaryDirectory() as folder:
         return dict(json.loads(_output([*command, "--folder", folder], **threads).splitlines()[-1]))

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.resolve import difference
+from bapo.run import nvidia_smi
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
 from bapo.run.run_folder import CONFIG_FILE, LOCK_FILE, SUMMARY_FILE, read_config, write_atomically
 from bapo.study.declaration import Declaration, parse, read
@@ -265,7 +266,7 @@ def prepare(folder: StudyFolder, run: PlannedRun) -> Path:
 
 
 def machine(*packages: str) -> str:
-    """CPU, cores, and the versions of Python and of the packages that figures may depend on."""
+    """CPU, cores, GPUs, and the versions of Python and of the packages that figures may depend on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -276,4 +277,5 @@ def machine(*packages: str) -> str:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             versions.append(f"no {package}")
-    return f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {', '.join(versions)}"
+    gpus = "".join(f", {name}" for (name,) in nvidia_smi.query("name"))
+    return f"{cpu}, {os.cpu_count()} cores{gpus}; Python {platform.python_version()}, {', '.join(versions)}"

@@ -31,7 +31,7 @@ def test_all_checks_of_the_local_engine_are_made(tmp_path: Path) -> None:
         [*command, "--minutes", "0.2", "--json", str(answers)], capture_output=True, text=True, check=False
     )
     made = json.loads(answers.read_text())
-    assert len(made) == 18, done.stdout
+    assert len(made) == 23, done.stdout
     failed = {check["name"] for check in made if not check["passed"]}
     assert failed <= set(DEPENDS_ON_SPEED), done.stdout
     assert done.returncode == bool(failed)

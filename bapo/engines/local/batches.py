@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import torch
 from torch import Tensor
 
 from bapo.advantages import group_advantages
 from bapo.draws import generator
+from bapo.engines.local.padding import runs_of_similar_length
 from bapo.engines.local.payload import GroupPayload
 from bapo.rollout import BatchSource
 
@@ -68,14 +68,18 @@ def _one_pass(num_groups: int, mini_batch_size: int | None, seed: int, step: int
     return [sorted(order[i * num_groups // count : (i + 1) * num_groups // count]) for i in range(count)]
 
 
-def micro_batches(payloads: Sequence[GroupPayload], max_tokens: int) -> Iterator[list[int]]:
-    """Positions of groups with prompts of equal length, as many as `max_tokens` allows, but at least one."""
+def micro_batches(payloads: Sequence[GroupPayload], max_tokens: int, prompt_padding: int) -> Iterator[list[int]]:
+    """Positions of groups with prompts of similar length, as many as `max_tokens` allows, but at least one.
+
+    How similar: so that padding the prompts takes at most `prompt_padding` tokens.
+    """
     by_length = sorted(range(len(payloads)), key=lambda position: len(payloads[position].prompt))
-    for prompt_length, same_length in groupby(by_length, key=lambda position: len(payloads[position].prompt)):
+    prompt_lengths = [len(payloads[position].prompt) for position in by_length]
+    for run in runs_of_similar_length(prompt_lengths, prompt_padding):
         micro_batch: list[int] = []
         num_tokens = 0
-        for position in same_length:
-            size = prompt_length + sum(payloads[position].sampled.lengths)
+        for position in by_length[run.start : run.stop]:
+            size = prompt_lengths[run.stop - 1] + sum(payloads[position].sampled.lengths)
             if micro_batch and num_tokens + size > max_tokens:
                 yield micro_batch
                 micro_batch, num_tokens = [], 0

@@ -53,9 +53,8 @@ class GrowingCache(Cache):
     def __init__(self, prefixes: Sequence[tuple[Cache, Tensor]], *, capacity: int) -> None:
         """Gather prompts of one or several lengths, aligned at their last token.
 
-        `prefixes` holds caches of prompts of equal length with the prompt [rows] that each row continues; the rows
-        of the first cache come first. Tokens before a shorter prompt have to be
-        masked.
+        `prefixes` holds caches of prompts, with the prompt [rows] that each row continues; the rows of the first cache
+        come first. Tokens before a shorter prompt have to be masked.
         """
         length = max(cache.get_seq_length() for cache, _ in prefixes)
         num_rows = sum(len(rows) for _, rows in prefixes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,7 +17,9 @@ from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
 from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
+from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.payload import GroupPayload
+from bapo.engines.local.repeatable import backward
 from bapo.engines.local.update_stats import token_mean
 
 
@@ -119,7 +121,7 @@ class Critic:
     def _values(self, payloads: Sequence[GroupPayload]) -> list[Tensor]:
         """V of every response token, by group, on the CPU."""
         values: dict[int, Tensor] = {}
-        for positions in micro_batches(payloads, self._micro_batch_tokens):
+        for positions in self._micro_batches(payloads):
             chosen = [payloads[position] for position in positions]
             parts = self._forward(chosen).cpu()
             sizes = [sum(payload.sampled.lengths) for payload in chosen]
@@ -131,7 +133,7 @@ class Critic:
         loss = 0.0
         num_tokens = sum(len(targets.returns) for targets in batch)
         self.optimizer.zero_gradients()
-        for positions in micro_batches([targets.payload for targets in batch], self._micro_batch_tokens):
+        for positions in self._micro_batches([targets.payload for targets in batch]):
             chosen = [batch[position] for position in positions]
             values = self._forward([targets.payload for targets in chosen])
             output = value_loss(
@@ -141,10 +143,13 @@ class Critic:
                 torch.full_like(values, 1 / num_tokens),
                 value_clip=self._config.value_clip,
             )
-            output.loss.backward()  # type: ignore[no-untyped-call]
+            backward(output.loss)
             loss += output.loss.item()
             is_clipped.append(output.is_clipped.cpu())
         return loss, self.optimizer.step()
+
+    def _micro_batches(self, payloads: Sequence[GroupPayload]) -> Iterator[list[int]]:
+        return micro_batches(payloads, self._micro_batch_tokens, padding_budget(self.model).prompts)
 
     def _forward(self, payloads: Sequence[GroupPayload]) -> Tensor:
         with forward_passes(self._engine, self.model.device):

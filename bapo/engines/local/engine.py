@@ -26,6 +26,7 @@ from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
+from bapo.engines.local.repeatable import use_repeatable_algorithms
 from bapo.engines.local.sampling import SampledGroup, sample
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
@@ -62,10 +63,7 @@ class LocalEngine:
         self._task = task
         self._device = _device(config)
         torch.set_num_threads(config.engine.threads)
-        if self._device.type == "cuda":
-            # On a CPU the same machine gives the same bits anyway.
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-            torch.use_deterministic_algorithms(True, warn_only=True)
+        use_repeatable_algorithms(self._device)
         language_model = load_language_model(config.model.path, self._device)
         self._model = language_model.model
         self._tokenizer = language_model.tokenizer

@@ -11,11 +11,9 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import DynamicCache
 
 from bapo.engines.local.cache import expand_with_gradient
+from bapo.engines.local.padding import PromptBatch, padding_budget, runs_of_similar_length
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.sampling import log_distributions
-
-_PADDING_TOKENS = {"cpu": 64, "cuda": 4096}
-"""Padding that costs about as much as one forward and backward pass more."""
 
 
 def response_logprobs(
@@ -23,8 +21,7 @@ def response_logprobs(
 ) -> tuple[Tensor, Tensor]:
     """log π_θ of each response token and the entropy of π_θ there, at temperature T, both [tokens], nats.
 
-    All prompts must be of equal length. Tokens come group by group and response by response, as in
-    `SampledGroup.token_ids`.
+    Tokens come group by group and response by response, as in `SampledGroup.token_ids`.
     """
     tokens = torch.cat([group.sampled.token_ids for group in groups]).to(model.device)
     logprobs, entropies, places = [], [], []
@@ -81,25 +78,22 @@ def _outputs_before_tokens(
     prompt_of_row = torch.arange(len(groups)).repeat_interleave(torch.tensor([len(group.rewards) for group in groups]))
 
     cache = DynamicCache()
-    output = model(
-        input_ids=torch.tensor([group.prompt for group in groups], device=device),
-        past_key_values=cache,
-        use_cache=True,
-        **for_prompts,
-    )
+    prompts = PromptBatch([group.prompt for group in groups], device)
+    output = model(past_key_values=cache, use_cache=True, **prompts.inputs(), **for_prompts)
     # The prompt's last position comes before the first token of each of its responses.
     yield _Outputs(output.logits[:, -1], prompt_of_row.to(device), starts)
 
-    for rows in _segments(lengths, _PADDING_TOKENS[device.type]):
+    for rows in _segments(lengths, padding_budget(model).responses):
         # A response's last token is predicted but never read.
         columns = torch.arange(int(lengths[rows].max()) - 1)
         last = (lengths[rows] - 1).unsqueeze(1)
         read = starts[rows].unsqueeze(1) + torch.minimum(columns, last)
         is_response = columns < last
+        their_prompts = prompt_of_row[rows].to(device)
         output = model(
-            input_ids=tokens[read.to(device)],
-            past_key_values=expand_with_gradient(cache, prompt_of_row[rows].to(device)),
+            past_key_values=expand_with_gradient(cache, their_prompts),
             use_cache=True,
+            **prompts.inputs_after(tokens[read.to(device)], their_prompts),
         )
         logits = output.logits if bool(is_response.all()) else output.logits[is_response.to(device)]
         yield _Outputs(logits.flatten(0, -2), None, (read + 1)[is_response])
@@ -113,15 +107,6 @@ def _entropies(log_distributions: Tensor, *, with_gradient: bool) -> Tensor:
 def _segments(lengths: Tensor, padding_tokens: int) -> Iterator[Tensor]:
     """Rows of similar length, so that each segment holds at most this much padding; rows of one token are left out."""
     ordered, order = lengths.sort(descending=True, stable=True)
-    begin, padding = 0, 0
-    for position, length in enumerate(ordered.tolist()):
-        if length == 1:
-            break
-        padding += int(ordered[begin]) - length
-        if padding > padding_tokens:
-            yield order[begin:position]
-            begin, padding = position, 0
-    else:
-        position = len(ordered)
-    if begin < position:
-        yield order[begin:position]
+    num_read = int((lengths > 1).sum())
+    for run in runs_of_similar_length(ordered[:num_read].tolist(), padding_tokens):
+        yield order[run.start : run.stop]

@@ -20,11 +20,10 @@ class Optimizer:
 
     def zero_gradients(self) -> None:
         """Zeros instead of no gradient: where nothing is added to them, Adam moves by its momentum."""
+        self._adam.zero_grad(set_to_none=False)
         for parameter in self._parameters.values():
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-            else:
-                parameter.grad.zero_()
 
     def step(self) -> float:
         """Move the parameters; the gradient's norm before it was scaled down."""

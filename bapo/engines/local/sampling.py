@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -12,6 +11,7 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import DynamicCache
 
 from bapo.engines.local.cache import GrowingCache, cache_bytes_per_token
+from bapo.engines.local.padding import PromptBatch, no_padding, padding_budget, runs_of_similar_length
 
 _COMPACTION_SHARE = 0.75
 """Share of unfinished rows below which the finished ones leave the batch: copying the cache costs about as much as
@@ -78,8 +78,8 @@ def sample(
     batch = _Batch(
         model,
         uniforms,
-        torch.zeros(num_rows, max_new_tokens, dtype=torch.long, device=model.device),
-        torch.zeros(num_rows, max_new_tokens, device=model.device),
+        torch.zeros(num_rows, max_new_tokens, dtype=torch.long),
+        torch.zeros(num_rows, max_new_tokens),
         torch.tensor(eos_token_ids, device=model.device),
         temperature,
         top_p,
@@ -139,6 +139,7 @@ class _Batch:
     model: PreTrainedModel
     uniforms: Tensor
     token_ids: Tensor
+    """On the CPU, as are the log-probabilities."""
     logprobs: Tensor
     eos_token_ids: Tensor
     temperature: float
@@ -153,51 +154,55 @@ class _Batch:
         cache, logits = self._prefill(chunk, prompts, group_size, longest + max_new_tokens)
         device = logits.device
         rows = torch.tensor([index * group_size + j for index in chunk for j in range(group_size)], device=device)
-        prompt_lengths = torch.tensor(lengths, device=device).repeat_interleave(group_size)
-        # Without padding no mask is needed, and without a mask attention is faster.
-        padded = lengths[0] != longest
+        uniforms = self.uniforms[rows]
+        prompt_lengths = torch.tensor(lengths, device=device).repeat_interleave(group_size).unsqueeze(1)
+        is_no_padding = no_padding(prompt_lengths, longest, max_new_tokens)
         going_on = torch.ones(len(rows), dtype=torch.bool, device=device)
+        chosen = []
         for position in range(max_new_tokens):
             tokens, logprobs = choose_tokens(
-                logits,
-                self.uniforms[rows, position],
-                temperature=self.temperature,
-                top_p=self.top_p,
-                top_k=self.top_k,
+                logits, uniforms[:, position], temperature=self.temperature, top_p=self.top_p, top_k=self.top_k
             )
-            self.token_ids[rows, position] = tokens
-            self.logprobs[rows, position] = logprobs
-            if position + 1 == max_new_tokens:
-                return
+            chosen.append((rows, tokens, logprobs))
             going_on &= ~torch.isin(tokens, self.eos_token_ids)
             num_going_on = int(going_on.sum())
-            if num_going_on == 0:
-                return
+            if num_going_on == 0 or position + 1 == max_new_tokens:
+                break
             if num_going_on <= _COMPACTION_SHARE * len(rows):
                 kept = going_on.nonzero().squeeze(1)
                 cache.keep_rows(kept)
-                rows, tokens, prompt_lengths, going_on = (
-                    part[kept] for part in (rows, tokens, prompt_lengths, going_on)
+                rows, uniforms, tokens, prompt_lengths, is_no_padding, going_on = (
+                    part[kept] for part in (rows, uniforms, tokens, prompt_lengths, is_no_padding, going_on)
                 )
             inputs = {}
-            if padded:
-                columns = torch.arange(longest + position + 1, device=device)
-                inputs["attention_mask"] = columns >= (longest - prompt_lengths).unsqueeze(1)
-                inputs["position_ids"] = (prompt_lengths + position).unsqueeze(1)
+            # Without a mask attention is faster.
+            if lengths[0] != longest:
+                inputs["attention_mask"] = is_no_padding[:, : longest + position + 1]
+                inputs["position_ids"] = prompt_lengths + position
             logits = self.model(
                 input_ids=tokens.unsqueeze(1), past_key_values=cache, use_cache=True, logits_to_keep=1, **inputs
             ).logits[:, -1]
+        self._keep(chosen)
+
+    def _keep(self, chosen: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
+        """Write down rows, tokens and log-probabilities of each position, all at once: a GPU waits for each copy."""
+        rows, tokens, logprobs = (torch.cat(parts).cpu() for parts in zip(*chosen, strict=True))
+        counts = torch.tensor([len(each) for each, _, _ in chosen])
+        positions = torch.arange(len(chosen)).repeat_interleave(counts)
+        self.token_ids[rows, positions] = tokens
+        self.logprobs[rows, positions] = logprobs
 
     def _prefill(
         self, chunk: Sequence[int], prompts: Sequence[Sequence[int]], group_size: int, capacity: int
     ) -> tuple[GrowingCache, Tensor]:
-        """Forward each prompt once, those of equal length together; the cache and next logits of all rows."""
+        """Forward each prompt once, those of similar length together; the cache and next logits of all rows."""
+        device = self.model.device
         prefixes, logits = [], []
-        for _, indices in groupby(chunk, key=lambda index: len(prompts[index])):
-            input_ids = torch.tensor([list(prompts[index]) for index in indices], device=self.model.device)
+        for run in runs_of_similar_length([len(prompts[index]) for index in chunk], padding_budget(self.model).prompts):
+            together = PromptBatch([prompts[chunk[position]] for position in run], device)
             cache = DynamicCache()
-            output = self.model(input_ids=input_ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-            rows = torch.arange(len(input_ids), device=self.model.device).repeat_interleave(group_size)
+            output = self.model(past_key_values=cache, use_cache=True, logits_to_keep=1, **together.inputs())
+            rows = torch.arange(len(run), device=device).repeat_interleave(group_size)
             prefixes.append((cache, rows))
             logits.append(output.logits[:, -1].index_select(0, rows))
         return GrowingCache(prefixes, capacity=capacity), torch.cat(logits)
@@ -228,7 +233,7 @@ def _cache_budget_bytes(device: torch.device) -> int:
 
 def _collect(batch: _Batch, num_prompts: int, group_size: int) -> list[SampledGroup]:
     """Cut each row behind its first end token."""
-    token_ids, logprobs = batch.token_ids.cpu(), batch.logprobs.cpu()
+    token_ids, logprobs = batch.token_ids, batch.logprobs
     is_end = torch.isin(token_ids, batch.eos_token_ids.cpu())
     ended = is_end.any(dim=1)
     lengths = torch.where(ended, is_end.int().argmax(dim=1) + 1, token_ids.shape[1])

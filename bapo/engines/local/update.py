@@ -15,6 +15,8 @@ from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
 from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
+from bapo.engines.local.padding import padding_budget
+from bapo.engines.local.repeatable import backward
 from bapo.engines.local.update_stats import UpdateStatsCollector, rollout_logprobs
 from bapo.losses import LossInputs, policy_loss, token_weights
 
@@ -108,7 +110,7 @@ class Updater:
             )
             output = policy_loss(inputs, self._objective)
             if moves:
-                output.loss.backward()  # type: ignore[no-untyped-call]
+                backward(output.loss)
             loss += output.loss.item()
             stats.add_trained(output, entropies.detach())
         stats.add_step(loss, self.optimizer.step() if moves else 0.0)
@@ -140,7 +142,10 @@ class Updater:
     def _micro_batches(self, batch: Sequence[TrainingGroup]) -> Iterator[list[TrainingGroup]]:
         """The groups with a gradient, in parts that fit into memory."""
         trained = [group for group in batch if self._has_gradient(group)]
-        for positions in micro_batches([group.payload for group in trained], self._config.training.micro_batch_tokens):
+        payloads = [group.payload for group in trained]
+        for positions in micro_batches(
+            payloads, self._config.training.micro_batch_tokens, padding_budget(self._model).prompts
+        ):
             yield [trained[position] for position in positions]
 
     def _has_gradient(self, group: TrainingGroup) -> bool:

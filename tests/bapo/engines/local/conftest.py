@@ -10,6 +10,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from bapo.engines.local import padding
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.sampling import SampledGroup
 
@@ -49,6 +50,12 @@ def make_toy_tokenizer() -> PreTrainedTokenizerFast:
         unk_token="<unk>",
         chat_template="{% for message in messages %}={{ message['content'] }}={% endfor %}",
     )
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def padding_as_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts and responses padded as on each kind of device."""
+    monkeypatch.setitem(padding._BUDGETS, "cpu", padding._BUDGETS[request.param])
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from transformers import (
     PreTrainedModel,
 )
 
-from bapo.engines.local import forward
+from bapo.engines.local import forward, padding
 from bapo.engines.local.forward import response_logprobs
+from bapo.engines.local.padding import PaddingBudget
 from bapo.engines.local.payload import GroupPayload
 
 GROUPED: dict[str, Any] = {
@@ -93,8 +94,18 @@ def test_sharing_the_prompt_is_exact_in_other_architectures(name: str, random_pa
 def test_padding_changes_nothing(
     toy_model: PreTrainedModel, random_payload: Any, monkeypatch: pytest.MonkeyPatch, padding_tokens: int
 ) -> None:
-    monkeypatch.setitem(forward._PADDING_TOKENS, "cpu", padding_tokens)
+    monkeypatch.setitem(padding._BUDGETS, "cpu", PaddingBudget(prompts=0, responses=padding_tokens))
     check(toy_model.double(), some_groups(random_payload))
+
+
+@pytest.mark.parametrize("name", ["qwen2", "mistral", "gemma2", "gpt2"])
+def test_prompts_of_several_lengths_change_nothing(name: str, toy_model: PreTrainedModel, random_payload: Any) -> None:
+    torch.manual_seed(0)
+    groups = [
+        random_payload(seed, prompt_length=length, max_length=9, rewards=[0] * 4)
+        for seed, length in enumerate([5, 2, 11, 5])
+    ]
+    check((toy_model if name == "qwen2" else ARCHITECTURES[name]().eval()).double(), groups)
 
 
 def test_responses_of_one_token_need_the_prompt_only(toy_model: PreTrainedModel, make_payload: Any) -> None:
@@ -108,6 +119,16 @@ def test_entropies_have_no_gradient_unless_asked_for(toy_model: PreTrainedModel,
     )
     assert logprobs.requires_grad
     assert not entropies.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("padding_tokens", "runs"),
+    # 2, 2, 3 need 2 tokens of padding, and 6 more with the 5.
+    [(0, [[0, 1], [2], [3]]), (2, [[0, 1, 2], [3]]), (7, [[0, 1, 2], [3]]), (8, [[0, 1, 2, 3]])],
+)
+def test_runs_bound_the_padding(padding_tokens: int, runs: list[list[int]]) -> None:
+    assert [list(run) for run in padding.runs_of_similar_length([2, 2, 3, 5], padding_tokens)] == runs
+    assert list(padding.runs_of_similar_length([], padding_tokens)) == []
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ ARCHITECTURES = {
 }
 
 
+@pytest.mark.usefixtures("padding_as_on")
 def test_logprobs_agree_with_a_recompute(toy_model: PreTrainedModel) -> None:
     groups = draw(toy_model)
     lengths = set()
@@ -75,6 +76,7 @@ def test_logprobs_agree_with_a_recompute(toy_model: PreTrainedModel) -> None:
     assert len(lengths) > 3  # rows ended at different times, so that the batch was compacted
 
 
+@pytest.mark.usefixtures("padding_as_on")
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_logprobs_agree_with_a_recompute_in_other_architectures(name: str) -> None:
     torch.manual_seed(0)

@@ -102,6 +102,7 @@ def gradients(model: PreTrainedModel) -> list[Tensor]:
         ({"training__micro_batch_tokens": 60, "loss__aggregation": "token-mean"}, 2),
     ],
 )
+@pytest.mark.usefixtures("padding_as_on")
 def test_gradient_is_that_of_the_whole_batch_computed_plainly(
     toy_model: PreTrainedModel, groups: list[TrainingGroup], changes: dict[str, Any], num_skipped: int
 ) -> None:
