@@ -1,12 +1,13 @@
 """Is this machine's GPU fit for training?
 
-    python -m benchmarks.gpu_acceptance local|verl|all [--minutes 10] [--device cuda] [--json FILE]
+    python -m benchmarks.gpu_acceptance local|verl|all [--minutes 10] [--device cuda] [--json FILE] [--report]
 
 `local`: the built-in trainer; it needs PyTorch, transformers, safetensors and psutil, and of this project's other
 dependencies only pydantic and orjson. `verl`: Ray, FSDP and vLLM, in the environment of
 `sh scripts/setup_verl.sh --gpu`.
 `--minutes` is the time of the demo run. Each measurement stands beside its threshold and a verdict; exits with 1 where
-one fails. Without a GPU, `--device cpu` holds the CPU against itself, which shows that the checks work and no more.
+one fails. `--report` also writes docs/benchmarks/gpu_acceptance_local.md or gpu_acceptance_verl.md, with a .json each.
+Without a GPU, `--device cpu` holds the CPU against itself, which shows that the checks work and no more.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bapo.config import ConfigError
 from bapo.engines.verl.interpreter import trainer_python
 from benchmarks.gpu_acceptance import local
 from benchmarks.gpu_acceptance.checks import as_table, told
+from benchmarks.report import write_report
 
 
 def main() -> int:
@@ -34,6 +36,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--report", action="store_true")
     parser.add_argument("--small", action="store_true", help="a few prompts and a small model, to try the checks")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
@@ -56,8 +59,12 @@ def main() -> int:
 
             made += told(verl.checks(options.device, sizes))
     print(as_table(made))
+    answers = [asdict(check) | {"passed": check.passed} for check in made]
+    if options.report and made:
+        engine = "local" if options.engine == "all" else options.engine
+        title = f"Is the GPU fit for training: the {engine} engine"
+        write_report(f"gpu_acceptance_{engine}", title, {"checks": answers}, as_table(made))
     if options.json is not None:
-        answers = [asdict(check) | {"passed": check.passed} for check in made]
         options.json.write_text(json.dumps(answers, indent=2) + "\n", encoding="utf-8")
     failed_elsewhere = options.engine == "all" and returncode != 0
     return int(failed_elsewhere or not all(check.passed for check in made))
@@ -74,6 +81,8 @@ def _verl_python(parser: argparse.ArgumentParser, device: str, sizes: local.Size
 
 def _shared(options: argparse.Namespace) -> list[str]:
     flags = ["--minutes", str(options.minutes), "--device", options.device, *(["--small"] if options.small else [])]
+    if options.report:
+        flags.append("--report")
     if options.json is not None:
         flags += ["--json", str(options.json.with_stem(f"{options.json.stem}-verl"))]
     return flags

@@ -31,10 +31,11 @@ class Check:
 
     def cells(self) -> tuple[str, str, str, str]:
         """Its row of the table."""
+        number = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.4g}"
+        value = f"{number} {self.unit}".rstrip()
         if self.bound is None:
-            return self.name, f"{self.value:.4g} {self.unit}", "", "measured"
-        bound = f"{self.rule} {self.bound:.4g}"
-        return self.name, f"{self.value:.4g} {self.unit}", bound, "pass" if self.passed else "FAIL"
+            return self.name, value, "", "measured"
+        return self.name, value, f"{self.rule} {self.bound:.4g}", "pass" if self.passed else "FAIL"
 
 
 def as_table(checks: Sequence[Check]) -> str:
