@@ -8,11 +8,13 @@
   const GATHER_MS = 300; // Several alerts of one step are one question.
   const LONGEST_WAIT_MS = 60000;
   const TYPING_MS = 300;
+  const LOOK_MS = 100;
 
   let stream = null;
   let retries = 0;
   let retryTimer = null;
   let gather = null;
+  let coming = null;
 
   const bell = () => find("bell");
 
@@ -36,7 +38,14 @@
 
   function changed() {
     if (gather === null) gather = setTimeout(count, GATHER_MS);
+    refresh();
+  }
+
+  // A list that is on its way may have been read before this, and is read again once it is there.
+  function refresh() {
+    clearTimeout(coming);
     if (find("alerts-list")) setProps("alerts-poke", { data: Date.now() });
+    else if (location.pathname === "/alerts") coming = setTimeout(refresh, LOOK_MS);
   }
 
   function open() {

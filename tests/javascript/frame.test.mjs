@@ -138,6 +138,23 @@ test("the filters of alerts stand in the address", () => {
   assert.equal(page.window.location.search, "?run=r1&kind=stalled");
 });
 
+test("what is new of alerts while their list is on its way is shown once it is there", async () => {
+  const elements = { bell: { setAttribute() {} }, "bell-count": {} };
+  const page = open(["alerts.js"], { address: "/alerts", elements, answers: { "/api/v1/alerts/summary": { content: {} } } });
+  page.window.EventSource = class extends EventTarget {
+    constructor() { super(); queueMicrotask(() => this.dispatchEvent(new Event("alert"))); }
+  };
+  page.clientside.alerts.begin();
+  await page.settled();
+  page.pass(500);
+  equal(page.props, []);
+  elements["alerts-list"] = {};
+  page.pass(100);
+  equal(page.props.map(([id]) => id), ["alerts-poke"]);
+  page.pass(1000);
+  assert.equal(page.props.length, 1);
+});
+
 test("the bell says how many alerts are open, and in how many runs", async () => {
   const bell = (open_, runs) => {
     const elements = { bell: { setAttribute(name, value) { this[name] = value; } }, "bell-count": {} };
