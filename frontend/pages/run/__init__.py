@@ -58,7 +58,7 @@ SMOOTHING_CHOICES = (
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
     """Returns the page; its charts follow."""
     client = api.client()
-    run = await client.run(path["run_id"])
+    run, notices = await asyncio.gather(client.run(path["run_id"]), alerts.panel(client, path["run_id"]))
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
     tabs = tabs_of(run)
     asked = query.get("tab", "")
@@ -90,7 +90,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         id="run-axis",
         className="run-axis",
     )
-    opened, notices = await asyncio.gather(_opened(client, run, tab, query), alerts.panel(client, run.id))
+    opened = await _opened(client, run, tab, query)
     content = html.Div(
         [
             dcc.Store(id="run-id", data=run.id),

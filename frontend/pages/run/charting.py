@@ -178,6 +178,7 @@ async def charts_answer(client: AsyncClient, run_id: str, query: Mapping[str, st
 
     `?tab=overview` in place of `charts`: those of a tab that every run of its method has.
     """
+    run: str | RunDetail = run_id
     event = None
     try:
         if "charts" not in query:
@@ -186,7 +187,7 @@ async def charts_answer(client: AsyncClient, run_id: str, query: Mapping[str, st
             names = [each.name for each in charts_of(query.get("tab", ""), run.method) if not each.only_recorded]
             query = {**query, "charts": ",".join(names)}
         view = view_of(asked(query))
-        data = await load(client, run_id, view.reading())
+        data = await load(client, run, view.reading())
     except FAILURES as error:
         return {"problem": error_text(error)}
     palette = palette_of(query.get("scheme"))

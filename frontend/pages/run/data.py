@@ -84,26 +84,28 @@ class Reading(NamedTuple):
     """Steps whose counts are summed; all where None."""
 
 
-async def load(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, RunData]:
-    """The whole run, for drawing its charts, by chart; everything is fetched at once."""
+async def load(client: AsyncClient, run: str | RunDetail, reading: Reading) -> dict[str, RunData]:
+    """The whole run, for drawing its charts, by chart; everything is fetched at once, but a run that is known."""
+    run_id = run if isinstance(run, str) else run.id
     requests = _summed(client, run_id, reading)
+    if isinstance(run, str):
+        requests["run"] = client.run(run_id)
     if "histograms" in reading.needs:
         requests["histograms"] = client.histograms(run_id, from_step=1, max_points=MOST_POINTS)
     if "evaluations" in reading.needs:
         requests["evaluations"] = _evaluations(client, run_id)
     if "tracking" in reading.needs:
         requests["tracking"] = records_between(client, run_id, "tracking")
-    run, groups, events, alerts, *answers = await asyncio.gather(
-        client.run(run_id),
+    groups, events, alerts, *answers = await asyncio.gather(
         _groups(client, run_id, reading, from_step=1, max_points=MOST_POINTS),
         records_between(client, run_id, "event"),
         client.run_alerts(run_id, limit=MOST_ALERTS),
         *requests.values(),
     )
-    shared = dict(zip(requests, answers, strict=True))
+    shared = {"run": run, **dict(zip(requests, answers, strict=True))}
     shared["tracking"] = _TRACKING.validate_python(shared.get("tracking", ()))
     shared["marks"] = [*marks_of(_EVENTS.validate_python(events)), *alert_marks(alerts.items)]
-    return _by_chart(run, reading, groups, shared)
+    return _by_chart(reading, groups, shared)
 
 
 async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_step: int) -> dict[str, RunData]:
@@ -112,9 +114,8 @@ async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_s
     if "histograms" in reading.needs:
         # Moving means need the steps before the new ones.
         requests["histograms"] = client.histograms(run_id, from_step=max(1, from_step + 1 - WINDOW_STEPS))
-    run, groups, *answers = await asyncio.gather(
-        client.run(run_id), _groups(client, run_id, reading, from_step=from_step), *requests.values()
-    )
+    requests["run"] = client.run(run_id)
+    groups, *answers = await asyncio.gather(_groups(client, run_id, reading, from_step=from_step), *requests.values())
     shared = dict(zip(requests, answers, strict=True))
     histograms = shared.get("histograms")
     if histograms is not None and groups and groups[0].steps:
@@ -122,7 +123,7 @@ async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_s
         last = min(groups[0].steps[-1], histograms.steps[-1] if histograms.steps else 0)
         groups = [_cut_group(group, sum(step <= last for step in group.steps)) for group in groups]
         shared["histograms"] = _cut_histograms(histograms, sum(step <= last for step in histograms.steps))
-    return _by_chart(run, reading, groups, shared)
+    return _by_chart(reading, groups, shared)
 
 
 def _summed(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, Awaitable[Any]]:
@@ -136,16 +137,13 @@ def _summed(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, Awa
     return {need: request() for need, request in requests.items() if need in reading.needs}
 
 
-def _by_chart(
-    run: RunDetail, reading: Reading, groups: Sequence[SeriesGroup], shared: dict[str, Any]
-) -> dict[str, RunData]:
+def _by_chart(reading: Reading, groups: Sequence[SeriesGroup], shared: Mapping[str, Any]) -> dict[str, RunData]:
     answer = {}
     for (name, wanted), group in zip(reading.charts.items(), groups, strict=True):
         series = Series(steps=group.steps, columns=group.columns)
         means = Series(steps=group.steps, columns={**group.columns, **group.smoothed}) if group.smoothed else None
-        answer[name] = RunData(
-            run=run, axis=x_axis(series, wanted.x_kind, run.started_at), series=series, means=means, **shared
-        )
+        axis = x_axis(series, wanted.x_kind, shared["run"].started_at)
+        answer[name] = RunData(axis=axis, series=series, means=means, **shared)
     return answer
 
 

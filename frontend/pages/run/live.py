@@ -84,7 +84,7 @@ async def delta(
             traces, columns = extension(figure, len(steps))
             answer["charts"][chart.name] = {"traces": traces, **columns}
     if rebuilt and not answer["reload"]:
-        whole = await load(client, run_id, view._replace(charts=rebuilt).reading())
+        whole = await load(client, run, view._replace(charts=rebuilt).reading())
         figures = {chart.name: drawn(chart, whole[chart.name], palette, view.smoothing) for chart in rebuilt}
         answer["figures"] = {name: themed(figure, palette) for name, figure in figures.items() if not is_empty(figure)}
     return run, answer
