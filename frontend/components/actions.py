@@ -67,6 +67,14 @@ def show(identifier: str, children: Any) -> None:
     set_props(identifier, {"children": children})
 
 
+def go_to(address: str) -> None:
+    """Opens another page, or the same one with another query.
+
+    Not an output: Dash calls what has the address as its output whenever its buttons appear, also unpressed.
+    """
+    set_props("url", {"href": address})
+
+
 def failure_alert(error: Failure, colour: str = "red", **properties: Any) -> dmc.Alert:
     """Returns what went wrong, as a part of a page."""
     return dmc.Alert(error_text(error), color=colour, variant="light", **properties)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Output, State, dcc
+from dash import ALL, Dash, State, dcc
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreate, PromptListInfo
 from bapo.api.prompts import ProjectPromptFilter
 from bapo.client import AsyncClient
 from bapo.config.prompt_weights import LARGEST, LEFT_OUT, MOST_ENTRIES, parse_weight
-from frontend.components.actions import FormError, tell, when_submitted
+from frontend.components.actions import FormError, go_to, tell, when_submitted
 from frontend.components.attributes import attributes
 from frontend.components.dialog import form_dialog
 from frontend.session import Api
@@ -109,7 +109,6 @@ def register(app: Dash, api: Api) -> None:
             State({"type": "mark-pick", "id": ALL}, "id"),
             *(State(f"mark-{name}", "checked" if name == "all" else "value") for name in _INPUTS),
         ],
-        outputs=[Output("url", "href", allow_duplicate=True)],
     )
     async def mark(
         what: Mapping[str, Any],
@@ -120,7 +119,7 @@ def register(app: Dash, api: Api) -> None:
         action: str,
         weight: str,
         note: str,
-    ) -> str:
+    ) -> None:
         client = api.client()
         chosen = [*what["ids"], *(each["id"] for each, is_picked in zip(ids, picked, strict=True) if is_picked)]
         prompt_ids = await _prompts(client, what, chosen, is_all=bool(everything))
@@ -142,8 +141,7 @@ def register(app: Dash, api: Api) -> None:
             tell(f"@{changed.name} says so of {said} already.", "Nothing to change", "gray")
         else:
             tell(f"{said}: @{changed.name} is version {changed.version} now.", "Saved")
-        target: str = what.get("target") or f"/prompt-lists/{changed.id}"
-        return target
+        go_to(what.get("target") or f"/prompt-lists/{changed.id}")
 
 
 _INPUTS = ("all", "list", "action", "weight", "note")

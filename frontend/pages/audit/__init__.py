@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 import orjson
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, State, dcc, html
 
 from bapo.api.people import AuditRecord
-from frontend.components.actions import when_pressed
+from frontend.components.actions import go_to, when_pressed
 from frontend.components.card import page_heading
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
@@ -75,10 +75,9 @@ def register(app: Dash, _: Api) -> None:
         app,
         "audit-show",
         *(Input(f"audit-{name}", "n_submit") for name, *_ in FIELDS),
-        outputs=[Output("url", "href", allow_duplicate=True)],
         states=[State(f"audit-{name}", "value") for name, *_ in FIELDS],
     )
-    async def show(_: Any, author: str, action: str) -> str:
+    async def show(_: Any, author: str, action: str) -> None:
         wanted = {"author": (author or "").strip(), "action": (action or "").strip().replace(" ", "_")}
         found = urlencode({name: value for name, value in wanted.items() if value})
-        return f"/audit{'?' + found if found else ''}"
+        go_to(f"/audit{'?' + found if found else ''}")

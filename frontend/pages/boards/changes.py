@@ -12,7 +12,7 @@ from bapo.api.boards import BoardChange, BoardInfo, Panel, PaperPanel
 from bapo.client import ApiError, AsyncClient
 from bapo.figures.board_chart import chart_title
 from frontend.clientside import clientside
-from frontend.components.actions import when_pressed
+from frontend.components.actions import go_to, when_pressed
 from frontend.components.confirm import Question, question, when_agreed, when_asked
 from frontend.components.markdown import first_line
 from frontend.components.store_button import pressed_in
@@ -119,4 +119,4 @@ def register(app: Dash, api: Api) -> None:
     )
     async def delete(board_id: str) -> None:
         await api.client().delete_board(board_id)
-        set_props("url", {"pathname": "/boards", "search": ""})
+        go_to("/boards")

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Output, State, dcc, html
+from dash import Dash, State, dcc, html
 from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.boards import AS_THE_PAPER, BoardCreate, BoardSummary
-from frontend.components.actions import FormError, open_when_pressed, when_submitted
+from frontend.components.actions import FormError, go_to, open_when_pressed, when_submitted
 from frontend.components.card import new_button, page_heading
 from frontend.components.choices import choices, project_select
 from frontend.components.dialog import form_dialog
@@ -83,9 +83,8 @@ def register(app: Dash, api: Api) -> None:
         fields={"name": "board-new-name", "filters.where": "board-new-where", "project": "board-new-project"},
         problem="board-new-problem",
         states=[State(f"board-new-{name}", "value") for name in ("name", "project", "template", "where")],
-        outputs=[Output("url", "href", allow_duplicate=True)],
     )
-    async def make(name: str | None, project: str | None, template: str | None, where: list[str] | None) -> str:
+    async def make(name: str | None, project: str | None, template: str | None, where: list[str] | None) -> None:
         try:
             body = BoardCreate.model_validate(
                 {
@@ -95,4 +94,4 @@ def register(app: Dash, api: Api) -> None:
             )
         except ValidationError as error:
             raise FormError.of(error) from error
-        return f"/boards/{(await api.client().create_board(body)).id}"
+        go_to(f"/boards/{(await api.client().create_board(body)).id}")

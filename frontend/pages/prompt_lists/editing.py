@@ -10,14 +10,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, Dash, Input, State, dcc, html
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompt_lists import PromptEntry, PromptListChange
 from bapo.config.prompt_weights import parse_weight
 from bapo.files.prompt_lists import read_entries
-from frontend.components.actions import in_place, show, tell, when_pressed
+from frontend.components.actions import go_to, in_place, show, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.controls import search_field
 from frontend.components.icon import icon
@@ -76,38 +76,36 @@ def entries_of(name: str, contents: str) -> list[PromptEntry]:
 
 def register(app: Dash, api: Api) -> None:
     """Registers the upload, the search, and what takes entries off."""
-    again = Output("url", "href", allow_duplicate=True)
 
     @app.callback(
-        again,
         Input("list-file", "contents"),
         State("list-file", "filename"),
         State("list-mounted", "data"),
         prevent_initial_call=True,
         on_error=in_place("list-problem", "red"),
     )
-    async def upload(contents: str | None, name: str, mounted: Mapping[str, str]) -> Any:
+    async def upload(contents: str | None, name: str, mounted: Mapping[str, str]) -> None:
         if not contents:
             raise PreventUpdate
         try:
             change = PromptListChange(set=entries_of(name, contents))
         except ValueError as error:
             show("list-problem", dmc.Alert(str(error), color="red", variant="light", mb="sm"))
-            return no_update
+            return
         changed = await api.client().change_prompt_list(mounted["id"], change)
         tell(f"{counted(len(change.set), 'prompt')}: version {changed.version} now.", "Saved")
-        return f"/prompt-lists/{changed.id}?version={changed.version}"
+        go_to(f"/prompt-lists/{changed.id}?version={changed.version}")
 
-    @when_pressed(app, Input("list-search", "n_submit"), outputs=[again],
-                  states=[State("list-search", "value"), State("list-mounted", "data")])  # fmt: skip
-    async def search(_: Any, text: str, mounted: Mapping[str, str]) -> str:
+    @when_pressed(
+        app, Input("list-search", "n_submit"), states=[State("list-search", "value"), State("list-mounted", "data")]
+    )
+    async def search(_: Any, text: str, mounted: Mapping[str, str]) -> None:
         found = (text or "").strip()[:200]
-        return f"/prompt-lists/{mounted['id']}" + (f"?{urlencode({'search': found})}" if found else "")
+        go_to(f"/prompt-lists/{mounted['id']}" + (f"?{urlencode({'search': found})}" if found else ""))
 
     @when_pressed(
         app,
         "list-drop",
-        outputs=[again],
         states=[
             State({"type": "list-pick", "id": ALL}, "checked"),
             State({"type": "list-pick", "id": ALL}, "id"),
@@ -117,11 +115,11 @@ def register(app: Dash, api: Api) -> None:
     )
     async def drop(
         _: Any, ticked: Sequence[bool | None], ids: Sequence[Mapping[str, str]], mounted: Mapping[str, str]
-    ) -> Any:
+    ) -> None:
         chosen = [each["id"] for each, is_ticked in zip(ids, ticked, strict=True) if is_ticked]
         if not chosen:
             show("list-problem", dmc.Alert("Tick some entries first.", color="yellow", variant="light", mb="sm"))
-            return no_update
+            return
         changed = await api.client().change_prompt_list(mounted["id"], PromptListChange(remove=chosen))
         tell(f"{counted(len(chosen), 'prompt')} taken off: version {changed.version} now.", "Saved")
-        return f"/prompt-lists/{changed.id}?version={changed.version}"
+        go_to(f"/prompt-lists/{changed.id}?version={changed.version}")

@@ -9,14 +9,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import Dash, Output, State, dcc, html, set_props
+from dash import Dash, State, dcc, html
 
 from bapo.analysis.number_format import counted
 from bapo.api.findings import LABELS
 from bapo.api.prompt_lists import PromptListCreate, PromptListInfo
 from bapo.client import AsyncClient
 from frontend.changes_query import changes_text
-from frontend.components.actions import open_when_pressed, tell, when_submitted
+from frontend.components.actions import go_to, open_when_pressed, tell, when_submitted
 from frontend.components.card import card, new_button, page_heading
 from frontend.components.choices import project_select
 from frontend.components.confirm import confirm_dialog, when_asked
@@ -147,14 +147,13 @@ def register(app: Dash, api: Api) -> None:
         fields={"name": "lists-name", "description": "lists-description", "project": "lists-project"},
         problem="lists-problem",
         states=[State(f"lists-{name}", "value") for name in ("name", "description", "project")],
-        outputs=[Output("url", "href", allow_duplicate=True)],
     )
-    async def create(name: str, description: str, project: str | None) -> str:
+    async def create(name: str, description: str, project: str | None) -> None:
         body = PromptListCreate.model_construct(
             name=(name or "").strip().removeprefix("@"), description=description or "", project=project
         )
         made = await api.client().create_prompt_list(body)
-        return f"/prompt-lists/{made.id}"
+        go_to(f"/prompt-lists/{made.id}")
 
     @when_asked(
         app,
@@ -168,4 +167,4 @@ def register(app: Dash, api: Api) -> None:
     async def remove(list_id: str) -> None:
         await api.client().remove_prompt_list(list_id)
         tell("Configs can no longer name it.", "Removed")
-        set_props("url", {"href": "/prompt-lists"})
+        go_to("/prompt-lists")

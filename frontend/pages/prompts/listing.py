@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, State, dcc, html
 from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompts import ProjectPromptFilter, ProjectPromptPage, PromptTotalsAcross
-from frontend.components.actions import open_when_pressed, when_pressed
+from frontend.components.actions import go_to, open_when_pressed, when_pressed
 from frontend.components.card import page_heading
 from frontend.components.choices import choices
 from frontend.components.controls import small_select
@@ -195,14 +195,13 @@ def register(app: Dash) -> None:
         "across-filter",
         Input("across-search", "n_submit"),
         Input("across-runs", "n_submit"),
-        outputs=[Output("url", "href", allow_duplicate=True)],
         states=[State(f"across-{name}", "value") for name in ("search", "show", "runs", "project")],
     )
-    async def show(_: Any, search: str, shown: str, min_runs: str, project: str) -> str:
+    async def show(_: Any, search: str, shown: str, min_runs: str, project: str) -> None:
         given = (min_runs or "").strip()
         # What is no number of runs filters nothing.
         runs = str(min(max(1, int(given)), 1_000_000)) if given.isdecimal() else ""
         wanted = {"search": (search or "").strip()[:200], "show": shown, "min_runs": runs, "project": project}
         usual = {"search": "", "show": "all", "min_runs": "1"}
         found = urlencode({name: value for name, value in wanted.items() if value and value != usual.get(name)})
-        return f"/prompts{'?' + found if found else ''}"
+        go_to(f"/prompts{'?' + found if found else ''}")

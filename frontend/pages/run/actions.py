@@ -14,7 +14,7 @@ from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.client import AsyncClient
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
-from frontend.components.actions import in_toast, tell, when_pressed
+from frontend.components.actions import go_to, in_toast, tell, when_pressed
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.stop_choices import sooner_than, stop_choices
 from frontend.session import Api
@@ -131,7 +131,7 @@ def register(app: Dash, api: Api) -> None:
             tell(f"{run.steps_lost:,} completed steps after the newest checkpoint are lost.", "Stopping now", "yellow")
         return [reloads + 1]
 
-    @when_agreed(app, "run-delete", [Output("url", "href", allow_duplicate=True)], [run_id])
-    async def delete(_: None, run_id: str) -> Any:
+    @when_agreed(app, "run-delete", states=[run_id])
+    async def delete(_: None, run_id: str) -> None:
         await api.client().delete_run(run_id)
-        return [f"/runs?trashed={run_id}"]
+        go_to(f"/runs?trashed={run_id}")

@@ -24,7 +24,17 @@ from bapo.config.recipes import shipped_recipes
 from bapo.study.editing import rewritten
 from bapo.study.plan import test_sets_of
 from frontend.clientside import clientside
-from frontend.components.actions import FAILURES, Failure, failure_alert, in_toast, on_failure, show, tell, when_pressed
+from frontend.components.actions import (
+    FAILURES,
+    Failure,
+    failure_alert,
+    go_to,
+    in_toast,
+    on_failure,
+    show,
+    tell,
+    when_pressed,
+)
 from frontend.components.card import page_heading
 from frontend.components.choices import project_select
 from frontend.components.icon import icon
@@ -267,12 +277,11 @@ def register(app: Dash, api: Api) -> None:
     @when_pressed(
         app,
         "study-create",
-        outputs=[Output("url", "pathname", allow_duplicate=True)],
         states=[State("study-project", "value"), State("study-priority", "value"), *SHOWN],
         on_error=on_failure(lambda error: show("study-refusal", _refusal(error))),
         busy="study-create",
     )
-    async def create(_: str, project: str | None, priority: Any, text: str, *shown: Any) -> Any:
+    async def create(_: str, project: str | None, priority: Any, text: str, *shown: Any) -> None:
         show("study-refusal", "")
         edited = _edited(text, *shown)
         if edited is not None:
@@ -282,8 +291,8 @@ def register(app: Dash, api: Api) -> None:
         except ValueError as error:
             problem = FieldProblem(field="priority", value=priority, remedy=str(error))
             show("study-refusal", problem_items([problem]))
-            return no_update
-        return f"/studies/{(await api.client().create_study(body)).id}"
+            return
+        go_to(f"/studies/{(await api.client().create_study(body)).id}")
 
 
 class _Edited(NamedTuple):

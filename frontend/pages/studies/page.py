@@ -20,7 +20,7 @@ from bapo.report.document import drawings
 from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
-from frontend.components.actions import in_place, in_toast, tell, when_pressed
+from frontend.components.actions import go_to, in_place, in_toast, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import figure_card
 from frontend.components.chart_card import table_button
@@ -280,7 +280,7 @@ def _acting(app: Dash, api: Api) -> None:
     @when_pressed(
         app,
         pressed_in(CONTINUE),
-        outputs=[reload, Output("url", "pathname", allow_duplicate=True)],
+        outputs=[reload],
         states=[study, reloads, State("study-visit", "data")],
         on_error=in_toast("Could not continue the arm"),
     )
@@ -290,9 +290,10 @@ def _acting(app: Dash, api: Api) -> None:
         made = await api.client().continue_arm(study_id, StudyContinuation(arm=pressed["arm"]), idempotency_key=key)
         first = made.runs[0]
         if len(made.runs) == 1:
-            return no_update, f"/runs/{first.id}"
+            go_to(f"/runs/{first.id}")
+            return no_update
         tell(f"{counted(len(made.runs), 'run')} up to step {first.num_steps:,}.", f"{pressed['label']} continues")
-        return reloads + 1, no_update
+        return reloads + 1
 
     @when_agreed(app, "study-stop", [reload], [State("study-stop-when", "value"), study, reloads])
     async def stop(_: None, when: StopMoment, study_id: str, reloads: int) -> Any:
