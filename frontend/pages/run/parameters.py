@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -21,7 +22,7 @@ from frontend.components.actions import in_place, in_toast, show, unchanged, whe
 from frontend.components.attributes import figure_named
 from frontend.components.chart_card import table_button
 from frontend.components.config_form.fields import config_field
-from frontend.components.config_form.inputs import TASK, by_field, form_fields, problems_of, typed_values
+from frontend.components.config_form.inputs import TASK, by_field, config_infos, form_fields, problems_of, typed_values
 from frontend.components.config_form.remarks import problem_list, threshold_map
 from frontend.components.config_form.values import changes, knows
 from frontend.components.graph import Graph
@@ -112,9 +113,10 @@ class _Steered(NamedTuple):
     controls: Sequence[ControlInfo]
 
     @classmethod
-    async def of(cls, client: AsyncClient, run_id: str) -> _Steered:
-        fields, history = await client.config_fields(), await client.history(run_id)
-        return cls(await client.run(run_id), fields.items, history.controls)
+    async def of(cls, api: Api, run_id: str) -> _Steered:
+        client = api.client()
+        run, infos, history = await asyncio.gather(client.run(run_id), config_infos(api), client.history(run_id))
+        return cls(run, infos, history.controls)
 
     @property
     def base(self) -> dict[str, Any]:
@@ -145,7 +147,7 @@ def register(app: Dash, api: Api) -> None:
     async def open_drawer(pressed: Mapping[str, str], run_id: str) -> Any:
         if pressed["verb"] != "change":
             raise PreventUpdate
-        return True, drawer_body(*await _Steered.of(api.client(), run_id))
+        return True, drawer_body(*await _Steered.of(api, run_id))
 
     _requesting(app, api)
     _previewing(app, api)
@@ -170,7 +172,7 @@ def _previewing(app: Dash, api: Api) -> None:
     async def preview(values: Sequence[Any], scheme: str | None, ids: Sequence[Mapping[str, Any]], run_id: str) -> Any:
         paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
         client = api.client()
-        steered = await _Steered.of(client, run_id)
+        steered = await _Steered.of(api, run_id)
         wanted = steered.changes(ids, values)
         known = {path: steered.base[path] for path in steerable_fields(steered.run.method) if path in steered.base}
         report = await client.validate(ConfigDraft(parent_id=run_id, changes={**known, **wanted}))
@@ -213,7 +215,7 @@ def _requesting(app: Dash, api: Api) -> None:
     ) -> Any:
         paths = [output["id"]["path"] for output in ctx.outputs_list]
         client = api.client()
-        wanted = (await _Steered.of(client, run_id)).changes(ids, values)
+        wanted = (await _Steered.of(api, run_id)).changes(ids, values)
         if not wanted:
             text = "Nothing differs from the values in force: change a field first."
             show("change-problems", dmc.Text(text, size="sm", c="dimmed", mt="sm"))

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, set_props
 from dash.exceptions import PreventUpdate
-from pydantic import TypeAdapter
 
 from bapo.analysis.number_format import counted
 from bapo.api.base import FieldProblem
@@ -37,6 +36,7 @@ from frontend.components.actions import (
 )
 from frontend.components.card import page_heading
 from frontend.components.choices import project_select
+from frontend.components.config_form.inputs import config_infos
 from frontend.components.icon import icon
 from frontend.components.notices import nothing_to_write
 from frontend.pages.studies.changes import with_change, with_field
@@ -57,12 +57,14 @@ from frontend.session import Api
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
 SHOWN = [
-    *(State(f"study-{name}", part) for name, part in (("text", "value"), ("written", "data"), ("fields", "data"))),
+    State("study-text", "value"),
+    State("study-written", "data"),
     State(FIELDS, "value"),
     State(FIELDS, "id"),
 ]
 """The file and the form beside it, as `_edited` takes them."""
-_INFOS = TypeAdapter(list[ConfigFieldInfo])
+Infos = Mapping[str, ConfigFieldInfo]
+"""By path."""
 
 MOST_BYTES = 400_000
 ABOUT = (
@@ -80,7 +82,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     if not projects:
         return nothing_to_write("Studies are made by members of a project")
     shipped, studies, infos, recipes = await asyncio.gather(
-        client.shipped_studies(), client.studies(limit=100), client.config_fields(), client.recipes()
+        client.shipped_studies(), client.studies(limit=100), _infos(api), client.recipes()
     )
     run_ids = [each for each in query.get("runs", "").split(",") if each]
     start = (
@@ -90,13 +92,11 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     start = start if start in known else None
     text = await (text_of_runs(client, run_ids) if run_ids else text_of(client, start or EMPTY))
     document = tomllib.loads(text)
-    fields = {info.path: info for info in infos.items}
     names = [each.name for each in recipes.items]
     return html.Div(
         [
             dcc.Link("Studies", href="/studies", className="crumb"),
             page_heading("New study", ABOUT),
-            dcc.Store(id="study-fields", data=[info.model_dump(mode="json") for info in infos.items]),
             dcc.Store(id="study-recipes", data=names),
             dcc.Store(id="study-settled", data=text),
             dcc.Store(id="study-written", data=text),
@@ -114,7 +114,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
                                 _starts(offered(shipped.items, studies.items), start),
                                 className="panel-card study-starts",
                             ),
-                            html.Div(drawn(document, fields, names), id="study-form", className="panel-stack"),
+                            html.Div(drawn(document, infos, names), id="study-form", className="panel-stack"),
                         ],
                         className="panel-stack",
                     ),
@@ -215,7 +215,7 @@ def _file(text: str) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     """Filling the file in, checking it, making it."""
 
-    _following(app)
+    _following(app, api)
     clientside(
         app,
         "studyForm",
@@ -259,20 +259,21 @@ def register(app: Dash, api: Api) -> None:
         Output("study-found", "data"),
         Input("study-settled", "data"),
         Input("study-project", "value"),
-        State("study-fields", "data"),
     )
-    async def preview(text: str | None, project: str | None, fields: Any) -> Any:
+    async def preview(text: str | None, project: str | None) -> Any:
         if not (text or "").strip():
             hint = "Choose a start, or paste a file, to see what it would make."
             return html.P(hint, className="study-question"), True, "Make the runs", {}
         try:
-            found = await api.client().preview_study(StudyWrite(text=text or "", project=project))
+            found, infos = await asyncio.gather(
+                api.client().preview_study(StudyWrite(text=text or "", project=project)), _infos(api)
+            )
         except ValueError:
             return dmc.Alert("The file is too long.", color="red", variant="light"), True, "Make the runs", no_update
         except FAILURES as error:
             return failure_alert(error, "yellow"), True, "Make the runs", no_update
         label = "Make the runs" if found.problems else f"Make the {counted(found.num_runs, 'run')}"
-        return preview_panel(found), bool(found.problems), label, _marks(found, text or "", fields)
+        return preview_panel(found), bool(found.problems), label, _marks(found, text or "", infos)
 
     @when_pressed(
         app,
@@ -283,7 +284,7 @@ def register(app: Dash, api: Api) -> None:
     )
     async def create(_: str, project: str | None, priority: Any, text: str, *shown: Any) -> None:
         show("study-refusal", "")
-        edited = _edited(text, *shown)
+        edited = _edited(await _infos(api), text, *shown)
         if edited is not None:
             text = rewritten(text, edited.typed)
         try:
@@ -301,30 +302,29 @@ class _Edited(NamedTuple):
     document: Document
     typed: Document
     """The file with what was typed into the form a moment ago."""
-    infos: Mapping[str, ConfigFieldInfo]
+    infos: Infos
     values: Sequence[Any]
     ids: Sequence[Mapping[str, Any]]
 
 
 def _edited(
-    text: str | None, written_text: str, fields: Any, values: Sequence[Any], ids: Sequence[Mapping[str, Any]]
+    infos: Infos, text: str | None, written_text: str, values: Sequence[Any], ids: Sequence[Mapping[str, Any]]
 ) -> _Edited | None:
     """None where the file cannot be read."""
     document = _document(text)
     if document is None:
         return None
-    infos = _by_path(fields)
     # A file that was edited since is newer than what the form shows, which is about to be drawn anew.
     typed = with_inputs(document, infos, ids, values) if text == written_text else document
     return _Edited(document, typed, infos, values, ids)
 
 
-def _marks(found: StudyPreview, text: str, fields: Any) -> dict[str, str]:
+def _marks(found: StudyPreview, text: str, infos: Infos) -> dict[str, str]:
     """Returns what is wrong at each input; what the file has no input for stands in the preview alone."""
     document = _document(text)
     if document is None:
         return {}
-    return by_key(found.problems, document, list(items_of(document, _by_path(fields))))
+    return by_key(found.problems, document, list(items_of(document, infos)))
 
 
 def _document(text: str | None) -> dict[str, Any] | None:
@@ -334,11 +334,11 @@ def _document(text: str | None) -> dict[str, Any] | None:
         return None
 
 
-def _by_path(fields: Any) -> dict[str, ConfigFieldInfo]:
-    return {info.path: info for info in _INFOS.validate_python(fields)}
+async def _infos(api: Api) -> Infos:
+    return {info.path: info for info in await config_infos(api)}
 
 
-def _following(app: Dash) -> None:
+def _following(app: Dash, api: Api) -> None:
     """The form follows the file, and the file the form: only what the other has not written itself."""
     clientside(app, "studyForm", "settle", Output("study-settled", "data"), Input("study-text", "value"), initial=False)
 
@@ -349,16 +349,15 @@ def _following(app: Dash) -> None:
         Input("study-settled", "data"),
         State("study-written", "data"),
         State("study-drawn", "data"),
-        State("study-fields", "data"),
         State("study-recipes", "data"),
         prevent_initial_call=True,
     )
-    def draw(text: str | None, written_text: str, number: int, fields: Any, recipes: Sequence[str]) -> Any:
+    async def draw(text: str | None, written_text: str, number: int, recipes: Sequence[str]) -> Any:
         document = _document(text)
         # While the file cannot be read, the form keeps what it has.
         if text == written_text or document is None:
             raise PreventUpdate
-        return drawn(document, _by_path(fields), recipes), number + 1, text
+        return drawn(document, await _infos(api), recipes), number + 1, text
 
     # The inputs tell every keystroke, so that making the runs never misses the last ones; writing waits for a pause.
     clientside(
@@ -390,8 +389,8 @@ def _following(app: Dash) -> None:
     )
 
     @app.callback(Output("study-answer", "data"), Input("study-typed", "data"), *SHOWN, prevent_initial_call=True)
-    def write(_: int, text: str | None, written_text: str, *shown: Any) -> Any:
-        edited = _edited(text, written_text, *shown)
+    async def write(_: int, text: str | None, written_text: str, *shown: Any) -> Any:
+        edited = _edited(await _infos(api), text, written_text, *shown)
         if edited is None:
             tell("The study file cannot be read as TOML. Mend it first: the form follows then.", "Not written", "red")
             raise PreventUpdate
@@ -411,8 +410,8 @@ def _following(app: Dash) -> None:
         *SHOWN,
         prevent_initial_call=True,
     )
-    def change(pressed: Mapping[str, Any], text: str | None, *shown: Any) -> Any:
-        edited = _edited(text, *shown)
+    async def change(pressed: Mapping[str, Any], text: str | None, *shown: Any) -> Any:
+        edited = _edited(await _infos(api), text, *shown)
         if edited is None:
             raise PreventUpdate
         if pressed["type"] == "study-add":
