@@ -399,7 +399,7 @@ def complete(words: Sequence[str], **environment: str) -> list[str]:
 
 def test_words_are_completed_from_the_server_and_without_it(backend_server: BackendServer, trained: RunDetail) -> None:
     there: dict[str, Any] = {"BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token}
-    # A busy server may need longer than the second that a shell is kept waiting; whoever presses Tab again has the word.
+    # A busy server may take longer than the second that a shell waits for it; whoever presses Tab again has the word.
     wait_until(lambda: trained.id in complete(["bapo", "show", trained.id[:5]], **there))
     assert complete(["bapo", "submit", "countdown-g"], **there) == ["countdown-grpo"]
     away = {"BAPO_SERVER": "http://127.0.0.1:9", "BAPO_TOKEN": "x"}
