@@ -15,8 +15,11 @@ def form_dialog(name: str, title: str, fields: Iterable[Any], button: str, **pro
 
 
 def form_drawer(name: str, title: str, fields: Iterable[Any], button: str = "Save") -> dmc.Drawer:
-    """Returns a closed drawer `NAME-drawer` with a form (see `form_dialog`)."""
-    return dmc.Drawer(_form(name, fields, button), id=f"{name}-drawer", title=title, position="right", size="lg")
+    """Returns a closed drawer `NAME-drawer` with a form (see `form_dialog`).
+
+    Its button stays at the lower edge: a preview that comes while it is pressed does not push it away.
+    """
+    return drawer(name, _form(name, fields, button), title=title, className="form-drawer")
 
 
 def drawer(name: str, *content: Any, title: str = "", size: str = "lg", **properties: Any) -> dmc.Drawer:
@@ -26,4 +29,5 @@ def drawer(name: str, *content: Any, title: str = "", size: str = "lg", **proper
 
 def _form(name: str, fields: Iterable[Any], button: str) -> dmc.Stack:
     submit = dmc.Group([dmc.Button(button, id=f"{name}-submit")], justify="flex-end")
-    return dmc.Stack([*fields, html.Div(id=f"{name}-problem"), submit], gap="sm")
+    foot = dmc.Stack([html.Div(id=f"{name}-problem"), submit], gap="sm", className="form-foot")
+    return dmc.Stack([*fields, foot], gap="sm")

@@ -45,8 +45,11 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, adm
     drawer.get_by_role("textbox", name="Is").click()
     page.get_by_role("option", name="below", exact=True).click()
     threshold = drawer.get_by_role("textbox", name="Threshold")
+    place = drawer.get_by_role("button", name="Save").bounding_box()
     threshold.fill("0.85")
     expect(drawer.get_by_text("On your last 1 run this rule would have fired once, in 1 run:")).to_be_visible()
+    # A preview that comes between pressing and letting go does not take the button away.
+    assert drawer.get_by_role("button", name="Save").bounding_box() == place
     # What cannot be is said at its field, in the server's words, and nothing typed is lost.
     steps = drawer.get_by_role("textbox", name="Values in a row")
     steps.fill("0")
