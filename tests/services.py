@@ -182,7 +182,10 @@ class BackendServer:
 def running_backend(
     database_url: str, folder: Path, broker_url: str = NO_BROKER, *, port: int = 0, **changes: object
 ) -> Iterator[BackendServer]:
-    """A server on a free port, or on this one; `changes` are settings."""
+    """A server on a free port, or on this one; `changes` are settings.
+
+    No run is lost for want of a heartbeat, however long a test takes on a busy machine.
+    """
     with listen("127.0.0.1", port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         settings = Settings.model_validate(
@@ -193,6 +196,7 @@ def running_backend(
                 "admin_token_file": folder / "admin-token",
                 "worker_token_file": folder / "worker-token",
                 "public_url": url,
+                "lease_seconds": 3600,
                 **changes,
             }
         )

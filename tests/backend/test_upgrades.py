@@ -134,7 +134,7 @@ def test_a_database_of_an_earlier_release_is_served(postgres_server: str, tmp_pa
     with database_of(postgres_server, revision) as (url, database):
         migrate(database.engine)
         with (
-            running_backend(url, tmp_path, lease_seconds=3600) as server,
+            running_backend(url, tmp_path) as server,
             server.client() as client,
         ):
             runs = {run.name: run for run in client.runs().items}

@@ -37,7 +37,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "webhooks.md"
 @pytest.fixture(scope="module")
 def server_settings() -> Mapping[str, object]:
     """Of a server that may tell receivers on this machine."""
-    return {"webhook_allowed_hosts": "127.0.0.1", "lease_seconds": 3600}
+    return {"webhook_allowed_hosts": "127.0.0.1"}
 
 
 @pytest.fixture

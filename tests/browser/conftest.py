@@ -70,8 +70,8 @@ def backend_settings() -> dict[str, Any]:
 def backend_server(
     postgres_url: str, tmp_path_factory: pytest.TempPathFactory, backend_settings: Mapping[str, Any]
 ) -> Iterator[BackendServer]:
-    """A server that loses no run while a slow browser draws: the played worker tells nothing meanwhile."""
-    settings = {"broker_url": "redis://127.0.0.1:1/0", "lease_seconds": 3600, **backend_settings}
+    """A server of this module, with its settings."""
+    settings = {"broker_url": "redis://127.0.0.1:1/0", **backend_settings}
     with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), **settings) as server:
         yield server
 

@@ -70,8 +70,12 @@ def test_changes_are_previewed_and_can_be_withdrawn(page: Page, admin: Client, w
         "href", re.compile(r"set=method\.c1")
     )
     drawer.get_by_label("First step with the new values").fill("20")
-    drawer.get_by_role("button", name="Apply").click()
+    apply = drawer.get_by_role("button", name="Apply")
+    place = apply.bounding_box()
+    apply.click()
     expect(drawer.locator("#change-problems")).to_contain_text("c1 = 1/4, from step 20 on")
+    # What is said above the button does not push it away.
+    assert apply.bounding_box() == place
     expect(drawer.get_by_text("waiting for step 20")).to_be_visible()
     c1.fill("3/8")
     drawer.get_by_label("First step with the new values").fill("30")

@@ -91,7 +91,7 @@ def test_what_a_trainer_left_in_its_session_is_ended() -> None:
 @pytest.fixture
 def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
     # However long a busy machine takes to start the worker again: its runs are not lost.
-    with new_database(postgres_server) as url, running_backend(url, tmp_path, lease_seconds=600) as server:
+    with new_database(postgres_server) as url, running_backend(url, tmp_path) as server:
         yield server
 
 

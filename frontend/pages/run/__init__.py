@@ -120,7 +120,14 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(html.Div(opened, id="run-panel", className="run-panel"), role="tabpanel"),
             actions.dialogs(),
             identity.dialog(),
-            drawer("change", html.Div(id="change-body"), title="Change parameters", size="md", padding="md"),
+            drawer(
+                "change",
+                html.Div(id="change-body"),
+                title="Change parameters",
+                size="md",
+                padding="md",
+                className="form-drawer",
+            ),
         ],
         className="run-page",
     )

@@ -34,7 +34,7 @@ FORM = "change"
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 
 
-def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> html.Div:
+def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> list[Any]:
     """Returns the fields with the values in force, and the requests so far."""
     values = values_in_force(flatten(run.config), run.applied_changes)
     method, task = run.method, str(values[TASK])
@@ -44,53 +44,56 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
     fields = [by_path[path] for path in steerable_fields(method) if path in by_path]
     if not fields:
         text = f"{run.method} has no parameter that can be changed while a run trains. To change others, clone the run."
-        return html.Div(dmc.Text(text, c="dimmed", size="sm"))
-    return html.Div(
-        [
-            dmc.Text(
-                "The trainer applies new values at a step boundary and records them. They hold for all later steps, "
-                "also after a resume.",
-                size="sm",
-                c="dimmed",
-                mb="md",
-            ),
-            html.Div(
-                [config_field(FORM, info, value, run.method, width="full") for info, value in fields],
-                className="drawer-fields",
-            ),
-            dmc.NumberInput(
-                id="change-step",
-                label="First step with the new values",
-                description="Empty: the next step",
-                min=1,
-                allowDecimal=False,
-                size="sm",
-                mt="sm",
-            ),
-            html.Div(id="change-problems", className="form-problems"),
-            dmc.Button("Apply", id="change-apply", fullWidth=True, mt="md"),
-            html.Div(
-                [
-                    html.Div(
-                        [
-                            html.H2("Threshold map", className="chart-title"),
-                            dcc.Link("Replay in what-if", id="change-what-if", href=f"/runs/{run.id}?tab=what-if"),
-                        ],
-                        className="chart-heading",
-                    ),
-                    html.Div(id="change-map-note", className="map-note", role="status"),
-                    Graph("change-map", style={"height": 320}),
-                    table_button("Threshold map"),
-                ],
-                id="change-map-card",
-                className="change-preview",
-                **figure_named("Threshold map"),
-            ),
-            html.H2("Requests", className="chart-title requests-title"),
-            html.Div(request_list(controls), id="change-requests"),
-            button_store(WITHDRAW),
-        ]
-    )
+        return [dmc.Text(text, c="dimmed", size="sm")]
+    return [
+        dmc.Text(
+            "The trainer applies new values at a step boundary and records them. They hold for all later steps, "
+            "also after a resume.",
+            size="sm",
+            c="dimmed",
+            mb="md",
+        ),
+        html.Div(
+            [config_field(FORM, info, value, run.method, width="full") for info, value in fields],
+            className="drawer-fields",
+        ),
+        dmc.NumberInput(
+            id="change-step",
+            label="First step with the new values",
+            description="Empty: the next step",
+            min=1,
+            allowDecimal=False,
+            size="sm",
+            mt="sm",
+        ),
+        html.Div(
+            [
+                html.Div(
+                    [
+                        html.H2("Threshold map", className="chart-title"),
+                        dcc.Link("Replay in what-if", id="change-what-if", href=f"/runs/{run.id}?tab=what-if"),
+                    ],
+                    className="chart-heading",
+                ),
+                html.Div(id="change-map-note", className="map-note", role="status"),
+                Graph("change-map", style={"height": 320}),
+                table_button("Threshold map"),
+            ],
+            id="change-map-card",
+            className="change-preview",
+            **figure_named("Threshold map"),
+        ),
+        html.H2("Requests", className="chart-title requests-title"),
+        html.Div(request_list(controls), id="change-requests"),
+        button_store(WITHDRAW),
+        html.Div(
+            [
+                html.Div(id="change-problems", className="form-problems"),
+                dmc.Button("Apply", id="change-apply", fullWidth=True),
+            ],
+            className="form-foot",
+        ),
+    ]
 
 
 def request_list(controls: Sequence[ControlInfo]) -> list[Any]:
@@ -101,8 +104,8 @@ def request_list(controls: Sequence[ControlInfo]) -> list[Any]:
 def _requested(control: ControlInfo) -> dmc.Alert:
     """Returns the answer to Apply: what was asked for, and from when it will hold."""
     begin = "at the next step boundary" if control.at_step is None else f"from step {control.at_step:,} on"
-    text = f"{changed_values(control.set)}, {begin}. “Requests” below follows it."
-    return dmc.Alert(text, title="Requested", color="green", variant="light", p="xs", mt="sm")
+    text = f"{changed_values(control.set)}, {begin}. “Requests” above follows it."
+    return dmc.Alert(text, title="Requested", color="green", variant="light", p="xs")
 
 
 class _Steered(NamedTuple):
@@ -218,7 +221,7 @@ def _requesting(app: Dash, api: Api) -> None:
         wanted = (await _Steered.of(api, run_id)).changes(ids, values)
         if not wanted:
             text = "Nothing differs from the values in force: change a field first."
-            show("change-problems", dmc.Text(text, size="sm", c="dimmed", mt="sm"))
+            show("change-problems", dmc.Text(text, size="sm", c="dimmed"))
             return [None] * len(paths)
         try:
             asked = await client.change_parameters(

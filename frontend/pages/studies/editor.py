@@ -168,11 +168,10 @@ def _starts(data: Sequence[Mapping[str, Any]], start: str | None) -> list[Any]:
     ]
 
 
-def _summary(projects: Sequence[str], project: str | None) -> html.Div:
-    return html.Div(
+def _summary(projects: Sequence[str], project: str | None) -> dmc.Stack:
+    return dmc.Stack(
         [
-            html.Div(id="study-preview", role="status"),
-            project_select("study-project", projects, project, mt="md"),
+            project_select("study-project", projects, project),
             dmc.NumberInput(
                 id="study-priority",
                 label="Priority",
@@ -181,19 +180,20 @@ def _summary(projects: Sequence[str], project: str | None) -> html.Div:
                 min=0,
                 max=100,
                 allowDecimal=False,
-                mt="sm",
                 size="sm",
             ),
-            html.Div(id="study-refusal"),
+            html.Div(id="study-refusal", className="form-problems"),
             dmc.Button(
                 "Make the runs",
                 id="study-create",
                 leftSection=icon("play", 16),
                 disabled=True,
                 fullWidth=True,
-                mt="md",
             ),
+            # Below the button, which would move under the pointer when the answer comes.
+            html.Div(id="study-preview", role="status"),
         ],
+        gap="md",
         className="panel-card",
     )
 
