@@ -19,6 +19,7 @@ import httpx
 from bapo.api.workers import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, BapoError, Client
 from bapo.deploy.stopping import Stop
+from bapo.run.forking import Zygote
 from worker import health, metrics, polling
 from worker.attempts import Attempt, AttemptStore
 from worker.delivery import Delivery
@@ -32,7 +33,6 @@ from worker.run_folders import folder_here, runs_dir_here
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS, AttemptSupervisor, StopLimits
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
-from worker.zygote import Zygote
 
 RETRY_SECONDS = 1.0
 

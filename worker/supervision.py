@@ -18,23 +18,23 @@ from bapo.deploy import service_log as log_lines
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.engines.verl.leftovers import clean_up_after
 from bapo.run.control import ControlRequest, append_request, read_requests
+from bapo.run.forking import Zygote
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.run_folder import claim_config, read_config
 from bapo.run.stop_time import StopTime, StopWatch, grace_seconds
 from bapo.run.trainer import cannot_write
+from bapo.run.trainer_process import TrainerProcess
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.contents import fetch_contents
 from worker.run_folders import check_paths, prepare, record_stop
 from worker.trainer_process import (
-    TrainerProcess,
     end_rest_of_session,
     ending_of,
     find_trainer,
-    start_trainer,
+    start_trainer_of,
     trainers_of,
 )
 from worker.upload import Uploader
-from worker.zygote import Zygote
 
 POLL_SECONDS = 0.02
 FIRST_RETRY_SECONDS = 0.25
@@ -220,7 +220,7 @@ class AttemptSupervisor(threading.Thread):
                 # What CUDA sets up does not survive a fork, and verl has an interpreter of its own.
                 can_fork = config.engine.type == "local" and self.attempt.gpus is None
                 zygote = self._zygote if can_fork else None
-                trainer = start_trainer(self.attempt, config.engine.threads, trainer_python(config), zygote)
+                trainer = start_trainer_of(self.attempt, config.engine.threads, trainer_python(config), zygote)
             except ConfigError as error:
                 self._note(ending=Ending(status="failed", reason=str(error)))
                 return None

@@ -1,8 +1,9 @@
-"""Forks trainers that find all that they need already imported: `python -m bapo.run.zygote`, started by a worker.
+"""Forks trainers that find all that they need already imported: `python -m bapo.run.zygote`.
 
-Nearly all of a trainer's first seconds are imports. A request is a line of JSON on standard input (`ForkRequest`);
-answers are lines on standard output: the process that was forked, and later how it ended (`Forked`). A trainer leads a
-session of its own and outlives this process, which ends with its standard input, or after a while without trainers.
+Nearly all of a trainer's first seconds are imports. Workers and `bapo study` start this process (`bapo.run.forking`). A
+request is a line of JSON on standard input (`ForkRequest`); answers are lines on standard output: the process that was
+forked, and later how it ended (`Forked`). A trainer leads a session of its own and outlives this process, which ends
+with its standard input, or after a while without trainers.
 
 Only for trainers without a GPU: what CUDA has set up does not survive a fork.
 """
@@ -89,7 +90,7 @@ def _train(request: ForkRequest) -> int:
 
 
 def _tell(forked: Forked) -> None:
-    with suppress(BrokenPipeError):  # The worker is gone: standard input ends too.
+    with suppress(BrokenPipeError):  # Nobody listens any more: standard input ends too.
         os.write(1, forked.model_dump_json().encode() + b"\n")
 
 

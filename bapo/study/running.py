@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.engines.verl.interpreter import trainer_python
+from bapo.run import nvidia_smi
+from bapo.run.forking import Zygote
+from bapo.run.trainer import EXIT_STOPPED
+from bapo.run.trainer_process import TrainerProcess, start_trainer
 from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
 from bapo.study.plan import PlannedRun, final_runs, resolved, tuning_runs
 from bapo.study.report import choose
 
-EXIT_STOPPED = 3
-"""Of a trainer that was asked to stop, as `bapo.run.trainer` has it."""
 LOOK_SECONDS = 0.5
 """Between two looks at a trainer that an earlier, killed `bapo study` left behind."""
+POLL_SECONDS = 0.05
+"""Between two looks at a trainer of this one."""
 
 
 class Outcome(NamedTuple):
@@ -46,14 +52,15 @@ class StudyRunner:
         self._say = say
         self._stopped = threading.Event()
         self._guard = threading.Lock()
-        self._trainers: set[subprocess.Popen[bytes]] = set()
+        self._trainers: set[TrainerProcess] = set()
+        self._zygote = Zygote()
 
     def run(self) -> list[Outcome]:
         """Make what is missing: first the runs that choose settings, then those that count.
 
         Raises ConfigError where another `bapo study` is using the folder, or no setting could be chosen.
         """
-        with self._folder.exclusive():
+        with self._folder.exclusive(), closing(self._zygote):
             outcomes = []
             if self._folder.choices is None:
                 outcomes += self._make(tuning_runs(self._folder.study))
@@ -64,10 +71,10 @@ class StudyRunner:
 
     def stop(self) -> None:
         """Let the trainers end at their next step boundary, with a checkpoint, and start no more."""
-        self._stopped.set()
         with self._guard:
+            self._stopped.set()
             for trainer in self._trainers:
-                trainer.send_signal(signal.SIGTERM)
+                trainer.ask_to_stop()
 
     def _choose(self) -> None:
         infos = [info for info in self._folder.runs() if info.stage == "tuning"]
@@ -97,26 +104,32 @@ class StudyRunner:
     def _train(self, run: PlannedRun) -> None:
         place = prepare(self._folder, run)
         config = resolved(self._folder.study, run).config
-        command = [trainer_python(config), "-m", "bapo.run.trainer", str(place)]
-        with (place / "trainer.log").open("ab") as log, self._guard:
-            if self._stopped.is_set():
-                return
-            trainer = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                # A Ctrl-C is for us: we ask the trainers to stop with a checkpoint.
-                start_new_session=True,
-                env=os.environ | {"OMP_NUM_THREADS": str(config.engine.threads)},
-            )
+        python = trainer_python(config)
+        # What CUDA sets up does not survive a fork, and verl has an interpreter of its own.
+        can_fork = config.engine.type == "local" and python == sys.executable and not self._has_gpus
+        trainer = start_trainer(
+            str(place),
+            python=python,
+            environment=os.environ,
+            threads=config.engine.threads,
+            log=place / "trainer.log",
+            zygote=self._zygote if can_fork else None,
+        )
+        with self._guard:
             self._trainers.add(trainer)
-        code = trainer.wait()
+            if self._stopped.is_set():
+                trainer.ask_to_stop()
+        while trainer.is_running():
+            time.sleep(POLL_SECONDS)
         with self._guard:
             self._trainers.discard(trainer)
         # One that was asked before it listened, while it loads PyTorch, is ended by the signal itself.
-        was_asked = self._stopped.is_set() and code == -signal.SIGTERM
-        _note_failure(place, EXIT_STOPPED if was_asked else code)
+        was_asked = self._stopped.is_set() and trainer.exit_code == -signal.SIGTERM
+        _note_failure(place, EXIT_STOPPED if was_asked else trainer.exit_code or 0)
+
+    @cached_property
+    def _has_gpus(self) -> bool:
+        return bool(nvidia_smi.query("index"))
 
 
 def _note_failure(place: Path, code: int) -> None:

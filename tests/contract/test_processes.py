@@ -14,11 +14,10 @@ STARTED: dict[str, set[str]] = {
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
     "bapo/own_data/isolated.py": {"bapo.own_data"},
     "bapo/report/isolated.py": {"bapo.report"},
-    "bapo/study/running.py": {"bapo.run.trainer"},
+    "bapo/run/forking.py": {"bapo.run.zygote"},
+    "bapo/run/trainer_process.py": {"bapo.run.trainer"},
     "bapo/tasks/bounded.py": {"bapo.tasks.bounded_process"},
     "worker/delivery.py": {"worker"},
-    "worker/trainer_process.py": {"bapo.run.trainer"},
-    "worker/zygote.py": {"bapo.run.zygote"},
 }
 """File → modules that it may start with `python -m`."""
 

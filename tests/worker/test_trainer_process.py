@@ -15,10 +15,11 @@ import psutil
 import pytest
 
 from bapo.records import EventRecord
+from bapo.run.forking import Zygote
 from bapo.run.journal import Journal
+from bapo.run.trainer_process import TrainerProcess
 from worker.attempts import Attempt, AttemptStore, Ending
-from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
-from worker.zygote import Zygote
+from worker.trainer_process import ending_of, find_trainer, start_trainer_of, trainers_of
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def event(name: str, message: str) -> EventRecord:
 
 
 def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt, zygote: Zygote | None) -> None:
-    trainer = start_trainer(attempt, threads=1, zygote=zygote)
+    trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
     assert psutil.Process(trainer.pid).pid == os.getpgid(trainer.pid)
     while trainer.is_running():
         pass
@@ -48,7 +49,7 @@ def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt, zyg
 
 
 def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt, zygote: Zygote | None) -> None:
-    trainer = start_trainer(attempt, threads=1, zygote=zygote)
+    trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
     trainer.kill()
     while trainer.is_running():
         pass
@@ -80,12 +81,12 @@ def _end(trainer: TrainerProcess) -> int | None:
 def test_a_trainer_outlives_the_process_that_forked_it(attempt: Attempt) -> None:
     first, second = (_waiting(attempt, number) for number in (1, 2))
     with closing(Zygote()) as zygote:
-        trainer = start_trainer(first, threads=1, zygote=zygote)
+        trainer = start_trainer_of(first, threads=1, zygote=zygote)
         parent = _zygote_of(trainer)
         parent.kill()
         parent.wait()
         assert (trainer.is_running(), trainer.exit_code) == (True, None)
-        other = start_trainer(second, threads=1, zygote=zygote)
+        other = start_trainer_of(second, threads=1, zygote=zygote)
         assert _zygote_of(other) != parent
         assert _end(other) == -signal.SIGKILL
     assert ending_of(attempt, _end(trainer)).reason == "the trainer is gone without a summary"
@@ -94,16 +95,16 @@ def test_a_trainer_outlives_the_process_that_forked_it(attempt: Attempt) -> None
 def test_a_zygote_without_trainers_ends_in_time_and_another_takes_its_place(attempt: Attempt) -> None:
     first, second, third = (_waiting(attempt, number) for number in (1, 2, 3))
     with closing(Zygote()) as zygote:
-        trainer = start_trainer(first, threads=1, zygote=zygote)
+        trainer = start_trainer_of(first, threads=1, zygote=zygote)
         parent = _zygote_of(trainer)
         # Its time is up, but it has a trainer.
         parent.send_signal(signal.SIGALRM)
-        other = start_trainer(second, threads=1, zygote=zygote)
+        other = start_trainer_of(second, threads=1, zygote=zygote)
         assert _zygote_of(other) == parent
         assert [_end(each) for each in (trainer, other)] == [-signal.SIGKILL] * 2
         parent.send_signal(signal.SIGALRM)
         parent.wait()
-        last = start_trainer(third, threads=1, zygote=zygote)
+        last = start_trainer_of(third, threads=1, zygote=zygote)
         assert _zygote_of(last) != parent
         _end(last)
 
@@ -113,7 +114,7 @@ def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt:
         # PyTorch cannot be imported.
         (tmp_path / "torch.py").write_text("raise ImportError('broken')")
         patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path.cwd()}")
-        trainer = start_trainer(attempt, threads=1, zygote=zygote)
+        trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
         assert psutil.Process(trainer.pid).ppid() == os.getpid()
         while trainer.is_running():
             pass
@@ -121,7 +122,7 @@ def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt:
 
 
 def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt, zygote: Zygote | None) -> None:
-    trainer = start_trainer(attempt, threads=1, zygote=zygote)
+    trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
     known = attempt.model_copy(update={"pid": trainer.pid, "created": trainer.created})
     found = find_trainer(known)
     assert found is not None
@@ -134,7 +135,7 @@ def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt, zyg
 
 
 def test_a_trainer_whose_id_was_never_written_down_is_found_by_its_arguments(attempt: Attempt) -> None:
-    trainer = start_trainer(attempt, threads=1)
+    trainer = start_trainer_of(attempt, threads=1)
     while (found := find_trainer(attempt)) is None:
         pass
     assert found.pid == trainer.pid
@@ -146,7 +147,7 @@ def test_a_trainer_whose_id_was_never_written_down_is_found_by_its_arguments(att
 
 
 def test_trainers_of_a_folder_are_found_whoever_started_them(attempt: Attempt) -> None:
-    trainer = start_trainer(attempt, threads=1)
+    trainer = start_trainer_of(attempt, threads=1)
     while not (found := trainers_of(attempt.run_folder)):
         pass
     assert [each.pid for each in found] == [trainer.pid]
@@ -159,7 +160,7 @@ def test_trainers_of_a_folder_are_found_whoever_started_them(attempt: Attempt) -
 
 def test_the_trainer_sees_none_of_our_secrets(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAPO_WORKER_TOKEN", "secret")
-    trainer = start_trainer(attempt, threads=3)
+    trainer = start_trainer_of(attempt, threads=3)
     # Empty for a moment while the program is being loaded.
     while not (environment := psutil.Process(trainer.pid).environ()):
         pass

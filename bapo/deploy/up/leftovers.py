@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from bapo.deploy.processes import process_of
 from bapo.deploy.up.child import Child, kill_group
+from bapo.run.processes import process_of
 from bapo.run.run_folder import write_atomically
 
 

@@ -9,9 +9,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bapo.config.errors import ConfigError
+from bapo.run import nvidia_smi
 from bapo.run.journal import attempt_folders
 from bapo.study.folder import StudyFolder, state_of
 from bapo.study.running import StudyRunner
@@ -76,6 +78,10 @@ def made(place: Path, file: Path) -> Path:
     )
     first = folder / "runs" / "main--a--seed-1"
     wait_until(lambda: bool(attempt_folders(first)) and state_of(first)[2] >= 1)
+    if not nvidia_smi.query("index"):
+        # Trainers are forked: none imports PyTorch by itself.
+        [zygote] = psutil.Process(process.pid).children()
+        assert zygote.cmdline()[1:] == ["-m", "bapo.run.zygote"]
     # Ctrl-C: the trainers end at their next step boundary.
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) in (0, 130)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-from bapo.deploy.processes import process_of
+from bapo.run.processes import process_of
 from bapo.run.zygote import TITLE_ROOM, Forked, ForkRequest
 
 READ_BYTES = 65_536
@@ -70,7 +70,7 @@ class _Family:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            start_new_session=True,  # Ctrl-C is not meant for it, and the worker's end is seen at its input.
+            start_new_session=True,  # Ctrl-C is not meant for it, and the end of this process is seen at its input.
         )
         self._lock = threading.Lock()
         self._codes: dict[int, int | None] = {}
