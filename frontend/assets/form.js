@@ -7,6 +7,7 @@
   const PAUSE_MS = 200;
   let typing = null;
   let typed = 0;
+  let planning = null;
   let plans = 0; // How often the plan of several runs was asked for.
   // What the form shows by itself of each input, and for which method and type of tasks.
   let filled = null;
@@ -92,8 +93,15 @@
       return noUpdate();
     },
 
+    // A plan that nobody wants to see is not asked for.
     several(isOn) {
-      return isOn ? [{}, ++plans] : [{ display: "none" }, noUpdate()];
+      clearTimeout(planning);
+      if (!isOn) return { display: "none" };
+      const isTyped = clientside.callback_context.triggered.some((each) => each.prop_id.startsWith("{"));
+      planning = setTimeout(() => {
+        if (find("grid-builder")) setProps("grid-asked", { data: ++plans });
+      }, isTyped ? PAUSE_MS : 0);
+      return {};
     },
 
     label(isOn, several) {

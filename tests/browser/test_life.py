@@ -129,13 +129,14 @@ def test_a_grid_makes_a_study_with_a_page_of_its_own(page: Page, admin: Client, 
     page.get_by_role("textbox", name="Field 2 to vary").click()
     page.get_by_role("option", name="training.seed").click()
     page.get_by_label("Values of field 2").fill("1..3")
-    page.get_by_label("Values of field 2").blur()
     # 2 is no threshold: three of six runs are named, and none can be started.
     expect(page.locator("#grid-preview")).to_contain_text("3 of 6 runs cannot run")
     page.get_by_label("Values of field 1").fill("1/8, 1/4")
-    page.get_by_label("Values of field 1").blur()
-    expect(page.locator("#grid-count")).to_have_text("6 runs")
-    page.get_by_role("button", name="Start 6 runs").click()
+    page.get_by_label("Values of field 2").fill("1..2")
+    expect(page.get_by_role("button", name="Start 4 runs")).to_be_enabled()
+    # What is typed just before the press counts.
+    page.get_by_label("Values of field 2").fill("1..3")
+    page.locator("#new-submit").click()
     expect(page).to_have_url(re.compile("/studies/"))
     expect(page.get_by_role("heading", name="c1 over seeds")).to_be_visible()
 

@@ -78,10 +78,26 @@ test("a field's button sets that field back and no other", () => {
 });
 
 test("a plan of several runs is asked for while it is wanted", () => {
-  const { page } = form();
+  const page = open(["form.js"], { elements: { "grid-builder": {} } });
   const { several, label } = page.clientside.form;
-  equal(several(false), [{ display: "none" }, NO_UPDATE]);
-  equal([several(true), several(true)], [[{}, 1], [{}, 2]]);
+  const asked = () => page.propsOf("grid-asked").length;
+  equal(several(false), { display: "none" });
+  equal(several(true), {});
+  page.pass(0);
+  equal(asked(), 1);
+  // While its values are typed, when that pauses; not if they are no longer wanted by then.
+  page.clientside.callback_context.triggered = [{ prop_id: '{"row":0,"type":"grid-values"}.value' }];
+  several(true);
+  page.pass(199);
+  several(true);
+  page.pass(199);
+  equal(asked(), 1);
+  page.pass(1);
+  equal(asked(), 2);
+  several(true);
+  several(false);
+  page.pass(300);
+  equal(asked(), 2);
   equal([label(false, "Start 4 runs"), label(true, "Start 4 runs")], ["Start the run", "Start 4 runs"]);
 });
 

@@ -83,7 +83,6 @@ def _parts(fork: Fork, further: Mapping[str, str]) -> list[Any]:
             autosize=True,
             minRows=2,
             maxRows=12,
-            debounce=300,
             size="sm",
             mt="sm",
             spellCheck=False,

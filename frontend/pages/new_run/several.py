@@ -50,7 +50,6 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
                 dmc.TextInput(
                     id={"type": "grid-values", "row": row},
                     value="",
-                    debounce=300,
                     size="sm",
                     placeholder="1..5" if row else "1/8, 1/4, 3/8",
                     **attributes(aria_label=f"Values of field {row + 1}"),
@@ -133,13 +132,12 @@ def register(app: Dash, api: Api) -> None:
     rows = [{"type": kind, "row": ALL} for kind in ("grid-field", "grid-values")]
     planned: list[dict[str, Any]] = [*rows, arms.PARTS]
     switch = Input("new-several", "checked")
-    # A plan that nobody wants to see is not asked for.
+    # As in the rest of the form, each letter is told, so that none is missed when the runs are started.
     clientside(
         app,
         "form",
         "several",
         Output("grid-builder", "style"),
-        Output("grid-asked", "data"),
         switch,
         Input("new-typed", "data"),
         *(Input(each, "value") for each in planned),

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, set_props
+from dash.exceptions import PreventUpdate
 
 from bapo.api.runs import RunDetail, RunUpdate
 from frontend.components.actions import in_place, in_toast, unchanged, when_pressed, when_submitted
@@ -94,7 +95,6 @@ def dialog() -> dmc.Modal:
                     minRows=8,
                     maxRows=20,
                     placeholder="What was tried, and what was found. Markdown: **bold**, - lists, [links](https://…)",
-                    debounce=150,
                     **attributes(aria_label="Notes in Markdown"),
                 ),
                 value="write",
@@ -207,8 +207,15 @@ def _register_dialog(app: Dash, api: Api) -> None:
         run, facets = await client.run(run_id), await client.run_facets()
         return True, run.name, list(run.tags), [each.name for each in facets.tags], run.notes, "write", ""
 
-    @app.callback(Output("edit-preview", "children"), Input("edit-notes", "value"), prevent_initial_call=True)
-    async def preview(notes: str | None) -> Any:
+    @app.callback(
+        Output("edit-preview", "children"),
+        Input("edit-tabs", "value"),
+        State("edit-notes", "value"),
+        prevent_initial_call=True,
+    )
+    async def preview(tab: str, notes: str | None) -> Any:
+        if tab != "preview":
+            raise PreventUpdate
         return markdown(notes) if notes else dmc.Text("Nothing written yet.", size="sm", c="dimmed")
 
     values = [State(f"edit-{part}", "value") for part in ("name", "tags", "notes")]
