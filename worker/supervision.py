@@ -18,7 +18,7 @@ from bapo.deploy import service_log as log_lines
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.engines.verl.leftovers import clean_up_after
 from bapo.run.control import ControlRequest, append_request, read_requests
-from bapo.run.forking import Zygote
+from bapo.run.forking import Zygote, can_fork
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.run_folder import claim_config, read_config
 from bapo.run.stop_time import StopTime, StopWatch, grace_seconds
@@ -217,10 +217,9 @@ class AttemptSupervisor(threading.Thread):
                     # Of a worker that the server has given up on; its token is stale, ours is not.
                     log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
                     self._end_at_once(left)
-                # What CUDA sets up does not survive a fork, and verl has an interpreter of its own.
-                can_fork = config.engine.type == "local" and self.attempt.gpus is None
-                zygote = self._zygote if can_fork else None
-                trainer = start_trainer_of(self.attempt, config.engine.threads, trainer_python(config), zygote)
+                python, has_gpus = trainer_python(config), self.attempt.gpus is not None
+                zygote = self._zygote if can_fork(config.engine, python, has_gpus=has_gpus) else None
+                trainer = start_trainer_of(self.attempt, config.engine.threads, python, zygote)
             except ConfigError as error:
                 self._note(ending=Ending(status="failed", reason=str(error)))
                 return None

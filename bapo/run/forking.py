@@ -9,12 +9,21 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
+from bapo.config.engine import EngineConfig
 from bapo.run.processes import process_of
 from bapo.run.zygote import TITLE_ROOM, Forked, ForkRequest
 
 READ_BYTES = 65_536
 ROOM_BYTES = 4_096
 """A process's title takes the place of its first arguments and environment, and no more."""
+
+
+def can_fork(engine: EngineConfig, python: str, *, has_gpus: bool) -> bool:
+    """Whether a trainer may be forked that would be started with this Python.
+
+    What CUDA and libraries of macOS set up does not survive a fork, and verl has an interpreter of its own.
+    """
+    return sys.platform == "linux" and engine.type == "local" and python == sys.executable and not has_gpus
 
 
 class ZygoteError(OSError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.run import nvidia_smi
-from bapo.run.forking import Zygote
+from bapo.run.forking import Zygote, can_fork
 from bapo.run.trainer import EXIT_STOPPED
 from bapo.run.trainer_process import TrainerProcess, start_trainer
 from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
@@ -105,15 +104,13 @@ class StudyRunner:
         place = prepare(self._folder, run)
         config = resolved(self._folder.study, run).config
         python = trainer_python(config)
-        # What CUDA sets up does not survive a fork, and verl has an interpreter of its own.
-        can_fork = config.engine.type == "local" and python == sys.executable and not self._has_gpus
         trainer = start_trainer(
             str(place),
             python=python,
             environment=os.environ,
             threads=config.engine.threads,
             log=place / "trainer.log",
-            zygote=self._zygote if can_fork else None,
+            zygote=self._zygote if can_fork(config.engine, python, has_gpus=self._has_gpus) else None,
         )
         with self._guard:
             self._trainers.add(trainer)
