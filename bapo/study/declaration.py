@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from bapo.analysis.number_format import counted
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.findings import said
 from bapo.config.resolve import flatten
 from bapo.config.section import Section
 
@@ -341,9 +342,8 @@ def _problems(finding: ErrorDetails, given: Mapping[str, Any]) -> list[ConfigPro
     field, value = ".".join(map(str, finding["loc"])), finding["input"]
     if finding["type"] == "value_error":
         return [ConfigProblem(field, value, str(error))]
-    known = _WORDS.get(finding["type"])
-    message = known or finding["msg"][0].lower() + finding["msg"][1:]
-    return [ConfigProblem(field, None if finding["type"] == "missing" else value, message)]
+    remedy = _WORDS.get(finding["type"]) or said(finding)
+    return [ConfigProblem(field, None if finding["type"] == "missing" else value, remedy)]
 
 
 def _at(given: Any, field: str) -> Any:

@@ -86,6 +86,8 @@ def test_tuning_has_seeds_of_its_own_and_sees_validation_problems_only() -> None
         (changed('against = "B"', 'against = "C"'), "primary.against", "there is no arm 'C': take one of A, B"),
         (changed('against = "B"', 'against = "A"'), "primary.against", "is the same arm"),
         (changed('title = "Two arms"\n', ""), "title", "is missing"),
+        (changed('title = "Two arms"', "title = 3"), "title", "must be text"),
+        (changed("seeds = [1, 2, 3]", 'seeds = ["one"]'), "seeds.0", "must be a whole number"),
         (changed("seeds = [1, 2, 3]", "seeds = [1, 2, 2]"), "seeds", "2 appears twice"),
         (changed("seeds = [1, 2, 3]", "seeds = []"), "seeds", "give at least one"),
         (changed('recipe = "countdown-demo"', 'recipe = "nothing"'), "recipe", "no such recipe: take one of"),
