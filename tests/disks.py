@@ -1,8 +1,9 @@
-"""A small disk of its own, to be filled: a file system in memory, which only root can mount."""
+"""Disks that only root can mount: a small one in memory, to be filled, and a read-only view of a folder."""
 
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,3 +37,21 @@ def fill(disk: Path) -> Path:
                 while True:
                     file.write(b"\0" * size)
     return filler
+
+
+def mount_read_only(folder: Path) -> bool:
+    """Put a read-only view of the folder over it; whether mounting is permitted here.
+
+    It is made read-only before it is there: with a file open for writing in it, a mount is busy.
+    """
+    with tempfile.TemporaryDirectory() as aside:
+        bound = subprocess.run(["mount", "--bind", str(folder), aside], capture_output=True, check=False)
+        if bound.returncode:
+            return False
+        try:
+            subprocess.run(["mount", "-o", "remount,bind,ro", aside], check=True)
+            # The view of a read-only view is read-only.
+            subprocess.run(["mount", "--bind", aside, str(folder)], check=True)
+        finally:
+            subprocess.run(["umount", aside], check=True)
+    return True

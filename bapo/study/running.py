@@ -17,6 +17,7 @@ from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.run import nvidia_smi
 from bapo.run.forking import Zygote, can_fork
+from bapo.run.line_reader import LOG_FILE
 from bapo.run.trainer import EXIT_STOPPED
 from bapo.run.trainer_process import TrainerProcess, start_trainer
 from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
@@ -109,7 +110,7 @@ class StudyRunner:
             python=python,
             environment=os.environ,
             threads=config.engine.threads,
-            log=place / "trainer.log",
+            log=place / LOG_FILE,
             zygote=self._zygote if can_fork(config.engine, python, has_gpus=self._has_gpus) else None,
         )
         with self._guard:
@@ -135,5 +136,5 @@ def _note_failure(place: Path, code: int) -> None:
     if code in (0, EXIT_STOPPED):
         note.unlink(missing_ok=True)
         return
-    lines = (place / "trainer.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    lines = (place / LOG_FILE).read_text(encoding="utf-8", errors="replace").strip().splitlines()
     note.write_text(f"exit code {code}: {lines[-1] if lines else 'nothing was said'}"[:2_000], encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.postgres import EmbeddedPostgres
 from bapo.deploy.up.redis import EmbeddedRedis
 from tests.chaos.proxy import Proxy
+from tests.disks import mount_read_only
 from tests.stack import Stack, wait_for
 
 T = TypeVar("T")
@@ -214,7 +214,7 @@ def make_read_only(folder: Path) -> Callable[[], None]:
     folders = [folder, *(each for each in folder.rglob("*") if each.is_dir())]
     for each in folders:
         each.chmod(0o555)
-    is_mounted = os.geteuid() == 0 and _mount_read_only(folder)
+    is_mounted = os.geteuid() == 0 and mount_read_only(folder)
 
     def undo() -> None:
         if is_mounted:
@@ -226,24 +226,6 @@ def make_read_only(folder: Path) -> Callable[[], None]:
                 each.chmod(0o755)
 
     return undo
-
-
-def _mount_read_only(folder: Path) -> bool:
-    """Put a read-only view of the folder over it; whether mounting is permitted here.
-
-    It is made read-only before it is there: with a file open for writing in it, a mount is busy.
-    """
-    with tempfile.TemporaryDirectory() as aside:
-        bound = subprocess.run(["mount", "--bind", str(folder), aside], capture_output=True, check=False)
-        if bound.returncode:
-            return False
-        try:
-            subprocess.run(["mount", "-o", "remount,bind,ro", aside], check=True)
-            # The view of a read-only view is read-only.
-            subprocess.run(["mount", "--bind", aside, str(folder)], check=True)
-        finally:
-            subprocess.run(["umount", aside], check=True)
-    return True
 
 
 def _arguments(process: psutil.Process) -> list[str]:

@@ -32,7 +32,7 @@ from bapo.run.trainer import (
 )
 from bapo.tasks import build_task
 from tests.bapo.run.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
-from tests.disks import small_disk
+from tests.disks import mount_read_only, small_disk
 
 
 @pytest.fixture(scope="module")
@@ -325,8 +325,7 @@ def test_a_folder_that_becomes_read_only_under_a_run_is_written_again_later(
             def on_record(self, record: AnyRecord) -> None:
                 if isinstance(record, StepRecord) and record.step == 1:
                     # What is open stays open, and nothing new can be made.
-                    subprocess.run(["mount", "--bind", str(folder), str(folder)], check=True)
-                    subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+                    assert mount_read_only(folder)
 
         def train_and_remount(*run: Any, **options: Any) -> TrainingSummary:
             return train(*run, **{**options, "observer": Remounter()})
