@@ -111,10 +111,7 @@ class Visitor:
         self.page.remove_listener("console", self._on_console)
         self.page.remove_listener("pageerror", self._on_error)
         self.page.unroute_all()
-        # Leave before logging out: a page that is still loading would go to the login page by itself. This one is of
-        # the same origin, for its storage, and for the renderer, which keeps the scripts it compiled; it runs none.
-        self.page.goto("/healthz")
-        self.page.context.clear_cookies()
+        log_out(self.page)
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.set_viewport_size(VIEWPORT)
 
@@ -142,13 +139,21 @@ def stranger(window: Page) -> Iterator[Visitor]:
     visitor.check()
 
 
+def log_out(page: Page) -> None:
+    """Leave the page, then give the session up."""
+    # In this order: a page that is still there asks on, is refused, and goes to the login page by itself. Where it is
+    # left for is of the same origin, for its storage, and for the renderer, which keeps the scripts it compiled.
+    page.goto("/healthz")
+    page.context.clear_cookies()
+
+
 def log_in(context: BrowserContext, dashboard: str, server: BackendServer) -> None:
     """Give a context the session of the administrator."""
     log_in_with(context, dashboard, server, server.admin_token)
 
 
 def log_in_with(context: BrowserContext, dashboard: str, server: BackendServer, token: str) -> None:
-    """Give a context the session of a token's owner."""
+    """Give a context the session of a token's owner, in place of the one it has."""
     with Client(server.url) as client:
         _, secret = client.login(Login(token=token))
     context.add_cookies([{"name": SESSION_COOKIE, "value": secret, "url": dashboard}])

@@ -171,7 +171,6 @@ def test_the_palette_offers_what_the_person_may_do(
     expect(page.get_by_role("combobox")).to_be_focused()
     expect(page).to_have_url(re.compile(f"/runs/{played.run.id}$"))
 
-    page.context.clear_cookies()
     administrator = offered(backend_server.admin_token)
     # A run that trains can be stopped, but neither started nor deleted.
     assert administrator >= {"New run", "Stop", "Clone", "Change parameters", "People", "Audit trail"}

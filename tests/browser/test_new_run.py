@@ -140,7 +140,6 @@ def test_those_who_may_only_look_are_offered_nothing_to_make(
 ) -> None:
     with backend_server.client() as client:
         run = client.create_run(RunCreate(name="seen", recipe="countdown-demo", start=False))
-    page.context.clear_cookies()
     log_in_with(page.context, dashboard, backend_server, add_person(backend_server, "vera", "viewer"))
     for address in ("/runs", f"/runs/{run.id}", "/data"):
         page.goto(address)

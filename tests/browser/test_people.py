@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.client import Client
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visitor, log_out
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("cheap_passwords")]
 
@@ -23,7 +23,7 @@ def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visi
     assert "/set-password?code=" in link
 
     # Ada opens it: no menu shows her what she may not do.
-    page.context.clear_cookies()
+    log_out(page)
     page.goto(link)
     page.get_by_label("New password").fill(PASSWORD)
     page.get_by_label("Again").fill(PASSWORD)

@@ -48,7 +48,6 @@ def test_an_administrator_sets_prices_and_a_member_sees_them(
     dialog.get_by_role("button", name="Convert").click()
     expect(kind.first).to_contain_text("2.00\u202fEUR")
 
-    page.context.clear_cookies()
     member = add_person(backend_server, "ada")
     log_in_with(page.context, dashboard, backend_server, member)
     page.goto("/prices")
