@@ -17,6 +17,7 @@ from frontend import shell
 from frontend.components import confirm, prompt_marking
 from frontend.components.actions import in_toast
 from frontend.gate import Gate
+from frontend.icons import icon_styles
 from frontend.page import Page
 from frontend.pages import (
     account,
@@ -134,7 +135,7 @@ def create_app(settings: FrontendSettings) -> Gate:
     api = Api(settings.backend_url, settings.session_check_seconds)
     # The drawings of reports look and work here as in their own file.
     scripts = Bundle([*(ASSETS / name for name in SCRIPTS), *own_files("js")], "js")
-    styles = Bundle([ASSETS / "paper.css", *own_files("css")], "css")
+    styles = Bundle([ASSETS / "paper.css", *own_files("css")], "css", icon_styles())
     server: Any = FastAPI(openapi_url=None)
     server.mount("/assets/report", StaticFiles(directory=ASSETS))
     # Before Dash's own address of that name.

@@ -16,7 +16,6 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from dash import Dash, fingerprint
 from starlette.datastructures import Headers
@@ -41,7 +40,6 @@ _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
 _FACTORY = re.compile(r'\}\s*\((?:self|typeof self !== "undefined" \? self : this), ?(?=\([\w,]*\) ?=> ?[({])')
 """In the first lines of a script: before the function that its wrapper calls with all the rest in it."""
 _FIRST_LINES, _LAST_LINE = 1000, ");"
-_ICON = re.compile(r'url\("(icons/[\w-]+\.svg)"\)')
 
 
 class Shipped:
@@ -85,10 +83,10 @@ def read_at_once(script: str) -> str:
 
 
 class Bundle:
-    """Several texts as one file, whose address changes with them."""
+    """Several files, and further text, as one file, whose address changes with them."""
 
-    def __init__(self, files: Iterable[Path], suffix: str) -> None:
-        text = "\n".join(_with_icons(path) if suffix == "css" else path.read_text("utf-8") for path in files)
+    def __init__(self, files: Iterable[Path], suffix: str, *more: str) -> None:
+        text = "\n".join([*(path.read_text("utf-8") for path in files), *more])
         self._content = text.encode()
         self.address = f"/assets/all.{hashlib.sha256(self._content).hexdigest()[:16]}.{suffix}"
         """Beside our files, which styles name by relative addresses."""
@@ -96,15 +94,6 @@ class Bundle:
     def shipped(self) -> Shipped:
         """Returns the file to be sent."""
         return Shipped(lambda: self._content, str(mimetypes.guess_type(self.address)[0]), FOR_EVER)
-
-
-def _with_icons(style: Path) -> str:
-    """Returns the style sheet with its icons inside: each would be a request of its own."""
-
-    def inside(match: re.Match[str]) -> str:
-        return f'url("data:image/svg+xml,{quote((style.parent / match[1]).read_text("utf-8").strip())}")'
-
-    return _ICON.sub(inside, style.read_text("utf-8"))
 
 
 def own_files(suffix: str) -> list[Path]:
