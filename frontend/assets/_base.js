@@ -44,7 +44,7 @@
 
   // ---------------------------------------------------------------- texts
 
-  const count = (number) => number.toLocaleString("en");
+  const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
   const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
   const two = (number) => String(number).padStart(2, "0");
   const day = (moment) => `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;

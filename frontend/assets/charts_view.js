@@ -51,7 +51,6 @@
   const offset = (ms) => new Date(ms).getTimezoneOffset() * 60000;
   charts.toLocal = (ms) => (typeof ms === "number" ? ms - offset(ms) : ms);
   charts.toUtc = (ms) => ms + offset(ms + offset(ms));
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const isTime = (layout) => layout.xaxis?.type === "date";
   const inData = (part) => !part.xref || part.xref === "x";
 
@@ -66,7 +65,7 @@
     }
     for (const note of (layout.annotations || []).filter(inData)) note.x = charts.toLocal(note.x);
     const title = layout.xaxis.title;
-    if (title?.text) layout.xaxis.title = { ...title, text: title.text.replace("UTC", zone) };
+    if (title?.text) layout.xaxis.title = { ...title, text: title.text.replace("UTC", window.bapoTime.zone()) };
   }
 
   charts.localX = (graph, values) => (isTime(graph.layout) ? values.map(charts.toLocal) : values);

@@ -68,9 +68,6 @@
 
   cells.NotesCell = cell((run) => create("span", { title: run.notes_text }, run.notes_text));
 
-  // Its age; the exact time in the viewer's zone.
-  cells.TimeCell = cell((run, { value, column }) => {
-    const moment = run[column.getColId()];
-    return create("span", { title: moment ? new Date(moment).toLocaleString() : "" }, value);
-  });
+  // Its age; the exact time where it is pointed at (time.js).
+  cells.TimeCell = cell((run, { value, column }) => create("time", { dateTime: run[column.getColId()] }, value));
 })();

@@ -5,8 +5,9 @@
   const { day, plural, two } = window.bapo;
 
   const TICK_MS = 10000;
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+  // Asked for when it is shown: a browser takes 20 ms to find it out, in which no page could begin.
+  const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
   const exact = (at) => `${day(at)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 
   // As formatting.ago of the server.
@@ -20,8 +21,6 @@
   function show(element) {
     const at = new Date(element.dateTime);
     if (Number.isNaN(at.getTime())) return;
-    const title = `${exact(at)} ${zone}`;
-    if (element.title !== title) element.title = title;
     const text = element.dataset.shown === "age" ? age(at) : exact(at);
     if (element.textContent !== text) element.textContent = text;
   }
@@ -39,5 +38,10 @@
   }).observe(document.documentElement, { childList: true, subtree: true });
   setInterval(() => { if (!document.hidden) showIn(document); }, TICK_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) showIn(document); });
-  window.bapoTime = { exact, age };
+  document.addEventListener("pointerover", (event) => {
+    const element = event.target.closest?.("time");
+    const at = new Date(element?.dateTime);
+    if (!Number.isNaN(at.getTime())) element.title = `${exact(at)} ${zone()}`;
+  });
+  window.bapoTime = { exact, age, zone };
 })();

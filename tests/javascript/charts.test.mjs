@@ -5,7 +5,7 @@ import { equal, open } from "./page.mjs";
 
 process.env.TZ = "America/New_York"; // Four hours behind UTC from 8 March 2026, 2 a.m.; five before.
 
-const SCRIPTS = ["charts_export.js", "charts_hover.js", "charts_menu.js", "charts_view.js", "view.js"];
+const SCRIPTS = ["charts_export.js", "charts_hover.js", "charts_menu.js", "charts_view.js", "time.js", "view.js"];
 const at = (address) => open(SCRIPTS, { address });
 const chartsAt = (address) => at(address).window.bapoCharts;
 const PLAIN = { log: false, x: null, h: null, v: null, hide: [] };

@@ -5,7 +5,7 @@ import { globSync, readdirSync, readFileSync } from "node:fs";
 import vm from "node:vm";
 
 export const ROOT = new URL("../../", import.meta.url);
-export const ASSETS = new URL("frontend/assets/", ROOT);
+const ASSETS = new URL("frontend/assets/", ROOT);
 // Before those of the dashboard, in this order (bapo/report/document.py).
 const REPORT = new URL("bapo/report/assets/", ROOT);
 const OF_REPORTS = ["files.js", "paper.js"];

@@ -1,8 +1,8 @@
-// The style sheets hold no rule for what no page shows, and no picture lies about unused.
+// The style sheets hold no rule for what no page shows.
 import assert from "node:assert/strict";
-import { globSync, readdirSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { assetNames, ASSETS, pages, ROOT, sourceOf } from "./page.mjs";
+import { assetNames, pages, ROOT, sourceOf } from "./page.mjs";
 
 const styles = globSync(["frontend/assets/*.css", "bapo/report/assets/*.css"], { cwd: ROOT });
 const sheets = styles.map((name) => readFileSync(new URL(name, ROOT), "utf8").replaceAll(/\/\*[^]*?\*\//g, "")).join("\n");
@@ -21,9 +21,4 @@ test("every class and every identifier of a style sheet is one of the pages", ()
   const named = new Set(selectors.join(" ").match(/[.#][a-zA-Z_][\w-]*/g).map((name) => name.slice(1)));
   const unknown = [...named].filter((name) => !FOREIGN.test(name) && !isThere(name) && !isComposed(name));
   assert.deepEqual(unknown, []);
-});
-
-test("every picture is one of a style sheet's, and every one of those is there", () => {
-  const used = [...sheets.matchAll(/url\("icons\/([\w-]+\.svg)"\)/g)].map(([, name]) => name);
-  assert.deepEqual([...new Set(used)].toSorted(), readdirSync(new URL("icons/", ASSETS)).toSorted());
 });
