@@ -44,6 +44,8 @@ TABS = (
 LIVE_STEPS = 60
 LIVE_SECONDS = 0.5
 """Between two steps that are posted while somebody looks."""
+GLANCE_MILLISECONDS = 500
+"""Between a page that is drawn and a click that leaves it: less is nobody's."""
 REPETITIONS = 10
 FRESH_BROWSERS = 20
 
@@ -72,6 +74,17 @@ OPEN_TAB = f"""(tab) => new Promise((resolve) => {{
 }})"""
 
 
+FOLLOW = f"""([link, sign, root]) => new Promise((resolve) => {{
+    const isDrawn = {DRAWN};
+    const began = performance.now();
+    const isThere = () => document.querySelector(sign) && isDrawn(root);
+    const look = () => isThere() ? resolve(performance.now() - began) : requestAnimationFrame(look);
+    document.querySelector(`a[href="${{link}}"]`).click();
+    requestAnimationFrame(look);
+}})"""
+"""Milliseconds from a click on a link until the page that it leads to, which has the `sign`, is drawn."""
+
+
 def opened(window: Window, address: str, root: str) -> list[float]:
     """Milliseconds from asking for a page until it is drawn, in a new window each time; the first does not count."""
     times = []
@@ -83,6 +96,29 @@ def opened(window: Window, address: str, root: str) -> list[float]:
         times.append(float(page.evaluate("performance.now()")))
         context.close()
     return times[1:]
+
+
+def followed(window: Window, url: str, run_id: str) -> dict[str, list[float]]:
+    """Milliseconds from a click until a page is drawn: from the list to the run, to the form, and back."""
+    context = window()
+    page = context.new_page()
+    # The run stands on the first of many pages.
+    page.goto(f"{url}/runs?search={run_id}")
+    _until_rows(page)
+    ways = {
+        "run page, from the list": (f"/runs/{run_id}", "#run-panel", "#run-panel"),
+        "new run page, from another": ("/new", "#new-submit:not([disabled])", "#page"),
+        "history page, from another": ("/runs", "#runs-grid .ag-row[row-id]", "#page"),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(REPETITIONS + 1):
+        page.locator("#runs-search").fill(run_id)
+        page.wait_for_selector(f"#runs-grid a[href='/runs/{run_id}']")
+        for name, way in ways.items():
+            page.wait_for_timeout(GLANCE_MILLISECONDS)
+            times[name].append(float(page.evaluate(FOLLOW, way)))
+    context.close()
+    return {name: values[1:] for name, values in times.items()}
 
 
 def tabs(window: Window, address: str) -> dict[str, list[float]]:
@@ -342,6 +378,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         with chromium(server.url, server.token) as window:
             long_address = f"{server.url}/runs/{upload.run_id}"
             results["run page"] = opened(window, long_address, "#run-panel")
+            results |= followed(window, server.url, upload.run_id)
             results |= {f"tab {tab}": times for tab, times in tabs(window, long_address).items()}
             page = f"{server.url}/compare?runs={','.join(compared)}"
             results[f"compare {len(compared)} runs"] = opened(window, page, "#page")

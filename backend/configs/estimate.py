@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, exists, select
 from sqlalchemy.orm import Session
 
 from backend.kit.prices import SECONDS_PER_HOUR, Machine, Prices, compute_hours
@@ -114,45 +114,40 @@ def _range(values: Sequence[float]) -> EstimateRange | None:
 
 def _similar(session: Session, config: Mapping[str, Any]) -> list[_Rates]:
     """The most similar runs first."""
+    last_step = and_(StepRow.run_id == Run.id, StepRow.step == Run.step)
+    # Only what is compared: rows are long, as are the records of steps, and most of the runs are not among the nearest.
     newest = (
-        select(Run.id)
+        select(Run.id, Run.config, exists().where(last_step))
         # The counts of a fork begin with its parent's, its hours do not.
         .where(Run.status.in_(_ENDED), Run.step > 0, Run.num_rollouts > 0, Run.fork_step.is_(None))
         .order_by(Run.created_at.desc())
         .limit(NEWEST_RUNS)
-        .subquery()
     )
-    query = (
-        select(Run, StepRow.record)
-        .join(newest, Run.id == newest.c.id)
-        .join(StepRow, and_(StepRow.run_id == Run.id, StepRow.step == Run.step))
-        .where(*(_member(path).as_string() == str(_at(config, path)) for path in _SAME))
+    near = sorted(
+        (distance, run_id)
+        for run_id, other, has_record in session.execute(newest)
+        if has_record and (distance := _distance(config, other)) is not None
     )
-    found = [(distance, run, record["cost"].get("num_tokens")) for run, record in session.execute(query)
-             if (distance := _distance(config, run.config)) is not None]  # fmt: skip
-    found.sort(key=lambda each: (each[0], each[1].id))
-    nearest = found[:MOST_RUNS]
-    usage = usage_of(session, [run.id for _, run, _ in nearest])
-    rates = (_rates(run, tokens, usage.get(run.id, Usage()), config) for _, run, tokens in nearest)
+    ids = [run_id for _, run_id in near[:MOST_RUNS]]
+    rows = session.execute(select(Run, StepRow.record).join(StepRow, last_step).where(Run.id.in_(ids)))
+    found = {run.id: (run, record["cost"].get("num_tokens")) for run, record in rows}
+    usage = usage_of(session, ids)
+    rates = (_rates(*found[run_id], usage.get(run_id, Usage()), config) for run_id in ids if run_id in found)
     return [each for each in rates if each is not None]
 
 
-def _member(path: str) -> Any:
-    column: Any = Run.config
-    for name in path.split("."):
-        column = column[name]
-    return column
-
-
 def _at(config: Mapping[str, Any], path: str) -> Any:
+    """None where the config has no such field, as those of observed runs."""
     value: Any = config
     for name in path.split("."):
-        value = value[name]
+        value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def _distance(config: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
-    """0 for the same sizes and method; None where a size differs too much."""
+    """0 for the same sizes and method; None where a size differs too much, or what has to agree does not."""
+    if any(_at(config, path) != _at(other, path) for path in _SAME):
+        return None
     distance = 0.0 if config["method"]["type"] == other["method"]["type"] else 1.0
     for path in _SCALES:
         ratio = abs(math.log(_at(config, path) / _at(other, path)))

@@ -12,7 +12,7 @@ from frontend.components.attributes import attributes
 
 
 def moment(at: datetime | None, *, relative: bool = True, now: datetime | None = None) -> Any:
-    """Returns an age that keeps itself up to date, or date and time; the exact time with its zone shows where it is pointed at.
+    """Returns an age that keeps itself up to date, or date and time; the exact time with its zone shows on hover.
 
     What stands here is in UTC, until the browser has put its own zone in its place.
     """

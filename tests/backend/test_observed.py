@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from bapo import observe
+from bapo.api.configs import ConfigDraft
 from bapo.api.imports import ImportInfo
 from bapo.api.runs import RunStatus
 from bapo.api.what_if import WhatIfRequest
@@ -68,6 +69,8 @@ def test_a_run_appears_at_once_goes_on_and_ends(admin: Client, tmp_path: Path) -
     ended = admin.run(run_id)
     assert (ended.status, ended.step, ended.allowed_actions) == (RunStatus.SUCCEEDED, 1, ["delete"])
     assert ended.compute_hours == 0
+    # What it took says nothing of runs that have a model and an engine.
+    assert admin.estimate(ConfigDraft(recipe="countdown-demo")).similar_runs == []
     assert [item.prompt_id for item in admin.prompts(run_id).items] != []
 
 
