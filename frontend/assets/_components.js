@@ -48,5 +48,9 @@
   }
   AgGrid.dashRenderType = true;
 
+  addEventListener("bapo:asked", ({ detail }) => {
+    if (detail === "/runs" && window.dash_ag_grid.AgGrid === AgGrid) fetchTable().catch(() => {});
+  });
+
   window.dash_ag_grid = { AgGrid, getApiAsync: async (id) => (await fetchTable()).getApiAsync(id) };
 })();

@@ -25,5 +25,8 @@
     });
     return fetched;
   };
-  if (/^\/(runs\/.|new$|compare$|paper$|studies\/.|boards\/.)/.test(location.pathname)) window.bapoPlotly().catch(() => {});
+  const HAS_CHARTS = /^\/(runs\/.|new$|compare$|paper$|studies\/.|boards\/.)/;
+  const fetchFor = (path) => { if (HAS_CHARTS.test(path)) window.bapoPlotly().catch(() => {}); };
+  fetchFor(location.pathname);
+  addEventListener("bapo:asked", ({ detail }) => fetchFor(detail));
 })();

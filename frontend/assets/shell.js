@@ -30,6 +30,8 @@
     // Another page is asked for, and so is the open one while another is on its way; a view of the open one is none.
     ask(path, search, route, asked) {
       if (path === route && (!asked || asked.path === path)) return noUpdate();
+      // What it is drawn with is fetched while the server makes it.
+      dispatchEvent(new CustomEvent("bapo:asked", { detail: path }));
       return { path: path || "/", search: search || "" };
     },
 

@@ -127,6 +127,20 @@ test("another page is asked for, and a view of the one that is open is not", () 
   equal(ask("/runs/1", "?tab=log", null, back), { path: "/runs/1", search: "?tab=log" });
 });
 
+test("what draws charts is fetched as soon as a page with charts is asked for", () => {
+  const page = open(["shell.js"], { address: "/runs" });
+  page.run("first.js");
+  let times = 0;
+  page.window.bapoPlotly = async () => { times += 1; };
+  const { ask } = page.clientside.shell;
+  ask("/queue", "", "/runs", null);
+  assert.equal(times, 0);
+  ask("/runs/1", "", "/queue", null);
+  assert.equal(times, 1);
+  ask("/runs/1", "?tab=log", "/runs/1", null);
+  assert.equal(times, 1);
+});
+
 test("the query of some pages makes the page", () => {
   const { ask } = open(["shell.js"]).clientside.shell;
   equal(ask("/new", "?recipe=b", "/new?", null), { path: "/new", search: "?recipe=b" });
