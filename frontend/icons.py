@@ -1,7 +1,7 @@
 """All icons as one picture, of which each shows its part.
 
-A browser makes a document of its own of each SVG that a style names: of a page's twenty, that is nearly half of what its
-first styles take.
+A browser makes a document of its own of each SVG that a style names: of a page's twenty, that is nearly half of what
+its first styles take.
 """
 
 from __future__ import annotations
