@@ -9,8 +9,10 @@ are equal when `comparable` gives the same for all their step, evaluation and tr
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from math import isfinite
 from typing import Annotated, Any, Literal
 
@@ -518,10 +520,31 @@ def metrics(record: AnyRecord) -> dict[str, float]:
 
 
 def _step_metrics(record: StepRecord) -> dict[str, float]:
-    # A trainer's own figures first: what is counted here wins over one of the same name.
-    values = {name: value for name, value in record.metrics.items() if isfinite(value)}
-    _add(
-        values,
+    # Named and checked all at once: a server does this with every step that it is sent.
+    parts = [(prefix, _known(fields)) for prefix, fields in _step_parts(record)]
+    names = _names(tuple([(prefix, tuple(fields)) for prefix, fields in parts]))
+    values = map(float, chain.from_iterable([fields.values() for _, fields in parts]))
+    found = dict(zip(names, values, strict=True))
+    return found if isfinite(sum(found.values())) else {name: each for name, each in found.items() if isfinite(each)}
+
+
+def _known(fields: Mapping[Any, float | None]) -> Mapping[Any, float]:
+    if None in fields.values():
+        return {name: value for name, value in fields.items() if value is not None}
+    return fields  # type: ignore[return-value] # no value is None
+
+
+@lru_cache(maxsize=1024)
+def _names(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
+    """The same for most steps of a run."""
+    return tuple(prefix + name for prefix, names in parts for name in names)
+
+
+def _step_parts(record: StepRecord) -> Iterator[tuple[str, Mapping[Any, Any]]]:
+    """A step's scalars, with what goes before their names; of two with the same name the later counts."""
+    # A trainer's own figures first: what is counted here wins.
+    yield "", record.metrics
+    yield (
         "",
         {
             "training/global_step": record.step,
@@ -536,32 +559,25 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         },
     )
     if record.trainer_version is not None and record.rollout_version is not None:
-        values["bapo/policy/rollout_staleness"] = float(record.trainer_version - record.rollout_version)
-    _add(values, "bapo/batch/", vars(record.counts))
+        yield "bapo/policy/", {"rollout_staleness": record.trainer_version - record.rollout_version}
+    yield "bapo/batch/", vars(record.counts)
     if record.thresholds is not None:
-        _add(values, "bapo/thresholds/", vars(record.thresholds))
+        yield "bapo/thresholds/", vars(record.thresholds)
     if record.difficult_buffer is not None:
-        _add(values, "bapo/buffer/difficult/", vars(record.difficult_buffer))
+        yield "bapo/buffer/difficult/", vars(record.difficult_buffer)
     if record.high_quality_buffer is not None:
-        _add(values, "bapo/buffer/high_quality/", vars(record.high_quality_buffer))
-    _add(values, "bapo/cost/", vars(record.cost))
+        yield "bapo/buffer/high_quality/", vars(record.high_quality_buffer)
+    yield "bapo/cost/", vars(record.cost)
     if record.update is not None:
-        _add_update(values, record.update)
+        yield from _update_parts(record.update)
     if record.rewards is not None:
-        groups = record.counts.fresh
-        if groups:
-            values["bapo/rewards/constant_groups"] = record.rewards.num_constant_groups / groups
-        values["bapo/rewards/rejected_groups"] = float(record.rewards.num_rejected_groups)
-        if record.rewards.missing_ranks:
-            values["bapo/rewards/missing_ranks"] = float(len(record.rewards.missing_ranks))
-    _add(values, "timing_s/", record.timing)
-    _add(values, "bapo/system/", record.system)
-    return values
+        yield "bapo/rewards/", _reward_metrics(record.rewards, record.counts.fresh)
+    yield "timing_s/", record.timing
+    yield "bapo/system/", record.system
 
 
-def _add_update(values: dict[str, float], update: UpdateValues) -> None:
-    _add(
-        values,
+def _update_parts(update: UpdateValues) -> Iterator[tuple[str, Mapping[Any, Any]]]:
+    yield (
         "",
         {
             "actor/pg_loss": update.loss,
@@ -579,17 +595,19 @@ def _add_update(values: dict[str, float], update: UpdateValues) -> None:
         },
     )
     if update.critic is not None:
-        _add(values, "critic/", _critic_metrics(update.critic))
+        yield "critic/", _critic_metrics(update.critic)
     if update.logprob_gap is not None:
-        _add(values, "bapo/logprob_gap/", vars(update.logprob_gap))
-    _add(values, "bapo/tv/tokens/", update.tv_tokens)
-    _add(values, "bapo/tv/sequences/", update.tv_sequences)
+        yield "bapo/logprob_gap/", vars(update.logprob_gap)
+    yield "bapo/tv/tokens/", update.tv_tokens
+    yield "bapo/tv/sequences/", update.tv_sequences
 
 
-def _add(values: dict[str, float], prefix: str, fields: Mapping[Any, float | None]) -> None:
-    """Take in the finite ones; a server does this with every step that it is sent."""
-    finite = {prefix + name: float(value) for name, value in fields.items() if value is not None and isfinite(value)}
-    values.update(finite)
+def _reward_metrics(rewards: Rewards, num_groups: int) -> dict[str, float | None]:
+    return {
+        "constant_groups": rewards.num_constant_groups / num_groups if num_groups else None,
+        "rejected_groups": rewards.num_rejected_groups,
+        "missing_ranks": len(rewards.missing_ranks) or None,
+    }
 
 
 def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:

@@ -19,6 +19,10 @@ from worker.attempts import Attempt
 
 SLOW_INTERVAL_SECONDS = 0.5
 """Interval between two checks of the less urgent files: samples and log."""
+SETTLE_SECONDS, LONGEST_SETTLE_SECONDS = 0.004, 0.06
+"""A journal that grew within the first is being written, and is given up to the second."""
+ENOUGH_BYTES = 1024 * 1024
+"""Of new lines that are worth a request by themselves."""
 
 _STEP_LINE = re.compile(r'"type":"step","attempt":\d+,"step":(\d+)')
 
@@ -74,6 +78,8 @@ class Uploader:
             if not file.path.exists():
                 return False
             file.offset = self._post(file, 0, 0, ())
+        if file.kind == "records":
+            _let_settle(file.path, file.offset)
         batch = read_lines(file.path, file.offset)
         if batch is None:
             return False
@@ -106,6 +112,17 @@ class Uploader:
             if match:
                 self.step = int(match[1])
                 return
+
+
+def _let_settle(path: Path, offset: int) -> None:
+    """Let a trainer that writes many lines at once go on: one line alone takes the server as long as fifty."""
+    deadline = time.monotonic() + LONGEST_SETTLE_SECONDS
+    size = _size(path)
+    while 0 < size - offset < ENOUGH_BYTES and time.monotonic() < deadline:
+        time.sleep(SETTLE_SECONDS)
+        before, size = size, _size(path)
+        if size == before:
+            return
 
 
 def _folder(attempt: Attempt, number: int) -> Path:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from bapo.records import AnyRecord, EventRecord, StepRecord, TrackingRecord
 
@@ -17,10 +16,8 @@ def fault(record: AnyRecord) -> str | None:
         if not is_integer(value):
             return _complaint(value)
     if isinstance(record, StepRecord):
-        for value in _bigints(record):
-            if not -MAX_BIGINT <= value <= MAX_BIGINT:
-                return _complaint(value)
-    elif isinstance(record, EventRecord):
+        return outside(_bigints(record), -MAX_BIGINT, MAX_BIGINT)
+    if isinstance(record, EventRecord):
         for name in ("num_steps", "applied_step"):
             value = record.data.get(name, 0)
             if type(value) is not int or not is_integer(value):
@@ -56,11 +53,11 @@ def _integers(record: AnyRecord) -> Iterator[int]:
         yield record.replicate
 
 
-def _bigints(record: StepRecord) -> Iterable[int]:
-    return chain(
-        (record.cost.num_rollouts,),
-        record.fresh_histogram,
-        record.reevaluated_histogram,
-        record.batch_histogram,
-        () if record.update is None else record.update.ratio_histogram,
-    )
+def _bigints(record: StepRecord) -> Sequence[int]:
+    return [
+        record.cost.num_rollouts,
+        *record.fresh_histogram,
+        *record.reevaluated_histogram,
+        *record.batch_histogram,
+        *(() if record.update is None else record.update.ratio_histogram),
+    ]

@@ -79,6 +79,24 @@ def test_what_is_appended_is_uploaded(admin: Client, worker: FakeWorker, attempt
     assert admin.log(attempt.run_id, 0).text == "loading\n"
 
 
+def test_a_trainer_that_is_writing_gets_its_lines_into_one_upload(
+    admin: Client, worker: FakeWorker, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(attempt.folder)
+    journal.write(step(1, attempt=attempt.number))
+    later = [step(2, attempt=attempt.number), step(3, attempt=attempt.number)]
+
+    def write_meanwhile(_: float) -> None:
+        if later:
+            journal.write(later.pop(0))
+
+    monkeypatch.setattr("worker.upload.time.sleep", write_meanwhile)
+    uploader = Uploader(worker.client, attempt)
+    assert uploader.pump()
+    assert steps_of(admin, attempt.run_id) == [1, 2, 3]
+    assert not uploader.pump(), "nothing was left for a second one"
+
+
 def test_a_lost_answer_doubles_nothing(
     admin: Client, backend_server: BackendServer, worker: FakeWorker, attempt: Attempt
 ) -> None:
