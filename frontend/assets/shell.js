@@ -93,6 +93,9 @@
   }
 
   clientside.shell.arrived = (route) => {
+    // For menus and dialogs, which are drawn beside the frame. A style that asked what the document has would be worked
+    // out anew whenever anything is drawn.
+    document.documentElement.classList.toggle("only-looks", Boolean(find("appshell")?.classList.contains("only-looks")));
     if (route) arrive(last === null);
     return noUpdate();
   };

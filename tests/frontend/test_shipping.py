@@ -1,12 +1,14 @@
 """How files travel to browsers."""
 
+import re
 from pathlib import Path
 
+import dash_ag_grid
 import dash_mantine_components
 import pytest
 
 from frontend.plotly_build import plotly_build
-from frontend.shipping import read_at_once
+from frontend.shipping import asks_nobody, own_files, read_at_once
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,16 @@ def test_the_largest_scripts_of_pages_are_read_at_once() -> None:
     mantine = Path(str(dash_mantine_components.__file__)).parent / "dash_mantine_components.js"
     for script in (plotly_build(), mantine.read_text("utf-8")):
         assert read_at_once(script) != script
+
+
+def test_the_tables_script_has_no_style_that_asks_all_elements() -> None:
+    table = (Path(str(dash_ag_grid.__file__)).parent / "dash_ag_grid.min.js").read_text("utf-8")
+    assert ":has(> ${l})" in table, "the package changed: see whether its pages' styles still cost what they should"
+    assert ":has(>" not in asks_nobody(table)
+
+
+def test_no_style_of_ours_asks_the_whole_document_what_it_has() -> None:
+    for style in own_files("css"):
+        assert not re.search(r"(html|body|:root|#page|#appshell)[^\s,{>+~]*:has\(", style.read_text("utf-8")), (
+            style.name
+        )

@@ -36,7 +36,8 @@ GRID_THEME = f"""themeQuartz.withParams({{
     headerBackgroundColor: 'var(--bapo-card)', headerTextColor: 'var(--bapo-muted)', accentColor: 'var(--bapo-accent)',
     rowHoverColor: 'var(--bapo-page)', headerFontWeight: 600, headerFontSize: 12, fontSize: 13,
     selectedRowBackgroundColor: 'color-mix(in srgb, var(--bapo-accent) 9%, transparent)',
-    fontFamily: 'inherit', wrapperBorderRadius: 8, spacing: 6, rowHeight: {ROW_HEIGHT}, columnBorder: false}})"""
+    fontFamily: 'inherit', wrapperBorderRadius: 8, spacing: 6, rowHeight: {ROW_HEIGHT}, columnBorder: false,
+    cellHorizontalPadding: 10}})"""
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
