@@ -22,7 +22,6 @@ LIVE_PREFIX = "/live/"
 RUN_LIST = "/live/runs"
 """Rows of the run list."""
 PARTS: Mapping[str, Callable[[AsyncClient, str, Mapping[str, str]], Awaitable[Any]]] = {
-    "charts": charts_answer,
     "migration": migration_answer,
     "flows": flows_answer,
 }
@@ -42,12 +41,14 @@ async def live(request: Request, api: Api) -> Response:
     if board is not None and request.method == "GET":
         return await answered(_answer(board_news(api.client(), board["board_id"], request.query_params)))
     match = _RUN.fullmatch(request.url.path)
-    if match is None or match["part"] not in (None, *PARTS) or request.method != "GET":
+    if match is None or match["part"] not in (None, "charts", *PARTS) or request.method != "GET":
         return problem(404, "not_found", "there is nothing at this address")
     after = request.query_params.get("after", "0")
     if not after.isdigit():
         return problem(422, "invalid", "give a step, from 0", field="after", value=after)
     run_id, part, query = match["run_id"], match["part"], request.query_params
+    if part == "charts":
+        return await answered(_answer(charts_answer(api, run_id, query)))
     found = shared_news(api, run_id, query) if part is None else PARTS[part](api.client(), run_id, query)
     return await answered(_answer(found))
 

@@ -20,6 +20,9 @@ REQUEST_ID_HEADER = "X-Request-ID"
 
 MOST_REMEMBERED = 10_000
 
+CHARTS_KEPT_SECONDS, MOST_CHARTS_KEPT = 600.0, 100
+"""Of one tab each, 0.2 MB and less."""
+
 
 async def _name_request(request: httpx.Request) -> None:
     request_id = REQUEST_ID.get(None)
@@ -35,6 +38,8 @@ class Api:
         self._check_seconds = session_check_seconds
         self._confirmed: dict[bytes, float] = {}
         self.shared = SharedAnswers()
+        self.charts = SharedAnswers(CHARTS_KEPT_SECONDS, MOST_CHARTS_KEPT)
+        """Those of runs that have recorded nothing since."""
         self.http: httpx.AsyncClient = shared_http(backend_url)
         self.http.event_hooks["request"].append(_name_request)
 

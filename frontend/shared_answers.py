@@ -25,7 +25,9 @@ class _Kept:
 class SharedAnswers:
     """Answers by what was asked. Who may have them is for the caller to find out, before."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_seconds: float = KEPT_SECONDS, most_kept: int = MOST_KEPT) -> None:
+        """Beyond the most, those go that would be kept for the shortest time."""
+        self._kept_seconds, self._most_kept = kept_seconds, most_kept
         self._kept: dict[Hashable, _Kept] = {}
 
     async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
@@ -41,15 +43,18 @@ class SharedAnswers:
                 return await asyncio.shield(kept.task)
             except Exception:
                 return await make()
-        if len(self._kept) >= MOST_KEPT:
-            return await make()
+        if len(self._kept) >= self._most_kept:
+            del self._kept[min(self._kept, key=lambda known: self._kept[known].until)]
         kept = self._kept[key] = _Kept(asyncio.ensure_future(make()))
         kept.task.add_done_callback(lambda task: self._ended(key, task))
         # Whoever asked first may leave: the others wait.
         return await asyncio.shield(kept.task)
 
     def _ended(self, key: Hashable, task: asyncio.Future[Any]) -> None:
+        kept = self._kept.get(key)
+        if kept is None or kept.task is not task:
+            return  # It made room for another.
         if task.cancelled() or task.exception() is not None:
-            self._kept.pop(key, None)
+            del self._kept[key]
         else:
-            self._kept[key].until = task.get_loop().time() + KEPT_SECONDS
+            kept.until = task.get_loop().time() + self._kept_seconds

@@ -11,6 +11,7 @@ from backend.audit.repository import audit_of_run
 from backend.kit import events, project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
+from backend.kit.response_cache import revisions
 from backend.prices.in_force import prices_in_force
 from backend.runs import discovery, export, filters, grouping, listing, presentation, repository
 from bapo.api.runs import (
@@ -85,9 +86,9 @@ def get_columns(
 @router.get("/runs/{run_id}", summary="Get a run")
 def get_run(caller: Reader, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Get a run by ID, with its complete config and the actions that the caller may take now."""
-    # The identifier first: what is committed in between is then sent by the stream, not left out.
-    latest_id = events.latest_id(session)
-    return presentation.run_detail(session, settings, run_id, caller).model_copy(update={"last_event_id": latest_id})
+    # These first: what is committed in between is then sent by the stream, not left out.
+    place = {"last_event_id": events.latest_id(session), "revision": revisions(session, [run_id])[0]}
+    return presentation.run_detail(session, settings, run_id, caller).model_copy(update=place)
 
 
 @router.put("/runs/{run_id}/star", status_code=204, summary="Star a run")

@@ -84,6 +84,7 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
         may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
         # Known to the route of one run alone.
         last_event_id=None,
+        revision=None,
         **_computed(row, prices),
     )
 

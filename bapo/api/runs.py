@@ -260,6 +260,8 @@ class RunDetail(RunSummary):
     that is measured."""
     last_event_id: int | None = None
     """The newest event included in this state; its event stream continues after it without a gap."""
+    revision: int | None = None
+    """Grows with every stored record: whatever was worked out of its records holds for as long as it stays."""
 
 
 class StopRequest(Body):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import pytest
-
-from frontend import shared_answers
 from frontend.shared_answers import SharedAnswers
 
 
@@ -45,11 +42,9 @@ def test_who_asks_the_same_at_once_or_soon_after_is_given_one_answer() -> None:
     assert asyncio.run(scene()) == [1, 1, 1, 1, 2]
 
 
-def test_an_answer_is_not_kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_answers, "KEPT_SECONDS", -1.0)
-
+def test_an_answer_is_not_kept_for_long() -> None:
     async def scene() -> list[int]:
-        shared, make = SharedAnswers(), Maker()
+        shared, make = SharedAnswers(kept_seconds=-1.0), Maker()
         make.may_end.set()
         return [await shared.get("step 7", make) for _ in range(2)]
 
@@ -78,10 +73,7 @@ def test_one_viewers_failure_is_no_others() -> None:
     assert asyncio.run(scene()) == [ValueError, 2, 3]
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_no_more_are_kept_than_a_bound(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
-    monkeypatch.setattr(shared_answers, "MOST_KEPT", 2)
-
+def test_the_oldest_makes_room_beyond_a_bound() -> None:
     def constant(value: int) -> Callable[[], asyncio.Future[int]]:
         def make() -> asyncio.Future[int]:
             future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -91,10 +83,22 @@ def test_no_more_are_kept_than_a_bound(monkeypatch: pytest.MonkeyPatch, more: in
         return make
 
     async def scene() -> list[int]:
-        shared = SharedAnswers()
-        for key in range(2 + more):
+        shared = SharedAnswers(most_kept=2)
+        for key in range(3):
             await shared.get(key, constant(key))
-        return [await shared.get(key, constant(10 + key)) for key in range(2 + more)]
+            await asyncio.sleep(0.01)
+        return [await shared.get(key, constant(10 + key)) for key in (2, 1, 0)]
 
-    # The last one was answered, and not kept.
-    assert asyncio.run(scene()) == [0, 1, 12][: 2 + more]
+    assert asyncio.run(scene()) == [2, 1, 10]
+
+
+def test_what_made_room_before_it_was_there_is_still_answered() -> None:
+    async def scene() -> list[int]:
+        shared, make, other = SharedAnswers(most_kept=1), Maker(), Maker()
+        tasks = await begun(shared, make, 2)
+        other.may_end.set()
+        second = await shared.get("step 8", other)
+        make.may_end.set()
+        return [*await asyncio.gather(*tasks), second, await shared.get("step 8", other)]
+
+    assert asyncio.run(scene()) == [1, 1, 1, 1]

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
+from bapo.api.alerts import AlertPage
 from bapo.api.records import HistogramSeries, RatioSeries, Series, SeriesGroup, StalenessSeries
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
@@ -84,22 +85,19 @@ class Reading(NamedTuple):
     """Steps whose counts are summed; all where None."""
 
 
-async def load(client: AsyncClient, run: str | RunDetail, reading: Reading) -> dict[str, RunData]:
-    """The whole run, for drawing its charts, by chart; everything is fetched at once, but a run that is known."""
-    run_id = run if isinstance(run, str) else run.id
+async def load(client: AsyncClient, run: RunDetail, alerts: AlertPage, reading: Reading) -> dict[str, RunData]:
+    """All steps of a run, for drawing its charts, by chart; fetched at once."""
+    run_id = run.id
     requests = _summed(client, run_id, reading)
-    if isinstance(run, str):
-        requests["run"] = client.run(run_id)
     if "histograms" in reading.needs:
         requests["histograms"] = client.histograms(run_id, from_step=1, max_points=MOST_POINTS)
     if "evaluations" in reading.needs:
         requests["evaluations"] = _evaluations(client, run_id)
     if "tracking" in reading.needs:
         requests["tracking"] = records_between(client, run_id, "tracking")
-    groups, events, alerts, *answers = await asyncio.gather(
+    groups, events, *answers = await asyncio.gather(
         _groups(client, run_id, reading, from_step=1, max_points=MOST_POINTS),
         records_between(client, run_id, "event"),
-        client.run_alerts(run_id, limit=MOST_ALERTS),
         *requests.values(),
     )
     shared = {"run": run, **dict(zip(requests, answers, strict=True))}
