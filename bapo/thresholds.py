@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 ThresholdRange = tuple[Fraction, Fraction]
 """A threshold at r_tot = 0 and at r_tot = 1."""
@@ -65,6 +65,37 @@ class Thresholds:
     def is_reusable(self, num_correct: int) -> bool:
         """c2 ≤ k/G ≤ c3."""
         return self.reusable_min <= num_correct <= self.reusable_max
+
+
+class CountLimits(NamedTuple):
+    """Which groups the thresholds of one step let in, by their number of correct responses."""
+
+    difficult_max: int
+    reusable_min: int
+    reusable_max: int
+
+
+def count_limits(
+    r_tots: Iterable[Fraction], *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
+) -> list[CountLimits]:
+    """The counts of `Thresholds.at` for many mean accuracies, in whole numbers: a tenth of what fractions take."""
+    difficult_max = difficult_max_count(c1, group_size)
+    (slope_2, start_2, unit_2), (slope_3, start_3, unit_3) = (_whole_line(each, group_size) for each in (c2, c3))
+    found = []
+    for r_tot in r_tots:
+        over, under = r_tot.numerator, r_tot.denominator
+        reusable_min = -(-(slope_2 * over + start_2 * under) // (unit_2 * under))
+        reusable_max = (slope_3 * over + start_3 * under) // (unit_3 * under)
+        found.append(CountLimits(difficult_max, reusable_min, reusable_max))
+    return found
+
+
+def _whole_line(bounds: ThresholdRange, group_size: int) -> tuple[int, int, int]:
+    """Whole numbers with which c_i·G at r_tot = p/q is (slope·p + start·q) / (unit·q)."""
+    low, high = bounds
+    unit = math.lcm(low.denominator, high.denominator)
+    start, end = int(low * unit), int(high * unit)
+    return (end - start) * group_size, start * group_size, unit
 
 
 def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: int) -> list[tuple[Fraction, Fraction]]:

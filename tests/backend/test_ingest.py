@@ -95,6 +95,20 @@ def test_a_batch_sent_again_changes_nothing(worker: FakeWorker, admin: Client, r
     assert len(admin.records(run.id).items) == 3
 
 
+def test_a_runs_revision_grows_with_what_it_records_and_stays_otherwise(
+    worker: FakeWorker, admin: Client, run: RunDetail
+) -> None:
+    claim = worker.begin(run)
+    seen = [admin.run(run.id).revision]
+    lines = lines_of([step(1), event("warning", 1)])
+    for body in (batch(lines[:1], token=claim.fencing_token), batch(lines, token=claim.fencing_token)):
+        for _ in range(2):
+            worker.client.post_records(run.id, body)
+            seen.append(admin.run(run.id).revision)
+    length = [len(line) + 1 for line in lines]
+    assert seen == [0, length[0], length[0], sum(length), sum(length)]
+
+
 def test_an_overlap_is_cut(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
     claim = worker.begin(run)
     lines = lines_of([step(1), event("warning", 1), step(2), event("warning", 2)])

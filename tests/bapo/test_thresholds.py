@@ -12,6 +12,7 @@ from bapo.thresholds import (
     ThresholdRange,
     Thresholds,
     admitting_r_tot_intervals,
+    count_limits,
     difficult_max_count,
     empty_r_tot_intervals,
     threshold_at,
@@ -55,6 +56,31 @@ def test_a_range_with_equal_ends_is_fixed() -> None:
 )
 def test_difficult_counts_reach_up_to_c1_inclusive(c1: Fraction, group_size: int, largest: int) -> None:
     assert difficult_max_count(c1, group_size) == largest
+
+
+fractions = st.fractions(min_value=0, max_value=1, max_denominator=1000)
+
+
+@given(
+    r_tots=st.lists(fractions, max_size=5),
+    c1=fractions,
+    c2=st.tuples(fractions, fractions),
+    c3=st.tuples(fractions, fractions),
+    group_size=st.integers(1, 64),
+)
+def test_the_counts_of_many_steps_are_those_of_each(
+    r_tots: list[Fraction], c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
+) -> None:
+    each = [Thresholds.at(r_tot, c1=c1, c2=c2, c3=c3, group_size=group_size) for r_tot in r_tots]
+    assert count_limits(r_tots, c1=c1, c2=c2, c3=c3, group_size=group_size) == [
+        (one.difficult_max, one.reusable_min, one.reusable_max) for one in each
+    ]
+
+
+def test_counts_in_whole_numbers_worked_out_by_hand() -> None:
+    # c2·8 = 1/3·3 + 1 = 2 and c3·8 = 1/3·3 + 2 = 3, both included; at 1/4 they are 1.75 and 2.75.
+    found = count_limits([Fraction(1, 3), Fraction(1, 4)], c1=Fraction(1, 8), c2=C2, c3=C3, group_size=8)
+    assert found == [(1, 2, 3), (1, 2, 2)]
 
 
 def test_counts_at_each_boundary() -> None:

@@ -26,8 +26,10 @@ from frontend.login import local_path, login, login_url
 from frontend.session import Api
 from frontend.settings import FrontendSettings, host_name
 from frontend.shipping import own_files
+from tests.backend.fake_worker import FakeWorker
 from tests.frontend.serving import serving
 from tests.services import BackendServer, add_person
+from tests.simulation import Simulation
 
 
 @pytest.fixture(scope="module")
@@ -241,6 +243,33 @@ def test_news_that_viewers_share_are_for_those_who_may_see_the_run(
         outsider.post("/login", data={"secret": token}, headers={"Origin": str(member.base_url)})
         assert outsider.get("/live/runs/abc").status_code == 404
         assert outsider.get(address, params=asked).status_code == 404
+
+
+def test_charts_that_are_kept_are_those_of_what_is_recorded_by_now(
+    member: httpx.Client, backend_server: BackendServer
+) -> None:
+    with backend_server.client() as admin:
+        admin.create_project(ProjectCreate(name="sealed"))
+        run = admin.create_run(RunCreate(name="kept charts", recipe="countdown-demo", project="sealed"))
+    token = add_person(backend_server, "stranger", projects={"default": "member"})
+    worker = FakeWorker(backend_server)
+    claim = worker.begin(run)
+    records = Simulation(20).train(8).records
+    fourth = next(place for place, record in enumerate(records) if record.step == 4)
+    address, asked = f"/live/runs/{run.id}/charts", {"charts": "rewards,lengths", "scheme": "light"}
+    found = []
+    for part in (records[:fourth], records[fourth:]):
+        worker.upload(claim, part)
+        first, again = (member.get(address, params=asked).json() for _ in range(2))
+        assert again | {"event": None} == first | {"event": None}
+        assert max(first["figures"]["rewards"]["data"][0]["x"]) == first["until"]
+        found.append(first["until"])
+    assert found == [3, 8]
+    assert member.get(address, params=asked | {"scheme": "dark"}).json()["figures"] != first["figures"]
+    with httpx.Client(base_url=member.base_url, timeout=60) as stranger:
+        stranger.post("/login", data={"secret": token}, headers={"Origin": str(member.base_url)})
+        assert stranger.get(address, params=asked).json().keys() == {"problem"}
+    worker.close()
 
 
 def test_live_answers_on_migration_are_the_users_own(visitor: httpx.Client, backend_server: BackendServer) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from bapo.analysis.what_if.answer import DEFAULT_DRAWS, RunChange, WhatIfAnswer
 from bapo.analysis.what_if.plan import Phase
 from bapo.analysis.what_if.recording import Recording, require_known_method
-from bapo.analysis.what_if.replay import has_buffers, replay
+from bapo.analysis.what_if.replay import Replay, has_buffers, replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.analysis.what_if.totals import exact_through, forecast_batches, recorded_batches, totals_of
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
@@ -62,7 +62,7 @@ def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DE
     """
     phases, warnings = _changed(recording, changes)
     stream = recording.stream
-    found = replay(stream, phases, replicates=draws)
+    found = _replayed(recording, phases, draws)
     was, now = recording.phases, phases
     if found.num_starved and has_buffers(now[0].config) and "reused" not in bapo_config(now[0].config).without:
         warnings.append(_starvation(found.num_starved, stream))
@@ -84,6 +84,13 @@ def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DE
         warnings=[FieldProblem(field=each.field, value=each.value, remedy=each.remedy) for each in warnings],
         num_disagreeing=recording.num_disagreeing,
     )
+
+
+def _replayed(recording: Recording, phases: Sequence[Phase], draws: int) -> Replay:
+    # What a page shows before anything is changed; where nothing is drawn, one replicate is all of them.
+    if phases == recording.phases and not recording.replayed.num_estimated.any():
+        return recording.replayed
+    return replay(recording.stream, phases, replicates=draws)
 
 
 # ---------------------------------------------------------------- settings

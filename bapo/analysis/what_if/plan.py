@@ -16,7 +16,7 @@ from bapo.config.method import BapoConfig
 from bapo.draws import generator
 from bapo.filters import kept_places
 from bapo.methods.bapo import bapo_config
-from bapo.thresholds import Thresholds
+from bapo.thresholds import CountLimits, count_limits
 
 Entries = dict[int, int]
 """A buffer: prompt → entry, in the order of storing. An entry is a number, ordered by step, then prompt."""
@@ -50,7 +50,7 @@ class PlannedStep:
 
     number: int
     is_new_phase: bool
-    thresholds: Thresholds
+    limits: CountLimits
     num_reevaluated_at_most: int
     """0 where nothing is re-evaluated in this step."""
     reuses: bool
@@ -72,12 +72,12 @@ def numbering(stream: RecordedStream) -> Numbering:
 
 def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedStep]:
     """Prepares all steps. The phases are in order, the first one from step 1."""
-    methods = _method_of_each_step(stream.num_steps, phases)
-    thresholds = _thresholds(stream, methods)
+    methods = [method for method, places in _methods(stream.num_steps, phases) for _ in places]
+    limits = _limits(stream, phases)
     first_steps = {phase.first_step for phase in phases[1:]}
     training = phases[0].config.training
     kept = _kept_rows(stream, methods, training.seed)
-    rows = _Rows(stream, thresholds)
+    rows = _Rows(stream, limits)
     entering, stored = rows.of(rows.is_difficult), rows.of(rows.is_reusable)
     leaving = rows.leaving()
     prompts = stream.fresh_prompt.tolist()
@@ -87,7 +87,7 @@ def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedSte
         yield PlannedStep(
             number=number,
             is_new_phase=number in first_steps,
-            thresholds=thresholds[index],
+            limits=limits[index],
             num_reevaluated_at_most=method.max_reevaluated_prompts if reevaluates else 0,
             reuses="reused" not in method.without,
             x1_prompts={prompts[row] for row in kept[index][: training.batch_size]},
@@ -97,19 +97,24 @@ def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedSte
         )
 
 
-def _method_of_each_step(num_steps: int, phases: Sequence[Phase]) -> list[BapoConfig]:
+def _methods(num_steps: int, phases: Sequence[Phase]) -> Iterator[tuple[BapoConfig, range]]:
+    """Each phase's method, and the places of its steps."""
     ends = [phase.first_step for phase in phases[1:]] + [num_steps + 1]
-    return [
-        method
-        for phase, end in zip(phases, ends, strict=True)
-        for method in [bapo_config(phase.config)] * (min(end, num_steps + 1) - phase.first_step)
-    ]
+    for phase, end in zip(phases, ends, strict=True):
+        yield bapo_config(phase.config), range(phase.first_step - 1, min(end, num_steps + 1) - 1)
 
 
-def _thresholds(stream: RecordedStream, methods: Sequence[BapoConfig]) -> list[Thresholds]:
+def _limits(stream: RecordedStream, phases: Sequence[Phase]) -> list[CountLimits]:
     return [
-        Thresholds.at(r_tot, c1=method.c1, c2=method.c2, c3=method.c3, group_size=stream.group_size)
-        for r_tot, method in zip(stream.mean_accuracy, methods, strict=False)
+        limits
+        for method, places in _methods(stream.num_steps, phases)
+        for limits in count_limits(
+            stream.mean_accuracy[places.start : places.stop],
+            c1=method.c1,
+            c2=method.c2,
+            c3=method.c3,
+            group_size=stream.group_size,
+        )
     ]
 
 
@@ -144,12 +149,10 @@ class _ByStep:
 
 
 class _Rows:
-    """Every fresh group, with what the thresholds of its step make of it."""
+    """Every fresh group, with what the limits of its step make of it."""
 
-    def __init__(self, stream: RecordedStream, thresholds: Sequence[Thresholds]) -> None:
-        limits = np.array(
-            [(each.difficult_max, each.reusable_min, each.reusable_max) for each in thresholds], np.int64
-        ).reshape(-1, 3)[stream.fresh_step - 1]
+    def __init__(self, stream: RecordedStream, limits_of_steps: Sequence[CountLimits]) -> None:
+        limits = np.array(limits_of_steps, np.int64).reshape(-1, 3)[stream.fresh_step - 1]
         counts = stream.fresh_num_correct
         self._stream = stream
         self._entries = numbering(stream).entries(stream.fresh_step, stream.fresh_prompt, counts)

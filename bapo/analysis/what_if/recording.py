@@ -11,7 +11,7 @@ import numpy as np
 
 from bapo.analysis.visits import Visits, visits_of
 from bapo.analysis.what_if.plan import Phase
-from bapo.analysis.what_if.replay import replay
+from bapo.analysis.what_if.replay import Replay, replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
 from bapo.config.method import methods_with
@@ -52,9 +52,14 @@ class Recording:
         self.sizes = BufferSizes(*(column[: self.stream.num_steps] for column in sizes))
 
     @cached_property
+    def replayed(self) -> Replay:
+        """The run under its own settings."""
+        return replay(self.stream, self.phases, replicates=1)
+
+    @cached_property
     def num_disagreeing(self) -> int:
         """Steps whose recorded batch is not what a replay under the run's own settings gives."""
-        found, recorded = replay(self.stream, self.phases, replicates=1), self.stream.recorded
+        found, recorded = self.replayed, self.stream.recorded
         pairs = ((found.x1, recorded.x1), (found.x2[0], recorded.x2), (found.x3[0], recorded.x3))
         return int(np.any([ours != theirs for ours, theirs in pairs], axis=0).sum())
 

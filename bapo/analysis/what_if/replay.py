@@ -118,7 +118,7 @@ class _BapoReplay:
         for step in self._plan:
             x1.append(len(step.x1_prompts))
             rows.append(self._run_step(step))
-            num_starved += step.thresholds.reusable_min > step.thresholds.reusable_max
+            num_starved += step.limits.reusable_min > step.limits.reusable_max
         sizes = np.empty((7, len(self._replicates), len(rows)), np.int64)
         for index, row in enumerate(rows):
             for kind, values in enumerate(row):
@@ -132,7 +132,7 @@ class _BapoReplay:
         for replicate in self._replicates:
             replicate.candidates = candidates
             if step.is_new_phase:
-                _keep_difficult(replicate, step.thresholds.difficult_max, self._numbering.per_prompt)
+                _keep_difficult(replicate, step.limits.difficult_max, self._numbering.per_prompt)
             self._see_fresh(replicate.difficult, step)
             if replicate.groups is not None:
                 replicate.candidates = self._candidates(replicate.groups, step)
@@ -209,7 +209,7 @@ class _BapoReplay:
             prompts, answers = self._answers(asked, step)
         bounds = np.cumsum([0, *map(len, asked)])
         entries = self._numbering.entries(step.number, prompts, answers.num_correct)
-        is_difficult = answers.num_correct <= step.thresholds.difficult_max
+        is_difficult = answers.num_correct <= step.limits.difficult_max
         is_improved = ~is_difficult & (answers.num_correct < self._stream.group_size)
         left, ends = prompts.tolist(), bounds.tolist()
         back = _split(prompts, entries, is_difficult, bounds)
@@ -236,7 +236,7 @@ class _BapoReplay:
 
     def _candidates(self, groups: Entries, step: PlannedStep) -> Set[int]:
         """Stored prompts within today's [c2, c3] that are not in X1; fixed before today's groups enter."""
-        low, high = step.thresholds.reusable_min, step.thresholds.reusable_max
+        low, high = step.limits.reusable_min, step.limits.reusable_max
         per_prompt = self._numbering.per_prompt
         found = {prompt for prompt, entry in groups.items() if low <= entry % per_prompt <= high}
         return found - step.x1_prompts
@@ -252,7 +252,7 @@ class _BapoReplay:
     def _store_surplus(self, replicate: _Replicate, surplus: _Groups, step: PlannedStep) -> int:
         """Keep what found no room where it may be reused later; how many."""
         per_prompt = self._numbering.per_prompt
-        low, high = step.thresholds.reusable_min, step.thresholds.reusable_max
+        low, high = step.limits.reusable_min, step.limits.reusable_max
         new = {prompt: entry for prompt, entry in zip(*surplus, strict=True) if low <= entry % per_prompt <= high}
         if new:
             if replicate.groups is None:

@@ -75,8 +75,9 @@ def _view(tab: str, **more: Any) -> View:
     return view_of({"charts": [chart.name for chart in _charts(tab)], **more})
 
 
-def _load(client: AsyncClient, run_id: str, view: View) -> Awaitable[dict[str, RunData]]:
-    return load(client, run_id, view.reading())
+async def _load(client: AsyncClient, run_id: str, view: View) -> dict[str, RunData]:
+    run, alerts = await asyncio.gather(client.run(run_id), client.run_alerts(run_id))
+    return await load(client, run, alerts, view.reading())
 
 
 @pytest.mark.parametrize("tab", TABS)
