@@ -144,7 +144,7 @@ def test_those_who_may_only_look_are_offered_nothing_to_make(
     for address in ("/runs", f"/runs/{run.id}", "/data"):
         page.goto(address)
         expect(page.locator("#page > *").first).to_be_visible()
-        expect(page.locator(".only-looks")).to_be_attached()
+        expect(page.locator("html.only-looks")).to_be_attached()
         names = re.compile("New run|Clone|Fork|Register|Stop|Delete|Start")
         expect(page.get_by_role("link", name=names)).to_have_count(0)
         expect(page.get_by_role("button", name=names)).to_have_count(0)
