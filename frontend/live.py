@@ -40,17 +40,29 @@ async def live(request: Request, api: Api) -> Response:
     board = _BOARD.fullmatch(request.url.path)
     if board is not None and request.method == "GET":
         return await answered(_answer(board_news(api.client(), board["board_id"], request.query_params)))
-    match = _RUN.fullmatch(request.url.path)
-    if match is None or match["part"] not in (None, "charts", *PARTS) or request.method != "GET":
+    run = _RUN.fullmatch(request.url.path)
+    if run is None or run["part"] not in (None, "charts", *PARTS) or request.method != "GET":
         return problem(404, "not_found", "there is nothing at this address")
     after = request.query_params.get("after", "0")
     if not after.isdigit():
         return problem(422, "invalid", "give a step, from 0", field="after", value=after)
-    run_id, part, query = match["run_id"], match["part"], request.query_params
-    if part == "charts":
-        return await answered(_answer(charts_answer(api, run_id, query)))
-    found = shared_news(api, run_id, query) if part is None else PARTS[part](api.client(), run_id, query)
+    run_id, part, query = run["run_id"], run["part"], request.query_params
+    match part:
+        case None:
+            found = shared_news(api, run_id, query)
+        case "charts":
+            found = charts_answer(api, run_id, query)
+        case _:
+            found = _kept(api, run_id, part, query)
     return await answered(_answer(found))
+
+
+async def _kept(api: Api, run_id: str, part: str, query: Mapping[str, str]) -> Any:
+    """What follows from a run's records alone; made once for all who may see the run, until it records something."""
+    client = api.client()
+    run = await client.run(run_id)
+    key = (run_id, part, run.revision, *sorted(query.items()))
+    return await api.charts.get(key, lambda: PARTS[part](client, run_id, query))
 
 
 async def _answer(content: Awaitable[object]) -> Response:

@@ -21,7 +21,7 @@ REQUEST_ID_HEADER = "X-Request-ID"
 MOST_REMEMBERED = 10_000
 
 CHARTS_KEPT_SECONDS, MOST_CHARTS_KEPT = 600.0, 100
-"""Of one tab each, 0.2 MB and less."""
+"""Those of one tab take 0.5 MB and less."""
 
 
 async def _name_request(request: httpx.Request) -> None:
