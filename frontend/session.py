@@ -39,7 +39,7 @@ class Api:
         self._confirmed: dict[bytes, float] = {}
         self.shared = SharedAnswers()
         self.charts = SharedAnswers(CHARTS_KEPT_SECONDS, MOST_CHARTS_KEPT)
-        """Those of runs that have recorded nothing since."""
+        """What pages draw of runs that have recorded nothing since."""
         self.http: httpx.AsyncClient = shared_http(backend_url)
         self.http.event_hooks["request"].append(_name_request)
 

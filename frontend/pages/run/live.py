@@ -19,6 +19,7 @@ from frontend.pages.run.data import MOST_ALERTS, MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
 from frontend.pages.run.tiles import load_tiles
 from frontend.session import Api
+from frontend.shared_answers import SharedAnswers
 
 
 async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -28,10 +29,10 @@ async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[s
     """
     client = api.client()
     if "heard" not in query:
-        return await news(client, run_id, query)
+        return await news(client, api.charts, run_id, query)
 
     async def made_once(part: Mapping[str, str]) -> dict[str, Any]:
-        return await api.shared.get((run_id, *sorted(part.items())), lambda: news(client, run_id, part))
+        return await api.shared.get((run_id, *sorted(part.items())), lambda: news(client, api.charts, run_id, part))
 
     await api.confirm_reader(run_id)
     answer = await made_once({name: value for name, value in query.items() if name != "tiles"})
@@ -42,7 +43,7 @@ async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[s
     return answer
 
 
-async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
+async def news(client: AsyncClient, kept: SharedAnswers, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
     """Answers `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&tiles=1&rebuild=1`.
 
     `after` is the last step that the charts show; without it no chart is asked for. The answer has `progress`, `tiles`
@@ -59,8 +60,13 @@ async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> di
         run, answer = await client.run(run_id), {}
     answer["progress"] = progress(run)._asdict()
     if query.get("tiles") == "1":
-        answer["tiles"] = [tile_json(content, palette) for content in await load_tiles(client, run, palette)]
+        state = (run.id, "tiles", run.revision, run.attempt, palette.scheme)
+        answer["tiles"] = await kept.get(state, lambda: _tiles(client, run, palette))
     return answer
+
+
+async def _tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[dict[str, Any]]:
+    return [tile_json(content, palette) for content in await load_tiles(client, run, palette)]
 
 
 async def delta(

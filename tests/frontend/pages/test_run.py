@@ -29,6 +29,7 @@ from frontend.pages.run.live import delta, news
 from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
 from frontend.pages.run.what_if import what_if_panel
+from frontend.shared_answers import SharedAnswers
 from tests.backend.fake_worker import FakeWorker
 from tests.recorded import import_folder
 from tests.services import BackendServer
@@ -178,19 +179,19 @@ def test_a_delta_of_nothing_is_empty(ask: Any, run_id: str) -> None:
 @pytest.mark.parametrize("tab", ["overview", "difficulty"])
 def test_an_evaluation_or_a_tracking_draws_its_own_charts_and_no_others(ask: Any, run_id: str, tab: str) -> None:
     query = {"after": str(NUM_STEPS), "charts": ",".join(chart.name for chart in _charts(tab)), "recorded": "1"}
-    answer = ask(lambda client: news(client, run_id, query))
+    answer = ask(lambda client: news(client, SharedAnswers(), run_id, query))
     assert set(answer["figures"]) == {chart.name for chart in _charts(tab) if chart.live == "recorded"} != set()
     assert (answer["charts"], answer["until"], answer["reload"]) == ({}, NUM_STEPS, False)
 
 
 def test_the_first_step_draws_the_charts_anew(ask: Any, run_id: str) -> None:
-    answer = ask(lambda client: news(client, run_id, {"after": "0", "charts": "rewards,lengths"}))
+    answer = ask(lambda client: news(client, SharedAnswers(), run_id, {"after": "0", "charts": "rewards,lengths"}))
     assert answer["reload"] is True
 
 
 def test_news_have_the_view_that_is_asked_for(ask: Any, run_id: str) -> None:
     query = {"after": "50", "charts": "entropy,unknown", "x": "time", "axes": "entropy:rollouts", "smooth": "5"}
-    answer = ask(lambda client: news(client, run_id, query))
+    answer = ask(lambda client: news(client, SharedAnswers(), run_id, query))
     (extension,) = answer["charts"].values()
     # Entropy and its mean at the rollouts of steps 51 and 52.
     assert extension["traces"] == [0, 1]
@@ -198,10 +199,10 @@ def test_news_have_the_view_that_is_asked_for(ask: Any, run_id: str) -> None:
 
 
 def test_news_tell_the_progress_always_and_the_tiles_on_request(ask: Any, run_id: str) -> None:
-    answer = ask(lambda client: news(client, run_id, {}))
+    answer = ask(lambda client: news(client, SharedAnswers(), run_id, {}))
     assert (answer["progress"]["step"], answer["progress"]["num_steps"]) == (str(NUM_STEPS), "150")
     assert set(answer) == {"progress"}
-    answer = ask(lambda client: news(client, run_id, {"tiles": "1", "scheme": "dark"}))
+    answer = ask(lambda client: news(client, SharedAnswers(), run_id, {"tiles": "1", "scheme": "dark"}))
     names = [tile["name"] for tile in answer["tiles"]]
     assert names == ["reward", "evaluation", "unsolved", "fill", "rollouts", "speed"]
     assert all(tile["value"] != "–" for tile in answer["tiles"])
