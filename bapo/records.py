@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from math import isfinite
 from typing import Annotated, Any, Literal
@@ -534,10 +533,21 @@ def _known(fields: Mapping[Any, float | None]) -> Mapping[Any, float]:
     return fields  # type: ignore[return-value] # no value is None
 
 
-@lru_cache(maxsize=1024)
-def _names(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
-    """The same for most steps of a run."""
-    return tuple(prefix + name for prefix, names in parts for name in names)
+_Named = tuple[tuple[str, tuple[str, ...]], ...]
+_known_names: dict[_Named, tuple[str, ...]] = {}
+_MOST_NAMINGS, _MOST_CHARACTERS = 256, 50_000
+"""The steps of a run name the same few hundred metrics; names that somebody makes up without end are not kept."""
+
+
+def _names(parts: _Named) -> tuple[str, ...]:
+    names = _known_names.get(parts)
+    if names is None:
+        names = tuple(prefix + name for prefix, fields in parts for name in fields)
+        if sum(map(len, names)) <= _MOST_CHARACTERS:
+            if len(_known_names) >= _MOST_NAMINGS:
+                _known_names.clear()
+            _known_names[parts] = names
+    return names
 
 
 def _step_parts(record: StepRecord) -> Iterator[tuple[str, Mapping[Any, Any]]]:

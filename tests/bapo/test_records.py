@@ -188,6 +188,34 @@ def test_step_metrics_use_verls_names_where_it_has_one() -> None:
     assert {name: values[name] for name in expected} == expected
 
 
+def test_of_two_figures_of_one_name_ours_counts_and_what_is_not_finite_is_left_out() -> None:
+    told = {
+        "actor/grad_norm": 77.0,
+        "mine": 1.5,
+        "huge": 1e308,
+        "huger": 1e308,
+        "broken": math.nan,
+        "endless": math.inf,
+    }
+    values = metrics(step(metrics=told))
+    assert values["actor/grad_norm"] == 0.4
+    # Their sum is infinite, and they are not.
+    assert (values["mine"], values["huge"], values["huger"]) == (1.5, 1e308, 1e308)
+    assert not {"broken", "endless"} & values.keys()
+    assert all(type(value) is float for value in values.values())
+
+
+def test_names_that_a_trainer_makes_up_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[Any, Any] = {}
+    monkeypatch.setattr("bapo.records._known_names", kept)
+    for number in range(600):
+        assert metrics(step(metrics={f"made up {number}": 2.0}))[f"made up {number}"] == 2.0
+    assert 0 < len(kept) <= 256
+    kept.clear()
+    assert metrics(step(metrics={"long" * 20_000: 2.0}))["long" * 20_000] == 2.0
+    assert not kept
+
+
 def test_our_own_metrics_start_with_bapo() -> None:
     values = metrics(step())
     expected = {
