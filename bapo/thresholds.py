@@ -36,27 +36,17 @@ class Thresholds:
     c3: Fraction
     r_tot: Fraction
     difficult_max: int
-    """Largest k with k/G ≤ c1."""
     reusable_min: int
-    """Smallest k with c2 ≤ k/G."""
     reusable_max: int
-    """Largest k with k/G ≤ c3; below `reusable_min` where [c2, c3] admits no k/G."""
+    """As in `CountLimits`."""
 
     @classmethod
     def at(
         cls, r_tot: Fraction, *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
     ) -> Thresholds:
         """The thresholds in force at mean accuracy r_tot."""
-        lower, upper = threshold_at(r_tot, c2), threshold_at(r_tot, c3)
-        return cls(
-            c1,
-            lower,
-            upper,
-            r_tot,
-            difficult_max=difficult_max_count(c1, group_size),
-            reusable_min=math.ceil(lower * group_size),
-            reusable_max=math.floor(upper * group_size),
-        )
+        (limits,) = count_limits([r_tot], c1=c1, c2=c2, c3=c3, group_size=group_size)
+        return cls(c1, threshold_at(r_tot, c2), threshold_at(r_tot, c3), r_tot, **limits._asdict())
 
     def is_difficult(self, num_correct: int) -> bool:
         """Returns whether k/G ≤ c1."""
@@ -71,14 +61,17 @@ class CountLimits(NamedTuple):
     """Which groups the thresholds of one step let in, by their number of correct responses."""
 
     difficult_max: int
+    """Largest k with k/G ≤ c1."""
     reusable_min: int
+    """Smallest k with c2 ≤ k/G."""
     reusable_max: int
+    """Largest k with k/G ≤ c3; below `reusable_min` where [c2, c3] admits no k/G."""
 
 
 def count_limits(
     r_tots: Iterable[Fraction], *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
 ) -> list[CountLimits]:
-    """The counts of `Thresholds.at` for many mean accuracies, in whole numbers: a tenth of what fractions take."""
+    """What the thresholds at each mean accuracy let in. In whole numbers: a twentieth of what fractions take."""
     difficult_max = difficult_max_count(c1, group_size)
     (slope_2, start_2, unit_2), (slope_3, start_3, unit_3) = (_whole_line(each, group_size) for each in (c2, c3))
     found = []

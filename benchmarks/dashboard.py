@@ -227,13 +227,14 @@ def history(window: Window, address: str) -> dict[str, list[float]]:
     page.goto(address)
     _until_rows(page)
     search = page.locator("#runs-search")
+    timed = partial(_timed, page, sign=CHANGED)
     times: dict[str, list[float]] = {"filter": [], "search": [], "sort": []}
     for number in range(REPETITIONS):
-        times["filter"].append(_timed(page, page.get_by_text("Failed", exact=True).first.click))
-        times["filter"].append(_timed(page, page.get_by_text("All", exact=True).first.click))
-        times["search"].append(_timed(page, partial(search.fill, f"copy 7{number}")))
-        times["search"].append(_timed(page, partial(search.fill, "")))
-        times["sort"].append(_timed(page, lambda: page.locator(".ag-header-cell[col-id=name]").click()))
+        times["filter"].append(timed(page.get_by_text("Failed", exact=True).first.click))
+        times["filter"].append(timed(page.get_by_text("All", exact=True).first.click))
+        times["search"].append(timed(partial(search.fill, f"copy 7{number}")))
+        times["search"].append(timed(partial(search.fill, "")))
+        times["sort"].append(timed(page.locator(".ag-header-cell[col-id=name]").click))
     context.close()
     return times
 
@@ -283,26 +284,34 @@ def first_rows(server: Deployment) -> list[float]:
 CHANGED = f"""() => {{
     const rows = {ROWS};
     const before = rows();
-    window.changed = null;
-    let began = null;
-    const act = (event) => {{ began ??= event.timeStamp; }};
-    for (const kind of ['click', 'input']) addEventListener(kind, act, {{ capture: true, once: true }});
-    const look = () => {{
-        const now = rows();
-        if (now && now !== before) window.changed = performance.now() - began;
-        else requestAnimationFrame(look);
-    }};
-    look();
+    return () => {{ const now = rows(); return now && now !== before; }};
 }}"""
-"""Notes the time from a click or an input until the list shows other rows."""
+"""Whether the list shows other rows than when it was asked first."""
 
 
-def _timed(page: Page, act: Callable[[], None]) -> float:
-    # By the page's own clock: what moves the mouse for us takes longer than some of what it asks for.
-    page.evaluate(CHANGED)
+def _timed(page: Page, act: Callable[[], None], sign: str, argument: str | None = None) -> float:
+    """Milliseconds from the click or the input that comes of `act` until there is the sign.
+
+    By the page's own clock: what moves the mouse for us takes longer than some of what it asks for.
+    """
+    page.evaluate(
+        f"""(argument) => {{
+            const isThere = ({sign})(argument);
+            window.waited = null;
+            let began = null;
+            const note = (event) => {{ began ??= event.timeStamp; }};
+            for (const kind of ['click', 'input']) addEventListener(kind, note, {{ capture: true, once: true }});
+            const look = () => {{
+                if (began !== null && isThere()) window.waited = performance.now() - began;
+                else requestAnimationFrame(look);
+            }};
+            look();
+        }}""",
+        argument,
+    )
     act()
-    page.wait_for_function("() => window.changed !== null")
-    return float(page.evaluate("window.changed"))
+    page.wait_for_function("() => window.waited !== null")
+    return float(page.evaluate("window.waited"))
 
 
 # ---------------------------------------------------------------- new run
@@ -312,18 +321,8 @@ FREEZES = """() => {
     new PerformanceObserver((list) => window.freezes.push(...list.getEntries().map((each) => each.duration)))
         .observe({ type: 'longtask' });
 }"""
-CHECKED = """(text) => {
-    window.checked = null;
-    let began = null;
-    addEventListener('input', (event) => { began = event.timeStamp; }, { capture: true, once: true });
-    const look = () => {
-        const isThere = began !== null && document.querySelector('#new-diff').textContent.includes(text);
-        if (isThere) window.checked = performance.now() - began;
-        else requestAnimationFrame(look);
-    };
-    look();
-}"""
-"""Notes the time from an input until the form names what was typed among its differences."""
+CHECKED = "(text) => () => document.querySelector('#new-diff').textContent.includes(text)"
+"""Whether the form names what was typed among its differences."""
 
 
 def form(window: Window, address: str) -> dict[str, list[float]]:
@@ -337,10 +336,7 @@ def form(window: Window, address: str) -> dict[str, list[float]]:
     page.evaluate(FREEZES)
     times = []
     for value in range(50, 50 + REPETITIONS):
-        page.evaluate(CHECKED, str(value))
-        box.fill(str(value))
-        page.wait_for_function("() => window.checked !== null")
-        times.append(float(page.evaluate("window.checked")))
+        times.append(_timed(page, partial(box.fill, str(value)), CHECKED, str(value)))
     freezes: list[float] = page.evaluate("window.freezes")
     context.close()
     return {"new run, typed until checked": times, "new run, freezes meanwhile": freezes or [0.0]}

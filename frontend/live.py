@@ -62,7 +62,7 @@ async def _kept(api: Api, run_id: str, part: str, query: Mapping[str, str]) -> A
     client = api.client()
     run = await client.run(run_id)
     key = (run_id, part, run.revision, *sorted(query.items()))
-    return await api.charts.get(key, lambda: PARTS[part](client, run_id, query))
+    return await api.drawings.get(key, lambda: PARTS[part](client, run_id, query))
 
 
 async def _answer(content: Awaitable[object]) -> Response:

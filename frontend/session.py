@@ -20,8 +20,8 @@ REQUEST_ID_HEADER = "X-Request-ID"
 
 MOST_REMEMBERED = 10_000
 
-CHARTS_KEPT_SECONDS, MOST_CHARTS_KEPT = 600.0, 100
-"""Those of one tab take 0.5 MB and less."""
+DRAWINGS_KEPT_SECONDS, MOST_DRAWINGS_KEPT = 600.0, 100
+"""The charts of a tab take 0.5 MB and less."""
 
 
 async def _name_request(request: httpx.Request) -> None:
@@ -38,7 +38,7 @@ class Api:
         self._check_seconds = session_check_seconds
         self._confirmed: dict[bytes, float] = {}
         self.shared = SharedAnswers()
-        self.charts = SharedAnswers(CHARTS_KEPT_SECONDS, MOST_CHARTS_KEPT)
+        self.drawings = SharedAnswers(DRAWINGS_KEPT_SECONDS, MOST_DRAWINGS_KEPT)
         """What pages draw of runs that have recorded nothing since."""
         self.http: httpx.AsyncClient = shared_http(backend_url)
         self.http.event_hooks["request"].append(_name_request)

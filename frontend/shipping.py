@@ -84,7 +84,7 @@ def read_at_once(script: str) -> str:
     return f"{script[: factory.end()]}({whole[factory.end() :].removesuffix(_LAST_LINE)}){_LAST_LINE}\n"
 
 
-def asks_nobody(script: str) -> str:
+def without_inherited_look(script: str) -> str:
     """Returns the table's script without the style that lets the table's parent set its look; any other as it is.
 
     That style is for whatever element has a table right within. To know, browsers ask all that is around whatever they
@@ -190,6 +190,6 @@ def _component_file(package: str, path: str, caching: str) -> Shipped:
         if place.suffix != ".js":
             return place.read_bytes()
         script = plotly_build() if (package, path) == PLOTLY else place.read_text("utf-8")
-        return read_at_once(asks_nobody(script)).encode()
+        return read_at_once(without_inherited_look(script)).encode()
 
     return Shipped(content, media_type, caching)

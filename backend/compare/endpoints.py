@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -133,8 +132,9 @@ def compare_curves(
     chosen = service.choose(session, runs, group)
     # Names, tags and groups of runs can change without anything recorded.
     told = [[run.name for run in chosen.runs], chosen.groups, chosen.changes]
-    named = replace(answers, question=f"{answers.question} {told}")
-    return named.of(session, chosen.ids, lambda: _curves(session, chosen, _names(keys), x, equal, max_points, reduce))
+    return answers.about(told).of(
+        session, chosen.ids, lambda: _curves(session, chosen, _names(keys), x, equal, max_points, reduce)
+    )
 
 
 Metric = Annotated[

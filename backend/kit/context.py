@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
 
 import orjson
@@ -103,6 +103,10 @@ class RecordAnswers:
     known: str | None
     """ETag of the answer that the caller has."""
     route: Mapping[str, Any]
+
+    def about(self, *more: object) -> RecordAnswers:
+        """These answers that also depend on more than path, query and records, such as the names of runs."""
+        return replace(self, question=" ".join([self.question, *map(str, more)]))
 
     def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
         """The response of a route. It may depend only on path, query and the records of these runs."""

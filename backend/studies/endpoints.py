@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -104,7 +103,7 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
     run_ids = [each.run.id for each in made if each.run is not None]
     # States of runs and what tuning chose change without anything recorded.
     told = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
-    named = replace(answers, question=f"{answers.question} {told} {row.study.choices}")
+    named = answers.about(told, row.study.choices)
     return named.of(session, run_ids, lambda: Answer.of(reporting.report(session, row, made).model_dump(mode="json")))
 
 
@@ -143,7 +142,7 @@ def get_fork_experiment(
     run_ids = [each.run.id for each in made if each.run is not None]
     parents = experiment.parents_of(session, row.study)
     told = [[each.name, each.run and each.run.status] for each in made]
-    named = replace(answers, question=f"{answers.question} {told} {[run.id for run in parents.values()]}")
+    named = answers.about(told, [run.id for run in parents.values()])
     return named.of(
         session,
         [*run_ids, *parents],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fastapi import Response
 
 from backend.kit.context import AnswersOf, ContextOf, DbSession, new_router
@@ -32,5 +30,4 @@ def post_what_if(
         # Pydantic writes it faster than by way of Python objects.
         return Answer(service.answer(session, context, run, request).model_dump_json().encode())
 
-    question = f"{answers.question} {request.model_dump_json()}"
-    return replace(answers, question=question).of(session, [run_id], work_out)
+    return answers.about(request.model_dump_json()).of(session, [run_id], work_out)

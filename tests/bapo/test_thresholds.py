@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 import pytest
@@ -72,8 +73,15 @@ def test_the_counts_of_many_steps_are_those_of_each(
     r_tots: list[Fraction], c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
 ) -> None:
     each = [Thresholds.at(r_tot, c1=c1, c2=c2, c3=c3, group_size=group_size) for r_tot in r_tots]
-    assert count_limits(r_tots, c1=c1, c2=c2, c3=c3, group_size=group_size) == [
-        (one.difficult_max, one.reusable_min, one.reusable_max) for one in each
+    found = count_limits(r_tots, c1=c1, c2=c2, c3=c3, group_size=group_size)
+    assert found == [(one.difficult_max, one.reusable_min, one.reusable_max) for one in each]
+    assert found == [
+        (
+            math.floor(c1 * group_size),
+            math.ceil(threshold_at(r_tot, c2) * group_size),
+            math.floor(threshold_at(r_tot, c3) * group_size),
+        )
+        for r_tot in r_tots
     ]
 
 

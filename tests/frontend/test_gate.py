@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from bapo.api.people import ProjectCreate
-from bapo.api.runs import RunCreate
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import SESSION_COOKIE
 from frontend.app import create_app
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body
@@ -226,32 +226,39 @@ def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, ba
     assert "request" in visitor.get("/live/runs/abc/charts").json()["problem"]
 
 
-def test_news_that_viewers_share_are_for_those_who_may_see_the_run(
-    member: httpx.Client, backend_server: BackendServer
-) -> None:
-    with backend_server.client() as admin:
-        admin.create_project(ProjectCreate(name="closed"))
-        run = admin.create_run(RunCreate(name="shared", recipe="countdown-demo", project="closed"))
+@pytest.fixture(scope="module")
+def outsider(address: str, backend_server: BackendServer) -> Iterator[httpx.Client]:
+    """A browser of somebody who is in the default project alone."""
     token = add_person(backend_server, "outsider", projects={"default": "member"})
+    with httpx.Client(base_url=address, timeout=60) as client:
+        client.post("/login", data={"secret": token}, headers={"Origin": str(client.base_url)})
+        yield client
+
+
+def run_of_its_own_project(server: BackendServer, project: str) -> RunDetail:
+    with server.client() as admin:
+        admin.create_project(ProjectCreate(name=project))
+        return admin.create_run(RunCreate(name=project, recipe="countdown-demo", project=project))
+
+
+def test_news_that_viewers_share_are_for_those_who_may_see_the_run(
+    member: httpx.Client, outsider: httpx.Client, backend_server: BackendServer
+) -> None:
+    run = run_of_its_own_project(backend_server, "closed")
     asked = {"heard": "1741", "tiles": "1", "scheme": "dark"}
     address = f"/live/runs/{run.id}"
     first = member.get(address, params=asked).json()
     assert first["tiles"]
     assert member.get(address, params=asked).json() == first
     assert member.get(address, params={"heard": "1741", "scheme": "dark"}).json().keys() == {"progress"}
-    with httpx.Client(base_url=member.base_url, timeout=60) as outsider:
-        outsider.post("/login", data={"secret": token}, headers={"Origin": str(member.base_url)})
-        assert outsider.get("/live/runs/abc").status_code == 404
-        assert outsider.get(address, params=asked).status_code == 404
+    assert outsider.get("/live/runs/abc").status_code == 404
+    assert outsider.get(address, params=asked).status_code == 404
 
 
 def test_charts_that_are_kept_are_those_of_what_is_recorded_by_now(
-    member: httpx.Client, backend_server: BackendServer
+    member: httpx.Client, outsider: httpx.Client, backend_server: BackendServer
 ) -> None:
-    with backend_server.client() as admin:
-        admin.create_project(ProjectCreate(name="sealed"))
-        run = admin.create_run(RunCreate(name="kept charts", recipe="countdown-demo", project="sealed"))
-    token = add_person(backend_server, "stranger", projects={"default": "member"})
+    run = run_of_its_own_project(backend_server, "sealed")
     worker = FakeWorker(backend_server)
     claim = worker.begin(run)
     records = Simulation(20).train(8).records
@@ -266,9 +273,7 @@ def test_charts_that_are_kept_are_those_of_what_is_recorded_by_now(
         found.append(first["until"])
     assert found == [3, 8]
     assert member.get(address, params=asked | {"scheme": "dark"}).json()["figures"] != first["figures"]
-    with httpx.Client(base_url=member.base_url, timeout=60) as stranger:
-        stranger.post("/login", data={"secret": token}, headers={"Origin": str(member.base_url)})
-        assert stranger.get(address, params=asked).json().keys() == {"problem"}
+    assert outsider.get(address, params=asked).json().keys() == {"problem"}
     worker.close()
 
 

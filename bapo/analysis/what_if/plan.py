@@ -72,16 +72,17 @@ def numbering(stream: RecordedStream) -> Numbering:
 
 def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedStep]:
     """Prepares all steps. The phases are in order, the first one from step 1."""
-    methods = [method for method, places in _methods(stream.num_steps, phases) for _ in places]
-    limits = _limits(stream, phases)
+    methods = _methods(stream.num_steps, phases)
+    limits = _limits(stream, methods)
     first_steps = {phase.first_step for phase in phases[1:]}
     training = phases[0].config.training
-    kept = _kept_rows(stream, methods, training.seed)
+    method_of_step = [method for method, places in methods for _ in places]
+    kept = _kept_rows(stream, method_of_step, training.seed)
     rows = _Rows(stream, limits)
     entering, stored = rows.of(rows.is_difficult), rows.of(rows.is_reusable)
     leaving = rows.leaving()
     prompts = stream.fresh_prompt.tolist()
-    for index, method in enumerate(methods):
+    for index, method in enumerate(method_of_step):
         number = index + 1
         reevaluates = "reevaluated" not in method.without and number % method.m == 0
         yield PlannedStep(
@@ -97,17 +98,19 @@ def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedSte
         )
 
 
-def _methods(num_steps: int, phases: Sequence[Phase]) -> Iterator[tuple[BapoConfig, range]]:
+def _methods(num_steps: int, phases: Sequence[Phase]) -> list[tuple[BapoConfig, range]]:
     """Each phase's method, and the places of its steps."""
     ends = [phase.first_step for phase in phases[1:]] + [num_steps + 1]
-    for phase, end in zip(phases, ends, strict=True):
-        yield bapo_config(phase.config), range(phase.first_step - 1, min(end, num_steps + 1) - 1)
+    return [
+        (bapo_config(phase.config), range(phase.first_step - 1, min(end, num_steps + 1) - 1))
+        for phase, end in zip(phases, ends, strict=True)
+    ]
 
 
-def _limits(stream: RecordedStream, phases: Sequence[Phase]) -> list[CountLimits]:
+def _limits(stream: RecordedStream, methods: Sequence[tuple[BapoConfig, range]]) -> list[CountLimits]:
     return [
         limits
-        for method, places in _methods(stream.num_steps, phases)
+        for method, places in methods
         for limits in count_limits(
             stream.mean_accuracy[places.start : places.stop],
             c1=method.c1,

@@ -30,7 +30,7 @@ from frontend.pages.run.charts import (
     note_of,
     smoothing_for,
 )
-from frontend.pages.run.data import MOST_ALERTS, Reading, Wanted, load
+from frontend.pages.run.data import Reading, Wanted, load, newest_alerts
 from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
 
@@ -184,12 +184,12 @@ async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict
     """
     client = api.client()
     try:
-        run, alerts = await asyncio.gather(client.run(run_id), client.run_alerts(run_id, limit=MOST_ALERTS))
+        run, alerts = await asyncio.gather(client.run(run_id), newest_alerts(client, run_id))
         if "charts" not in query:
             names = [each.name for each in charts_of(query.get("tab", ""), run.method) if not each.only_recorded]
             query = {**query, "charts": ",".join(names)}
         state = (run.id, run.revision, run.status, run.step, run.started_at, alerts.model_dump_json())
-        made = await api.charts.get((*state, *sorted(query.items())), lambda: _figures(client, run, alerts, query))
+        made = await api.drawings.get((*state, *sorted(query.items())), lambda: _figures(client, run, alerts, query))
     except FAILURES as error:
         return {"problem": error_text(error)}
     # Everything up to this event is in the figures.
@@ -199,9 +199,9 @@ async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict
 async def _figures(
     client: AsyncClient, run: RunDetail, alerts: AlertPage, query: Mapping[str, str]
 ) -> dict[str, orjson.Fragment]:
-    """Each part as JSON, which takes a fifth of the memory."""
+    """Each part as JSON, as it is kept and sent."""
     view = view_of(asked(query))
-    data = await load(client, run, alerts, view.reading())
+    data = await load(client, run, view.reading(), alerts)
     palette = palette_of(query.get("scheme"))
     figures = {chart.name: drawn(chart, data[chart.name], palette, view.smoothing) for chart in view.charts}
     parts = {

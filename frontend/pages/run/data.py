@@ -85,10 +85,14 @@ class Reading(NamedTuple):
     """Steps whose counts are summed; all where None."""
 
 
-async def load(client: AsyncClient, run: RunDetail, alerts: AlertPage, reading: Reading) -> dict[str, RunData]:
-    """All steps of a run, for drawing its charts, by chart; fetched at once."""
+async def load(
+    client: AsyncClient, run: RunDetail, reading: Reading, alerts: AlertPage | None = None
+) -> dict[str, RunData]:
+    """All steps of a run, for drawing its charts, by chart; fetched at once, its alerts too where not known."""
     run_id = run.id
     requests = _summed(client, run_id, reading)
+    if alerts is None:
+        requests["alerts"] = newest_alerts(client, run_id)
     if "histograms" in reading.needs:
         requests["histograms"] = client.histograms(run_id, from_step=1, max_points=MOST_POINTS)
     if "evaluations" in reading.needs:
@@ -100,10 +104,15 @@ async def load(client: AsyncClient, run: RunDetail, alerts: AlertPage, reading: 
         records_between(client, run_id, "event"),
         *requests.values(),
     )
-    shared = {"run": run, **dict(zip(requests, answers, strict=True))}
+    shared = {"run": run, "alerts": alerts, **dict(zip(requests, answers, strict=True))}
     shared["tracking"] = _TRACKING.validate_python(shared.get("tracking", ()))
-    shared["marks"] = [*marks_of(_EVENTS.validate_python(events)), *alert_marks(alerts.items)]
+    shared["marks"] = [*marks_of(_EVENTS.validate_python(events)), *alert_marks(shared.pop("alerts").items)]
     return _by_chart(reading, groups, shared)
+
+
+async def newest_alerts(client: AsyncClient, run_id: str) -> AlertPage:
+    """Those that charts mark."""
+    return await client.run_alerts(run_id, limit=MOST_ALERTS)
 
 
 async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_step: int) -> dict[str, RunData]:

@@ -15,7 +15,7 @@ from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.tile import tile_json
 from frontend.pages.run.charting import View, asked, view_of
 from frontend.pages.run.charts import drawn, is_empty, plain
-from frontend.pages.run.data import MOST_ALERTS, MOST_POINTS, load, load_newest
+from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
 from frontend.pages.run.tiles import load_tiles
 from frontend.session import Api
@@ -29,10 +29,10 @@ async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[s
     """
     client = api.client()
     if "heard" not in query:
-        return await news(client, api.charts, run_id, query)
+        return await news(client, api.drawings, run_id, query)
 
     async def made_once(part: Mapping[str, str]) -> dict[str, Any]:
-        return await api.shared.get((run_id, *sorted(part.items())), lambda: news(client, api.charts, run_id, part))
+        return await api.shared.get((run_id, *sorted(part.items())), lambda: news(client, api.drawings, run_id, part))
 
     await api.confirm_reader(run_id)
     answer = await made_once({name: value for name, value in query.items() if name != "tiles"})
@@ -90,8 +90,7 @@ async def delta(
             traces, columns = extension(figure, len(steps))
             answer["charts"][chart.name] = {"traces": traces, **columns}
     if rebuilt and not answer["reload"]:
-        alerts = await client.run_alerts(run_id, limit=MOST_ALERTS)
-        whole = await load(client, run, alerts, view._replace(charts=rebuilt).reading())
+        whole = await load(client, run, view._replace(charts=rebuilt).reading())
         figures = {chart.name: drawn(chart, whole[chart.name], palette, view.smoothing) for chart in rebuilt}
         answer["figures"] = {name: themed(figure, palette) for name, figure in figures.items() if not is_empty(figure)}
     return run, answer

@@ -77,8 +77,7 @@ def _view(tab: str, **more: Any) -> View:
 
 
 async def _load(client: AsyncClient, run_id: str, view: View) -> dict[str, RunData]:
-    run, alerts = await asyncio.gather(client.run(run_id), client.run_alerts(run_id))
-    return await load(client, run, alerts, view.reading())
+    return await load(client, await client.run(run_id), view.reading())
 
 
 @pytest.mark.parametrize("tab", TABS)
