@@ -23,6 +23,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from frontend.amendments import amended
 from frontend.plotly_build import plotly_build, plotly_fingerprint
 
 OWN = Path(__file__).parent / "assets"
@@ -40,8 +41,6 @@ _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
 _FACTORY = re.compile(r'\}\s*\((?:self|typeof self !== "undefined" \? self : this), ?(?=\([\w,]*\) ?=> ?[({])')
 """In the first lines of a script: before the function that its wrapper calls with all the rest in it."""
 _FIRST_LINES, _LAST_LINE = 1000, ");"
-_ASKED_OF_ALL, _NOTHING = ":has(> ${l}):not(${l})", ":not(*)"
-"""Whom a style of the table's script is for, and nobody."""
 
 
 class Shipped:
@@ -82,16 +81,6 @@ def read_at_once(script: str) -> str:
     if factory is None or not whole.endswith(_LAST_LINE):
         return script
     return f"{script[: factory.end()]}({whole[factory.end() :].removesuffix(_LAST_LINE)}){_LAST_LINE}\n"
-
-
-def without_inherited_look(script: str) -> str:
-    """Returns the table's script without the style that lets the table's parent set its look; any other as it is.
-
-    That style is for whatever element has a table right within. To know, browsers ask all that is around whatever they
-    draw or change: more than half of what they spend on the styles of a page with a table. Ours sets its look by
-    its theme.
-    """
-    return script.replace(_ASKED_OF_ALL, _NOTHING)
 
 
 class Bundle:
@@ -190,6 +179,6 @@ def _component_file(package: str, path: str, caching: str) -> Shipped:
         if place.suffix != ".js":
             return place.read_bytes()
         script = plotly_build() if (package, path) == PLOTLY else place.read_text("utf-8")
-        return read_at_once(without_inherited_look(script)).encode()
+        return read_at_once(amended(package, script)).encode()
 
     return Shipped(content, media_type, caching)
