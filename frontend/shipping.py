@@ -33,7 +33,8 @@ FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
 TABLE = ("dash_ag_grid", "async-community.js")
 """What the run list's table would ask for when it is first drawn."""
-_UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/")
+_UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/", "/dash/dcc/")
+"""In place of Dash's core components there are a few of our own, of a hundredth of the size (frontend/components/)."""
 _WITH_TABLE = ("/runs",)
 """Pages with a table that sorts, filters and fetches its rows."""
 _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
@@ -159,10 +160,12 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
         f"{SUITES}{package}/{path}": _component_file(package, path, ASK_AGAIN)
         for package, paths in app.registered_paths.items()
         for path in paths
-        if not path.endswith(".map")
+        if not path.endswith(".map") and not any(part in f"/{package}/{path}" for part in _UNNEEDED)
     }
     fingerprints: Any = fingerprint
     for address, package, path in _SCRIPT.findall(app._generate_scripts_html()):
+        if any(part in address for part in _UNNEEDED):
+            continue
         found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
     found[plotly_address()] = _component_file(*PLOTLY, FOR_EVER)
     found[fingerprinted(*TABLE)] = _component_file(*TABLE, FOR_EVER)
