@@ -160,16 +160,14 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
         f"{SUITES}{package}/{path}": _component_file(package, path, ASK_AGAIN)
         for package, paths in app.registered_paths.items()
         for path in paths
-        if not path.endswith(".map") and not any(part in f"/{package}/{path}" for part in _UNNEEDED)
+        if not path.endswith(".map")
     }
     fingerprints: Any = fingerprint
     for address, package, path in _SCRIPT.findall(app._generate_scripts_html()):
-        if any(part in address for part in _UNNEEDED):
-            continue
         found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
     found[plotly_address()] = _component_file(*PLOTLY, FOR_EVER)
     found[fingerprinted(*TABLE)] = _component_file(*TABLE, FOR_EVER)
-    return found
+    return {address: file for address, file in found.items() if not any(part in address for part in _UNNEEDED)}
 
 
 def plotly_address() -> str:
