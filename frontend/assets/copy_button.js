@@ -8,7 +8,8 @@
     const button = target.closest(".secret-copy");
     if (!button) return;
     const text = button.previousElementSibling;
+    // Browsers copy only for pages that are served safely; elsewhere people do, what is selected for them.
     if (navigator.clipboard) copy(text.textContent, button.firstElementChild);
-    else getSelection().selectAllChildren(text); // Browsers copy only for pages that are served safely, and people anywhere.
+    else getSelection().selectAllChildren(text);
   });
 })();

@@ -6,8 +6,11 @@
 
   function refusal({ name, size }, accept, most) {
     const endings = accept.split(",");
-    if (!endings.some((ending) => name.toLowerCase().endsWith(ending))) return `${name} is of another kind: choose a file that ends in ${endings.join(" or ")}.`;
-    return size > most ? `${name} has ${count(Math.ceil(size / 1000))} kB: choose a file of at most ${count(most / 1000)} kB.` : "";
+    if (!endings.some((ending) => name.toLowerCase().endsWith(ending))) {
+      return `${name} is of another kind: choose a file that ends in ${endings.join(" or ")}.`;
+    }
+    if (size <= most) return "";
+    return `${name} has ${count(Math.ceil(size / 1000))} kB: choose a file of at most ${count(most / 1000)} kB.`;
   }
 
   function read(file) {

@@ -1,8 +1,8 @@
-// What callbacks hear of without that anything is drawn: a value that changes, and time that passes (components/store.py).
+// What callbacks hear of and nobody sees: a value that changes, and time that passes (components/store.py).
 (function () {
   "use strict";
 
-  // Dash keeps the value with all the page's properties.
+  // Dash keeps the value among the properties of the page's components.
   window.bapo_elements.Store = () => null;
 
   window.bapo_elements.Interval = ({ interval, disabled, n_intervals: count = 0, setProps }) => {

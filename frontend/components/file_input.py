@@ -16,7 +16,9 @@ class FileInput(Element):
 
     _namespace = NAMESPACE
     _type = "FileInput"
-    _prop_names = ["children", "id", "accept", "max_size", "contents", "filename"]  # noqa: RUF012 - as Dash declares them
+    _prop_names = [  # noqa: RUF012 - as Dash declares them
+        *("children", "id", "accept", "max_size", "contents", "filename"),
+    ]
     available_properties = _prop_names
 
     def __init__(self, children: Any, id: str, *, accept: str, max_size: int) -> None:

@@ -1,4 +1,4 @@
-"""What callbacks hear of without that anything is drawn: a value that changes, and time that passes."""
+"""What callbacks hear of and nobody sees: a value that changes, and time that passes."""
 
 from __future__ import annotations
 
