@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 from plotly.io.json import to_json_plotly
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,10 +17,12 @@ from starlette.responses import Response
 from bapo.figures.theme import css_variables, mantine_theme, mantine_variables
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
+from frontend.components.address import Link, Location
 from frontend.components.attributes import attributes
 from frontend.components.controls import button_around
 from frontend.components.icon import IconName, icon
 from frontend.components.markup import lean
+from frontend.components.store import Store
 from frontend.documents import DASHBOARD, START, address, documents
 from frontend.page import Page, query_of
 from frontend.projects import writable_projects
@@ -122,12 +124,12 @@ def shell_layout(
     content, route, events, about = shown or Shown(None, None, None, address(DASHBOARD))
     return dmc.MantineProvider(
         [
-            dcc.Location(id="url", refresh="callback-nav", **(place or {})),
-            dcc.Store(id="scheme"),
-            dcc.Store(id="route", data=route),
-            dcc.Store(id="asked-page"),
-            dcc.Store(id="live-source", data=events),
-            dcc.Store(id="live-state"),
+            Location(id="url", **(place or {})),
+            Store(id="scheme"),
+            Store(id="route", data=route),
+            Store(id="asked-page"),
+            Store(id="live-source", data=events),
+            Store(id="live-state"),
             html.Div(id="title-sink", hidden=True),
             html.Div(id="bell-sink", hidden=True),
             html.Div(id="arrival-sink", hidden=True),
@@ -159,7 +161,7 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
             dmc.Group(
                 [
                     dmc.Burger(id="burger", size="sm", hiddenFrom="md", **attributes(aria_label="Navigation")),
-                    dcc.Link(
+                    Link(
                         [html.Img(src="/assets/logo.svg", alt="", width=24, height=24), html.Span("BAPO")],
                         href="/runs",
                         className="brand",
@@ -200,7 +202,7 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                         hidden=DASHBOARD not in documents(),
                         **attributes(aria_label="About this page"),
                     ),
-                    dcc.Link(
+                    Link(
                         # The number comes from assets/alerts.js.
                         [icon("bell"), html.Span("", id="bell-count", className="bell-count")],
                         id="bell",
@@ -293,7 +295,7 @@ def _administration() -> list[dmc.MenuItem]:
 
 def _links() -> Any:
     """Returns the navigation; the script of the frame marks the page that is open."""
-    links = [dcc.Link([icon(name), label], href=href, className="nav-link") for label, href, name in NAVIGATION]
+    links = [Link([icon(name), label], href=href, className="nav-link") for label, href, name in NAVIGATION]
     return lean(html.Div(links, className="shell-nav"))
 
 

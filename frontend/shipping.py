@@ -34,7 +34,8 @@ FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
 TABLE = ("dash_ag_grid", "async-community.js")
 """What the run list's table would ask for when it is first drawn."""
-_UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/")
+_UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/", "/dash/dcc/")
+"""In place of Dash's core components there are a few of our own, of a hundredth of the size (frontend/components/)."""
 _WITH_TABLE = ("/runs",)
 """Pages with a table that sorts, filters and fetches its rows."""
 _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
@@ -155,7 +156,7 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
         found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
     found[plotly_address()] = _component_file(*PLOTLY, FOR_EVER)
     found[fingerprinted(*TABLE)] = _component_file(*TABLE, FOR_EVER)
-    return found
+    return {address: file for address, file in found.items() if not any(part in address for part in _UNNEEDED)}
 
 
 def plotly_address() -> str:

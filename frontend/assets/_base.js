@@ -42,6 +42,13 @@
     return element;
   }
 
+  // The icon says for a moment that it is done.
+  async function copy(text, mark) {
+    await navigator.clipboard.writeText(text);
+    mark.classList.replace("icon-copy", "icon-check");
+    setTimeout(() => mark.classList.replace("icon-check", "icon-copy"), 1200);
+  }
+
   // ---------------------------------------------------------------- texts
 
   const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -84,6 +91,6 @@
 
   window.bapo = {
     ...window.bapoFiles,
-    clientside, setProps, setChanged, noUpdate, find, inSight, scheme, make, button, icon, count, plural, two, day, same, fileName, stored, refusal, ask,
+    clientside, setProps, setChanged, noUpdate, find, inSight, scheme, make, button, icon, copy, count, plural, two, day, same, fileName, stored, refusal, ask,
   };
 })();

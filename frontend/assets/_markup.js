@@ -2,9 +2,9 @@
 (function () {
   "use strict";
 
-  // Which Dash's packages draw.
+  // What is more than an element of HTML.
   const parts = {
-    Link: () => window.dash_core_components.Link,
+    Link: () => window.bapo_elements.Link,
     Tooltip: () => window.dash_mantine_components.Tooltip,
   };
 

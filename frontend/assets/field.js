@@ -1,4 +1,4 @@
-// A field of a form, and a line of text to type into (components/config_form/fields.py).
+// A field of a form, and texts to type into (components/config_form/fields.py).
 (function () {
   "use strict";
 
@@ -49,4 +49,7 @@
     });
     return start ? element("div", { className: "text-start" }, element("span", { className: "range-end" }, start), input) : input;
   };
+
+  window.bapo_elements.TextArea = ({ setProps, ...properties }) =>
+    element("textarea", { ...properties, spellCheck: false, onChange: (event) => setProps({ value: event.target.value }) });
 })();

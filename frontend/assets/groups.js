@@ -4,7 +4,7 @@
 (function () {
   "use strict";
 
-  const { button, count, icon, make, plural, setProps } = window.bapo;
+  const { button, copy, count, icon, make, plural, setProps } = window.bapo;
 
   const CLIPPED_LETTERS = 1200;
   const BEFORE_MATCH = 200; // Where a match lies beyond the clip, the clip begins so many letters before it.
@@ -69,11 +69,7 @@
     if (!navigator.clipboard) return null; // Only where the page is served safely.
     const mark = icon("copy");
     mark.style.width = mark.style.height = "14px";
-    const element = button(mark, "copy-button", async () => {
-      await navigator.clipboard.writeText(text);
-      mark.classList.replace("icon-copy", "icon-check");
-      setTimeout(() => mark.classList.replace("icon-check", "icon-copy"), 1200);
-    });
+    const element = button(mark, "copy-button", () => copy(text, mark));
     element.setAttribute("aria-label", `Copy ${what}`);
     element.title = `Copy ${what}`;
     return element;

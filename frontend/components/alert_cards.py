@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import get_args
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.api.alerts import AlertInfo, AlertKind
+from frontend.components.address import Link
 from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.store_button import store_button
@@ -41,14 +42,14 @@ def alert_cards(alerts: Sequence[AlertInfo], *, page: str = "list") -> list[html
 
 
 def _card(alert: AlertInfo, now: datetime, page: str) -> html.Div:
-    run = dcc.Link(alert.run, href=f"/runs/{alert.run_id}", className="alert-run", title=alert.run)
+    run = Link(alert.run, href=f"/runs/{alert.run_id}", className="alert-run", title=alert.run)
     head = [
         *([run] if page != "run" else []),
         dmc.Badge(KINDS[alert.kind], color="gray", variant="outline", size="sm"),
         html.Span(alert.rule, className="wrap-anywhere"),
         html.Span(f"step {alert.step:,}"),
     ]
-    side = [moment(alert.opened_at, now=now), dcc.Link("See why", href=alert.link, className="alert-link")]
+    side = [moment(alert.opened_at, now=now), Link("See why", href=alert.link, className="alert-link")]
     if alert.acknowledged_at is None and alert.resolved_at is None:
         side.append(
             small_button(

@@ -12,12 +12,13 @@ from functools import partial
 from typing import Any, TypedDict
 
 import dash_mantine_components as dmc
-from dash import ALL, MATCH, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, MATCH, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from frontend.clientside import clientside
 from frontend.components.actions import Act, Failure, on_failure, when_pressed
 from frontend.components.notices import error_text
+from frontend.components.store import Store
 
 
 class Question(TypedDict, total=False):
@@ -73,8 +74,8 @@ def confirm_dialog(name: str, *, keep: str = "Keep it", choices: Any = None) -> 
 
     return html.Div(
         [
-            dcc.Store(id=question(name)),
-            dcc.Store(id=answer(name)),
+            Store(id=question(name)),
+            Store(id=answer(name)),
             dmc.Modal(
                 dmc.Stack(
                     [

@@ -23,6 +23,8 @@ class Element(Component):
     available_wildcard_properties: list[str] = []  # noqa: RUF012
 
     def __init__(self, **properties: Any) -> None:
+        unknown = properties.keys() - set(self._prop_names)
+        assert not unknown, f"{self._type} has no {', '.join(sorted(unknown))}"
         untyped: Any = super()
         untyped.__init__()
         for name, value in properties.items():

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.importance_text import importance_notes, share_note
@@ -21,6 +21,7 @@ from bapo.figures.parameter_importance import (
 )
 from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.actions import in_place
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import figure_card
 from frontend.components.choices import choices
@@ -202,7 +203,7 @@ def _table(found: ParameterImportance) -> Any:
     fields = _telling(found)
     rows = [
         row(
-            dcc.Link(run.name, href=f"/runs/{run.run_id}", className="study-run", title=run.name),
+            Link(run.name, href=f"/runs/{run.run_id}", className="study-run", title=run.name),
             *(formatting.config_value(run.set.get(field)) for field in fields),
             cell("" if run.seed is None else str(run.seed), "number"),
             cell(result_text(found.metric, run.result), "number"),

@@ -6,9 +6,10 @@ from copy import copy
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 from dash.development.base_component import Component
 
+from frontend.components.address import Link
 from frontend.components.element import NAMESPACE, Element
 
 _NAMED_BY_CALLBACKS = frozenset({"id", "n_clicks", "n_clicks_timestamp"})
@@ -20,7 +21,7 @@ _TAGS = frozenset(
     }
 )
 """Elements that only show something."""
-_DRAWN_BY_SCRIPTS = (dcc.Link, dmc.Tooltip)
+_DRAWN_BY_SCRIPTS = (Link, dmc.Tooltip)
 """Of which a page may have many; `_markup.js` draws them without Dash."""
 _FEWEST = 2
 """Elements that are worth a component of their own kind."""

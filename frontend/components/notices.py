@@ -6,9 +6,9 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import dcc
 
 from bapo.client import ApiError
+from frontend.components.address import Link
 from frontend.components.icon import IconName, icon
 
 
@@ -31,9 +31,9 @@ def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any =
     )
 
 
-def link_button(label: str, href: str, **properties: Any) -> dcc.Link:
+def link_button(label: str, href: str, **properties: Any) -> Link:
     """Returns a button that leads to a page."""
-    return dcc.Link(dmc.Button(label, **properties), href=href, className="plain-link")
+    return Link(dmc.Button(label, **properties), href=href, className="plain-link")
 
 
 def nothing_to_write(text: str) -> dmc.Paper:

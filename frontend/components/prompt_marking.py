@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, State, dcc
+from dash import ALL, Dash, State
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreate, PromptListInfo
@@ -16,6 +16,7 @@ from bapo.config.prompt_weights import LARGEST, LEFT_OUT, MOST_ENTRIES, parse_we
 from frontend.components.actions import FormError, go_to, tell, when_submitted
 from frontend.components.attributes import attributes
 from frontend.components.dialog import form_dialog
+from frontend.components.store import Store
 from frontend.session import Api
 
 NAME = "mark"
@@ -23,9 +24,9 @@ QUARANTINE, WEIGHT = "quarantine", "weight"
 _AT_ONCE = 1_000
 
 
-def marks(prompt_ids: Sequence[str] = (), **more: Any) -> dcc.Store:
+def marks(prompt_ids: Sequence[str] = (), **more: Any) -> Store:
     """Returns what the form is about: these prompts, and with `filter` or `finding` what the server finds for it."""
-    return dcc.Store(id="mark-what", data={"ids": list(prompt_ids), **more})
+    return Store(id="mark-what", data={"ids": list(prompt_ids), **more})
 
 
 def pick(prompt_id: str) -> dmc.Checkbox:

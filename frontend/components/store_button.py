@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dash import Input, dcc
+from dash import Input
 
 from frontend.components.attributes import attributes
+from frontend.components.store import Store
 
 
 def _store_id(name: str) -> str:
@@ -19,9 +20,9 @@ def _store_id(name: str) -> str:
     return f"{name}-button"
 
 
-def button_store(name: str) -> dcc.Store:
+def button_store(name: str) -> Store:
     """Returns the store, which stands outside of the list."""
-    return dcc.Store(id=_store_id(name))
+    return Store(id=_store_id(name))
 
 
 def pressed_in(name: str) -> Input:

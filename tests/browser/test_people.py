@@ -21,6 +21,10 @@ def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visi
     dialog.get_by_role("button", name="Create user").click()
     link = page.locator(".secret-text").inner_text()
     assert "/set-password?code=" in link
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator(".secret-copy .icon-check")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == link
 
     # Ada opens it: no menu shows her what she may not do.
     log_out(page)

@@ -62,6 +62,34 @@ def test_a_file_is_checked_while_it_is_typed_and_then_made(page: Page, admin: Cl
     expect(page.locator("#study-refusal")).to_contain_text("b.toml is no text file")
 
 
+def test_a_file_is_chosen_or_dropped_and_refused_with_what_to_do(page: Page) -> None:
+    page.goto("/studies/new")
+    place = page.get_by_role("button", name="Drop a .toml file here")
+
+    def choose(name: str, content: bytes) -> None:
+        with page.expect_file_chooser() as chooser:
+            place.click()
+        chooser.value.set_files({"name": name, "mimeType": "", "buffer": content})
+
+    choose("chosen.TOML", TEXT.format(title="Chosen").encode())
+    expect(page.locator("#study-preview")).to_contain_text("Chosen")
+    choose("study.txt", b"")
+    expect(page.get_by_role("alert")).to_have_text("study.txt is of another kind: choose a file that ends in .toml.")
+    choose("large.toml", b" " * 400_001)
+    expect(page.get_by_role("alert")).to_have_text("large.toml has 401 kB: choose a file of at most 400 kB.")
+    dropped = page.evaluate_handle(
+        """text => {
+            const data = new DataTransfer();
+            data.items.add(new File([text], "dropped.toml"));
+            return data;
+        }""",
+        TEXT.format(title="Dropped"),
+    )
+    place.dispatch_event("drop", {"dataTransfer": dropped})
+    expect(page.locator("#study-preview")).to_contain_text("Dropped")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_a_shipped_study_is_a_start(page: Page) -> None:
     page.goto("/studies")
     page.get_by_role("link", name="New study").click()

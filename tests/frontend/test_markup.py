@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.markup import Markup, lean
 
@@ -30,7 +31,7 @@ def test_what_a_callback_may_name_stays_a_component_at_its_place() -> None:
 
 
 def test_links_stay_within_the_dashboard() -> None:
-    found: Any = lean(html.Div(dcc.Link("runs", href="/runs")))
+    found: Any = lean(html.Div(Link("runs", href="/runs")))
     assert found.tree == [["div", {}, [["Link", {"href": "/runs"}, ["runs"]]]]]
 
 

@@ -59,6 +59,15 @@ class TextInput(Element):
     available_properties = _prop_names
 
 
+class TextArea(Element):
+    """Lines of a file to type into, as tall as `rows` of them at first."""
+
+    _namespace = NAMESPACE
+    _type = "TextArea"
+    _prop_names = ["id", "className", "rows", "value"]  # noqa: RUF012
+    available_properties = _prop_names
+
+
 def config_field(
     form: str,
     info: ConfigFieldInfo,

@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.alerts import RulePreview, RuleWrite
 from bapo.api.findings import LABELS
 from bapo.config.findings import said
+from frontend.components.address import Link
 from frontend.components.alert_cards import KINDS
 from frontend.components.card import section_title
 from frontend.components.choices import choices, project_select
 from frontend.components.dialog import form_drawer
+from frontend.components.store import Store
 
 MOST_RUNS = 6
 """Runs that the preview names."""
@@ -88,9 +90,9 @@ def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
         for name, label, text in SCOPE
     ]
     fields = [
-        dcc.Store(id="rule-editing"),
-        dcc.Store(id="rule-typed"),
-        dcc.Store(id="rule-previewing", data=False),
+        Store(id="rule-editing"),
+        Store(id="rule-typed"),
+        Store(id="rule-previewing", data=False),
         dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True),
         dmc.Select(
             id="rule-kind",
@@ -213,7 +215,7 @@ def preview_panel(preview: RulePreview) -> list[Any]:
         last, those = counted(preview.num_runs, "run"), counted(len(fired), "run")
         said = f"On your last {last} this rule would have fired {times}, in {those}:"
     items = [
-        html.Li([dcc.Link(run.name, href=f"/runs/{run.run_id}", className="fact-link"), f": {_places(run.firings)}"])
+        html.Li([Link(run.name, href=f"/runs/{run.run_id}", className="fact-link"), f": {_places(run.firings)}"])
         for run in fired[:MOST_RUNS]
     ]
     more = [html.Li(f"and {counted(len(fired) - MOST_RUNS, 'run')} more")] if len(fired) > MOST_RUNS else []

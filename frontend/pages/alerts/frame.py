@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
+from dash import html
 
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading
 
@@ -16,7 +17,7 @@ TABS = (("Alerts", "/alerts"), ("Rules", "/alerts/rules"), ("Webhooks", "/alerts
 def page(current: str, *content: Any, action: Any = None) -> html.Div:
     """Returns the heading, the three tabs, and the content."""
     links = [
-        dcc.Link(label, href=href, className="alerts-tab active" if href == current else "alerts-tab")
+        Link(label, href=href, className="alerts-tab active" if href == current else "alerts-tab")
         for label, href in TABS
     ]
     return html.Div(

@@ -7,15 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
+from frontend.components.address import Link
 from frontend.components.alert_cards import KINDS, acknowledging, alert_cards
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, segments
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
+from frontend.components.store import Store
 from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.alerts import frame
 from frontend.session import Api
@@ -48,10 +50,10 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     )
     return frame.page(
         "/alerts",
-        dcc.Store(id="alerts-poke"),
+        Store(id="alerts-poke"),
         button_store(acknowledging("list")),
-        dcc.Store(id="alerts-run", data=run_id),
-        dcc.Store(id="alerts-shown", data=PAGE_SIZE),
+        Store(id="alerts-run", data=run_id),
+        Store(id="alerts-shown", data=PAGE_SIZE),
         filters,
         html.Div(await _list(api, state, kind, run_id, PAGE_SIZE), id="alerts-list"),
     )
@@ -61,7 +63,7 @@ def _one_run(run_id: str) -> dmc.Group:
     return dmc.Group(
         [
             dmc.Badge(f"run {run_id}", variant="light", color="gray"),
-            dcc.Link("all runs", href="/alerts", className="fact-link"),
+            Link("all runs", href="/alerts", className="fact-link"),
         ],
         gap="xs",
     )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, ctx, dcc, html, set_props
+from dash import ALL, Dash, Input, ctx, html, set_props
 
 from bapo.api.alerts import (
     EmptyBatchesCondition,
@@ -28,6 +28,7 @@ from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.controls import icon_button, small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
+from frontend.components.store import Store
 from frontend.pages.alerts import frame
 from frontend.pages.alerts.form import editor
 from frontend.projects import writable_projects
@@ -62,7 +63,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     )
     return frame.page(
         "/alerts/rules",
-        dcc.Store(id="rule-asked", data=asked),
+        Store(id="rule-asked", data=asked),
         html.Div(rule_list(page.items), id="rules"),
         editor(projects, keys),
         confirm_dialog("rule-delete"),

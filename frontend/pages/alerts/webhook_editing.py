@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Output, State, dcc
+from dash import ALL, Dash, Output, State
 from pydantic import ValidationError
 
 from bapo.api.webhooks import WebhookEvent, WebhookFormat, WebhookWrite
 from frontend.components.actions import FormError, tell, when_pressed, when_submitted
 from frontend.components.choices import choices, project_select
 from frontend.components.dialog import form_drawer
+from frontend.components.store import Store
 from frontend.pages.alerts.webhook_cards import redraw_webhooks, show_secret
 from frontend.session import Api
 
@@ -30,7 +31,7 @@ VALUES = ("name", "url", "format", "events", "project")
 def editor(projects: Sequence[str]) -> dmc.Drawer:
     """Returns the drawer, which is closed until a webhook is created or edited."""
     fields = (
-        dcc.Store(id="webhook-editing"),
+        Store(id="webhook-editing"),
         dmc.TextInput(id="webhook-name", label="Name", withAsterisk=True),
         dmc.TextInput(
             id="webhook-url",

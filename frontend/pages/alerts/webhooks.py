@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html, set_props
+from dash import ALL, Dash, Input, Output, State, html, set_props
 
 from bapo.api.webhooks import DeliveryInfo
 from bapo.client import AsyncClient
@@ -19,6 +19,7 @@ from frontend.components.controls import small_button
 from frontend.components.dialog import drawer
 from frontend.components.moment import moment
 from frontend.components.notices import notice
+from frontend.components.store import Interval, Store
 from frontend.pages.alerts import frame
 from frontend.pages.alerts.webhook_cards import redraw_webhooks, show_secret, webhook_list
 from frontend.pages.alerts.webhook_editing import editor
@@ -40,7 +41,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     page = await client.webhooks()
     return frame.page(
         "/alerts/webhooks",
-        dcc.Store(id="webhook-open"),
+        Store(id="webhook-open"),
         html.Div(id="webhook-secret"),
         html.Div(webhook_list(page.items), id="webhooks"),
         editor(projects),
@@ -49,7 +50,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
         drawer(
             "deliveries",
             html.Div(id="webhook-deliveries"),
-            dcc.Interval(id="webhook-refresh", interval=REFRESH_MILLISECONDS, disabled=True),
+            Interval(id="webhook-refresh", interval=REFRESH_MILLISECONDS, disabled=True),
             title="Messages",
             size="xl",
         ),

@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 import orjson
-from dash import Dash, Input, State, dcc, html
+from dash import Dash, Input, State, html
 
 from bapo.api.people import AuditRecord
 from frontend.components.actions import go_to, when_pressed
+from frontend.components.address import Link
 from frontend.components.card import page_heading
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
@@ -54,7 +55,7 @@ def _table(records: Sequence[AuditRecord]) -> Any:
 
 
 def _row(record: AuditRecord) -> html.Tr:
-    run = dcc.Link(record.run_id, href=f"/runs/{record.run_id}", className="queue-name") if record.run_id else None
+    run = Link(record.run_id, href=f"/runs/{record.run_id}", className="queue-name") if record.run_id else None
     detail = ", ".join(
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
         for name, value in record.detail.items()

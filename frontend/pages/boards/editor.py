@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Output, State, dcc, html, no_update
+from dash import Dash, Output, State, html, no_update
 from pydantic import TypeAdapter, ValidationError
 
 from bapo.api.boards import BoardInfo, Panel
@@ -20,6 +20,7 @@ from bapo.report.contents import names_of_sections
 from frontend.components.actions import FormError, show, tell, when_pressed, when_submitted
 from frontend.components.choices import choices
 from frontend.components.dialog import form_dialog, form_drawer
+from frontend.components.store import Store
 from frontend.components.store_button import pressed_in
 from frontend.pages.boards.changes import change_board, name_of, place_of
 from frontend.pages.boards.fields import conditions_field
@@ -57,7 +58,7 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
     axes = ["step", "rollouts", "time", *(METRIC_COLUMN + key for key in sorted(metrics))]
     groupings = [*_GROUPINGS, *(name for name in sorted(fields) if name not in _GROUPINGS)]
     content = [
-        dcc.Store(id="board-editing"),
+        Store(id="board-editing"),
         _of("of-chart", dmc.TextInput(id=_id("title"), label="Title", description="Empty: the metric's name")),
         _of("of-chart", _autocomplete("y", "Metric", "As the charts of a run name it", sorted(metrics))),
         _of("of-chart", _autocomplete("x", "Over", "step, rollouts, time, or another metric", axes)),
@@ -136,7 +137,7 @@ def _autocomplete(name: str, label: str, description: str, data: Sequence[str]) 
 def board_dialog() -> dmc.Modal:
     """Returns the dialog for the name and the runs of the whole board."""
     fields = (
-        dcc.Store(id="board-edit-before"),
+        Store(id="board-edit-before"),
         dmc.TextInput(id="board-edit-name", label="Name", withAsterisk=True),
         conditions_field("board-edit-where", "Runs of the board"),
         dmc.TextInput(id="board-edit-search", label="Search", description="Words, as in the run list"),

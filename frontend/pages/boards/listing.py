@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, State, dcc, html
+from dash import Dash, State, html
 from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.boards import AS_THE_PAPER, BoardCreate, BoardSummary
 from frontend.components.actions import FormError, go_to, open_when_pressed, when_submitted
+from frontend.components.address import Link
 from frontend.components.card import new_button, page_heading
 from frontend.components.choices import choices, project_select
 from frontend.components.dialog import form_dialog
@@ -52,7 +53,7 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
 
 def _row(board: BoardSummary, now: datetime) -> html.Tr:
     return row(
-        dcc.Link(board.name, href=f"/boards/{board.id}", className="board-link"),
+        Link(board.name, href=f"/boards/{board.id}", className="board-link"),
         board.project,
         cell(str(board.num_panels), "number"),
         cell(counted(board.num_links, "link") if board.num_links else "", "nowrap"),

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.api.boards import BoardInfo
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading
 from frontend.components.confirm import confirm_dialog
 from frontend.components.icon import icon
+from frontend.components.store import Store
 from frontend.components.store_button import button_store, store_button
 from frontend.pages.boards import editor, sharing
 from frontend.session import Api
@@ -37,8 +38,8 @@ async def layout(api: Api, parts: Mapping[str, str], _: Mapping[str, str]) -> An
     return html.Div(
         [
             html.Div(page_heading(board.name, None, *_buttons(board)), id="board-head"),
-            dcc.Store(id="board-id", data=board.id),
-            dcc.Store(id="board-poke"),
+            Store(id="board-id", data=board.id),
+            Store(id="board-poke"),
             button_store("board-tool"),
             button_store("board-link"),
             html.Div(id="board-state", className="board-state", role="status"),

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, dcc, html
+from dash import Dash, html
 
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.controls import small_select
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards
 from frontend.components.run_group import runs_of_group
+from frontend.components.store import Store
 from frontend.pages.compare import drawing
 from frontend.pages.compare.controls import controls
 from frontend.pages.compare.picker import nothing_chosen, run_picker
@@ -32,15 +34,15 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     options += [{"value": run.id, "label": run.name} for run in recent]
     return html.Div(
         [
-            dcc.Store(id="compare-hidden", data=sorted(view.hidden)),
-            dcc.Store(id="compare-poke"),
-            dcc.Store(id="compare-drawn"),
-            dcc.Store(id="compare-told"),
-            dcc.Store(id="compare-columns"),
+            Store(id="compare-hidden", data=sorted(view.hidden)),
+            Store(id="compare-poke"),
+            Store(id="compare-drawn"),
+            Store(id="compare-told"),
+            Store(id="compare-columns"),
             html.Div(
                 [
                     page_title("Compare"),
-                    dcc.Link(
+                    Link(
                         dmc.Button("Paper view", variant="default", color="gray", size="xs"),
                         id="compare-paper",
                         href=f"/paper?runs={','.join(view.runs)}",

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.number_format import counted
 from bapo.api.runs import RunSummary
 from bapo.client import AsyncClient
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
@@ -82,7 +83,7 @@ def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
         html.Span(
             [
                 "Search for them above, or select them in the ",
-                dcc.Link("run list", href="/runs"),
+                Link("run list", href="/runs"),
                 " and press Compare there. Runs that differ only in their seed form a group, with a mean and its "
                 "95 % interval. The address of this page restores all choices.",
             ]

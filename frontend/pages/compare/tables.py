@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.comparison import SEED_FIELDS, shown_name, value_text
 from bapo.analysis.savings_text import SAVINGS_NOTE, Side, savings_text
@@ -20,6 +20,7 @@ from bapo.api.compare import (
 )
 from bapo.api.difficulty import MigrationRate, MigrationSummary
 from bapo.figures import formatting
+from frontend.components.address import Link
 from frontend.components.markdown import first_line, plain
 from frontend.pages.compare.cells import (
     NONE,
@@ -169,7 +170,7 @@ def _moves(rates: MigrationSummary | None) -> tuple[MigrationRate | None, Migrat
 
 
 def _run_name(run: ComparedRunInfo) -> Cell:
-    link = dcc.Link(run.name, href=f"/runs/{run.id}", className="compare-link")
+    link = Link(run.name, href=f"/runs/{run.id}", className="compare-link")
     note = first_line(run.notes_start)
     named = [link, html.Span(plain(note), className="compare-run-note", title=run.notes_start)] if note else link
     return Cell(named, run.name, run.status.value if run.status.value != "succeeded" else "", run.name)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, dcc, html
+from dash import Dash, html
 
 from bapo.api.configs import RecipeInfo
 from bapo.api.findings import LABELS
@@ -16,6 +16,7 @@ from bapo.config import ConfigError, apply_changes, resolve
 from bapo.config.method import METHODS
 from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
+from frontend.components.address import Link
 from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card, page_title
 from frontend.components.chart_card import table_button
@@ -35,6 +36,7 @@ from frontend.components.config_form.values import FormField, shown
 from frontend.components.graph import Graph
 from frontend.components.markup import Later
 from frontend.components.notices import nothing_to_write, notice
+from frontend.components.store import Store
 from frontend.components.store_button import button_store
 from frontend.pages.new_run import arms, form, several
 from frontend.pages.new_run import fork as forking
@@ -122,7 +124,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     return html.Div(
         [
             button_store(resets(FORM)),
-            dcc.Store(
+            Store(
                 id="new-start",
                 data={
                     "recipe": None if parent else recipe.name,
@@ -134,7 +136,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                 },
             ),
             # Apart from what the server is told with each check.
-            dcc.Store(
+            Store(
                 id="new-looks",
                 data={
                     "key": key,
@@ -153,12 +155,12 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     },
                 },
             ),
-            dcc.Store(id="new-typed", data=0),
-            dcc.Store(id="new-told"),
-            dcc.Store(id="new-checked"),
-            dcc.Store(id="new-made"),
-            dcc.Store(id="grid-asked"),
-            dcc.Store(id="grid-label", data=several.START_RUNS),
+            Store(id="new-typed", data=0),
+            Store(id="new-told"),
+            Store(id="new-checked"),
+            Store(id="new-made"),
+            Store(id="grid-asked"),
+            Store(id="grid-label", data=several.START_RUNS),
             html.Div(
                 [
                     _form(heading, fields, hidden, method, parent, recipe, given, project, fork, offers),
@@ -193,7 +195,7 @@ def _heading(parent: RunDetail | None, recipe: RecipeInfo, recipes: Sequence[Rec
     if parent:
         text: Any = [
             "Starts with the config of ",
-            dcc.Link(parent.name, href=f"/runs/{parent.id}", className="wrap-anywhere"),
+            Link(parent.name, href=f"/runs/{parent.id}", className="wrap-anywhere"),
             " and your changes.",
         ]
         return html.Div(

@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.steered import values_in_force
 from bapo.api.checkpoints import CheckpointInfo
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.notices import link_button, notice
@@ -79,7 +80,7 @@ def heading(fork: Fork) -> html.Div:
     options = [{"value": str(each.step), "label": _label(each)} for each in fork.checkpoints]
     text: Any = [
         "Continues from a checkpoint of ",
-        dcc.Link(fork.parent.name, href=f"/runs/{fork.parent.id}", className="wrap-anywhere"),
+        Link(fork.parent.name, href=f"/runs/{fork.parent.id}", className="wrap-anywhere"),
         " with its weights, optimizer, buffers and counters, and the config in force at that step. Model, task, engine "
         "and G cannot be changed. Its charts begin with the parent's steps.",
     ]

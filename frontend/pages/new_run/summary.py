@@ -7,11 +7,12 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.api.configs import ConfigReport, EstimateRange, RunEstimate
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
+from frontend.components.address import Link
 from frontend.components.card import card
 from frontend.components.config_form.values import FormField
 from frontend.symbols import short_name
@@ -118,7 +119,7 @@ def _basis(estimate: RunEstimate) -> list[Any]:
     links: list[Any] = []
     for run in runs:
         differs = f" ({', '.join(run.differs)})" if run.differs else ""
-        links += [", " if links else "", dcc.Link(run.name, href=f"/runs/{run.id}", className="wrap-anywhere"), differs]
+        links += [", " if links else "", Link(run.name, href=f"/runs/{run.id}", className="wrap-anywhere"), differs]
     num = f"{len(runs)} similar runs" if len(runs) > 1 else "one similar run"
     unpriced = "" if estimate.cost else " This deployment sets no price per hour."
     return [f"Median and range of {num}: ", *links, ".", unpriced]

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.comparison import SEED_FIELD, differences
@@ -28,6 +28,7 @@ from frontend.components.choices import choices
 from frontend.components.icon import icon
 from frontend.components.notices import error_notice, link_button, notice
 from frontend.components.report_sections import body
+from frontend.components.store import Store
 from frontend.reports.runs import PATH, run_ids_of
 from frontend.session import Api
 
@@ -71,8 +72,8 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         [
             head,
             _controls(names, run_ids, group, chosen),
-            dcc.Store(id="paper-request", data={"runs": run_ids, "group": group}),
-            dcc.Store(id="paper-figures"),
+            Store(id="paper-request", data={"runs": run_ids, "group": group}),
+            Store(id="paper-figures"),
             html.Div(id="paper-sink", hidden=True),
             html.Div(_placeholder(run_ids), id="paper-body"),
         ],

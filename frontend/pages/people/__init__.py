@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, set_props
+from dash import ALL, Dash, Input, Output, State, ctx, html, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonUpdate
@@ -17,6 +17,7 @@ from frontend.components.card import new_button, page_heading
 from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.moment import moment
 from frontend.components.one_time_secret import one_time_secret
+from frontend.components.store import Store
 from frontend.pages.people import worker_tokens
 from frontend.pages.people.table import create_dialog, people_table
 from frontend.session import Api
@@ -36,7 +37,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     projects = [each.name for each in (await client.projects()).items if each.archived_at is None]
     return html.Div(
         [
-            dcc.Store(id="public-origin"),
+            Store(id="public-origin"),
             page_heading("People", ROLES, new_button("New user", "person-new")),
             html.Div(id="person-link"),
             html.Div(await _table(client), id="people", className="panel-card"),

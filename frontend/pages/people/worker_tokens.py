@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, html
 
 from bapo.api.accounts import NewToken, WorkerTokenCreate
 from bapo.client import AsyncClient
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.card import card, page_heading
+from frontend.components.one_time_secret import to_copy
 from frontend.components.tokens import TokenKind, register_tokens, token_panel
 from frontend.session import Api
 
@@ -52,10 +53,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 def _joining() -> html.Section:
     """Returns the command by which a machine joins; `assets/people.js` puts this page's address in."""
-    command: Any = [
-        dmc.Code(id=JOIN, className="secret-text", block=True, **attributes(aria_label="Command for the machine")),
-        dcc.Clipboard(target_id=JOIN, title="Copy", className="secret-copy"),
-    ]
+    command = dmc.Code(id=JOIN, className="secret-text", block=True, **attributes(aria_label="Command for the machine"))
     need = (
         "With the token in the file worker-token it needs nothing else: no port is opened there or here, and its runs "
         "come over the same address. ",
@@ -64,7 +62,7 @@ def _joining() -> html.Section:
         html.Span(id=f"{JOIN}-note"),
     )
     return card(
-        html.Div(command, className="secret-line"),
+        to_copy(command),
         dmc.Text(list(need), size="sm", c="dimmed", mt="xs"),
         title="On the machine that joins",
         look="people-section",

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dash import ALL, Dash, Output, State, dcc, html, set_props
+from dash import ALL, Dash, Output, State, html, set_props
 
 from bapo.api.prices import CurrencyWrite, PriceList, PriceWrite
 from frontend.components.actions import FormError, open_when_pressed, show, tell, when_pressed, when_submitted
 from frontend.components.card import page_heading
+from frontend.components.store import Store
 from frontend.pages.prices.board import PRICE_BUTTON, board, change_dialog, currency_button, currency_dialog, kind_text
 from frontend.session import Api
 
@@ -28,7 +29,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     return html.Div(
         [
             page_heading("Prices", text, currency_button() if prices.may_edit else None),
-            dcc.Store(id="price-of"),
+            Store(id="price-of"),
             html.Div(board(prices), id="prices-board"),
             *([change_dialog(), currency_dialog()] if prices.may_edit else []),
         ]

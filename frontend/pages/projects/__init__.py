@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, set_props
+from dash import ALL, Dash, Input, Output, State, ctx, html, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.api.people import MemberWrite, ProjectCreate, ProjectUpdate
@@ -13,6 +13,7 @@ from bapo.client import AsyncClient
 from frontend.components.actions import at_fields, open_when_pressed, show, tell, when_pressed, when_submitted
 from frontend.components.card import new_button, page_heading
 from frontend.components.dialog import drawer
+from frontend.components.store import Store
 from frontend.pages.projects.parts import cards, editor, project_dialog
 from frontend.session import Api
 
@@ -24,7 +25,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     new = new_button("New project", "project-new") if is_admin else None
     return html.Div(
         [
-            dcc.Store(id="project-open"),
+            Store(id="project-open"),
             page_heading("Projects", "Every run belongs to a project, and only its members see it.", new),
             html.Div(cards((await client.projects()).items), id="projects"),
             project_dialog(),

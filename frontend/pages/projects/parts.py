@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import quote
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.number_format import counted
 from bapo.api.people import MemberInfo, ProjectInfo
+from frontend.components.address import Link
 from frontend.components.controls import icon_button, small_select
 from frontend.components.dialog import form_dialog
 from frontend.components.notices import notice
@@ -38,7 +39,7 @@ def _card(project: ProjectInfo) -> html.Article:
             dmc.Text(f"{runs} · {people} · your role: {project.role}", size="sm", c="dimmed"),
             dmc.Group(
                 [
-                    dcc.Link("Runs", href=f"/runs?project={quote(project.name, safe='')}", className="queue-name"),
+                    Link("Runs", href=f"/runs?project={quote(project.name, safe='')}", className="queue-name"),
                     dmc.Button(
                         "Members and settings" if project.may_manage else "Members",
                         id={"type": "project-show", "id": project.id},

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlencode
 
 import dash_mantine_components as dmc
 import orjson
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.prompts import PromptDetail, PromptFilter
@@ -26,9 +26,11 @@ from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.actions import unchanged
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import only_chart
 from frontend.components.prompt_filter import filter_of
+from frontend.components.store import Store
 from frontend.session import Api
 
 GROUPS_AT_ONCE = 12
@@ -88,8 +90,8 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     }
     return html.Div(
         [
-            dcc.Store(id="prompt-mounted", data=mounted),
-            dcc.Store(id="prompt-told"),
+            Store(id="prompt-mounted", data=mounted),
+            Store(id="prompt-told"),
             _head(run, prompt, address),
             html.Div(_facts(prompt), className="run-facts"),
             html.Div([_question(prompt), _answer(prompt)], className="prompt-texts"),
@@ -105,7 +107,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Section(
                 [
                     html.H2("The same prompt in other runs", className="section-title"),
-                    dcc.Link("Over all runs", href=_across(run, prompt), className="sample-link", id="prompt-across"),
+                    Link("Over all runs", href=_across(run, prompt), className="sample-link", id="prompt-across"),
                     html.Div(id="prompt-runs", className="panel-card"),
                 ]
             ),
@@ -134,11 +136,11 @@ def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:
                 [
                     html.Nav(
                         [
-                            dcc.Link("Runs", href="/runs", className="crumb"),
+                            Link("Runs", href="/runs", className="crumb"),
                             html.Span("/", className="crumb-slash"),
-                            dcc.Link(run.name, href=f"/runs/{run.id}", className="crumb crumb-run", title=run.name),
+                            Link(run.name, href=f"/runs/{run.id}", className="crumb crumb-run", title=run.name),
                             html.Span("/", className="crumb-slash"),
-                            dcc.Link("Prompts", href=tab, className="crumb"),
+                            Link("Prompts", href=tab, className="crumb"),
                         ],
                         className="crumbs",
                         **attributes(aria_label="Breadcrumb"),
@@ -165,7 +167,7 @@ def _neighbour(label: str, prompt_id: str | None, address: Address, identifier: 
     button = dmc.Button(label, size="xs", variant="default", color="gray", disabled=prompt_id is None)
     if prompt_id is None:
         return html.Span(button, id=identifier)
-    return dcc.Link(button, id=identifier, href=address.href_of(prompt_id), className="plain-link")
+    return Link(button, id=identifier, href=address.href_of(prompt_id), className="plain-link")
 
 
 def _facts(prompt: PromptDetail) -> list[Any]:
@@ -237,7 +239,7 @@ def _visits(prompt: PromptDetail, run_id: str) -> html.Section:
         html.Tr(
             [
                 html.Td(
-                    dcc.Link(
+                    Link(
                         f"{step:,}",
                         href=f"/runs/{run_id}?tab=walk&step={step}",
                         className="sample-link",

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, State, dcc, html
+from dash import ALL, Dash, Input, State, html
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
@@ -20,6 +20,7 @@ from bapo.files.prompt_lists import read_entries
 from frontend.components.actions import go_to, in_place, show, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.controls import search_field
+from frontend.components.file_input import FileInput
 from frontend.components.icon import icon
 from frontend.session import Api
 
@@ -44,10 +45,10 @@ def entry_form() -> html.Div:
             dmc.Group(
                 [
                     search_field("list-search", "Search the list", "", "Identifier or note contains …", w=230),
-                    dcc.Upload(
+                    FileInput(
                         dmc.Button("Add from a CSV file…", leftSection=icon("plus", 14), size="xs", variant="default"),
                         id="list-file",
-                        accept=".csv,.txt,text/csv,text/plain",
+                        accept=".csv,.txt",
                         max_size=MOST_BYTES,
                     ),
                     dmc.Button("Take off what is ticked", id="list-drop", size="xs", variant="subtle", color="red"),

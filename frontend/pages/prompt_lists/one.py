@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompt_lists import (
@@ -20,11 +20,13 @@ from bapo.api.prompt_lists import (
 )
 from bapo.config.prompt_weights import LEFT_OUT, weight_text
 from frontend.changes_query import changes_text
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading, section_title
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
+from frontend.components.store import Store
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompt_lists.editing import entry_form, pick_entry
 from frontend.pages.prompt_lists.overview import FIELD, run_link
@@ -49,9 +51,9 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     is_newest = entries.version == info.version
     return html.Div(
         [
-            dcc.Store(id="list-mounted", data={"id": info.id, "project": info.project}),
+            Store(id="list-mounted", data={"id": info.id, "project": info.project}),
             html.Nav(
-                [dcc.Link("Prompt lists", href="/prompt-lists", className="crumb")],
+                [Link("Prompt lists", href="/prompt-lists", className="crumb")],
                 className="crumbs",
                 **attributes(aria_label="Breadcrumb"),
             ),
@@ -86,7 +88,7 @@ def _facts(info: PromptListInfo, entries: PromptListEntryPage, *, is_newest: boo
     if not is_newest:
         text = [
             f"Version {entries.version:,} of {info.version:,}. ",
-            dcc.Link("Show the newest", href=f"/prompt-lists/{info.id}"),
+            Link("Show the newest", href=f"/prompt-lists/{info.id}"),
         ]
         return dmc.Alert(text, color="gray", variant="light", p="xs", mb="sm")
     facts = (
@@ -131,7 +133,7 @@ def _entry(each: PromptListEntryInfo, info: PromptListInfo, *, is_newest: bool) 
     )
     return row(
         pick_entry(each.prompt_id) if is_newest else None,
-        dcc.Link(each.prompt_id, href=href, className="sample-link wrap-anywhere"),
+        Link(each.prompt_id, href=href, className="sample-link wrap-anywhere"),
         weight,
         html.Div(each.note, className="across-text"),
         each.author,
@@ -143,9 +145,7 @@ def _entry(each: PromptListEntryInfo, info: PromptListInfo, *, is_newest: bool) 
 def _versions(info: PromptListInfo, versions: Sequence[PromptListVersionInfo]) -> Any:
     rows = [
         row(
-            dcc.Link(
-                f"{each.number:,}", href=f"/prompt-lists/{info.id}?version={each.number}", className="sample-link"
-            ),
+            Link(f"{each.number:,}", href=f"/prompt-lists/{info.id}?version={each.number}", className="sample-link"),
             f"{each.num_set:,} set, {each.num_removed:,} taken off",
             f"{each.num_quarantined:,} quarantined, {each.num_weighted:,} weighed",
             each.author,
@@ -159,7 +159,7 @@ def _versions(info: PromptListInfo, versions: Sequence[PromptListVersionInfo]) -
 def _runs(info: PromptListInfo, runs: Sequence[PromptListRun]) -> Any:
     rows = [
         row(
-            dcc.Link(each.name, href=f"/runs/{each.id}", className="sample-link wrap-anywhere"),
+            Link(each.name, href=f"/runs/{each.id}", className="sample-link wrap-anywhere"),
             each.status,
             f"version {each.version:,}",
             moment(each.created_at),

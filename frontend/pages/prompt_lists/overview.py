@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import Dash, State, dcc, html
+from dash import Dash, State, html
 
 from bapo.analysis.number_format import counted
 from bapo.api.findings import LABELS
@@ -17,6 +17,7 @@ from bapo.api.prompt_lists import PromptListCreate, PromptListInfo
 from bapo.client import AsyncClient
 from frontend.changes_query import changes_text
 from frontend.components.actions import go_to, open_when_pressed, tell, when_submitted
+from frontend.components.address import Link
 from frontend.components.card import card, new_button, page_heading
 from frontend.components.choices import project_select
 from frontend.components.confirm import confirm_dialog, when_asked
@@ -66,7 +67,7 @@ async def _of_finding(client: AsyncClient, query: Mapping[str, str], lists: Sequ
         return None
     run, found = await asyncio.gather(client.run(run_id), client.finding_prompts(run_id, kind))
     label = LABELS[found.kind]
-    where = dcc.Link(run.name, href=f"/runs/{run.id}?tab=findings", className="wrap-anywhere")
+    where = Link(run.name, href=f"/runs/{run.id}?tab=findings", className="wrap-anywhere")
     if not found.items:
         return card(html.P([f"The finding “{label}” names no prompts now in ", where, "."]))
     own = [each for each in lists if each.project == run.project]
@@ -104,7 +105,7 @@ def _row(each: PromptListInfo, now: datetime, shows_projects: bool) -> html.Tr:
     return row(
         html.Div(
             [
-                dcc.Link(f"@{each.name}", href=f"/prompt-lists/{each.id}", className="sample-link wrap-anywhere"),
+                Link(f"@{each.name}", href=f"/prompt-lists/{each.id}", className="sample-link wrap-anywhere"),
                 html.Div(each.description, className="queue-detail across-text"),
             ]
         ),

@@ -8,13 +8,14 @@ from urllib.parse import quote, unquote, urlencode
 
 import dash_mantine_components as dmc
 import orjson
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.number_format import counted, percent
 from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTotalsAcross, SampledIn
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import in_place, open_when_pressed, unchanged
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import card, section_title, tiles
 from frontend.components.chart_card import only_chart
@@ -23,6 +24,7 @@ from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
 from frontend.components.prompt_marking import marking_dialog, marks
 from frontend.components.status_badge import status_badge
+from frontend.components.store import Store
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
 from frontend.session import Api
@@ -49,7 +51,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     what = {"prompt": prompt_id, "project": found.project}
     return html.Div(
         [
-            dcc.Store(id="across-mounted", data=what),
+            Store(id="across-mounted", data=what),
             marks([prompt_id], project=found.project, target=address_of(prompt_id, found.project)),
             _head(prompt_id, found),
             _tiles(found.totals),
@@ -81,7 +83,7 @@ def _head(prompt_id: str, found: PromptInRuns) -> html.Div:
     ]
     crumbs = html.Nav(
         [
-            dcc.Link("Prompts", href=f"/prompts?{urlencode({'project': found.project})}", className="crumb"),
+            Link("Prompts", href=f"/prompts?{urlencode({'project': found.project})}", className="crumb"),
             html.Span("/", className="crumb-slash"),
             html.Span("over all runs", className="crumb"),
         ],
@@ -229,7 +231,7 @@ def _sampled(each: SampledIn) -> html.Section:
     return card(
         html.Div(
             [
-                dcc.Link(each.run_name, href=f"/runs/{each.run_id}", className="sample-link wrap-anywhere"),
+                Link(each.run_name, href=f"/runs/{each.run_id}", className="sample-link wrap-anywhere"),
                 html.Span(f" {each.method} · {each.model}", className="queue-detail"),
             ]
         ),
@@ -252,7 +254,7 @@ def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
     return row(
         html.Div(
             [
-                dcc.Link(
+                Link(
                     each.run_name,
                     href=f"/runs/{each.run_id}/prompts/{quote(prompt_id, safe='')}",
                     className="sample-link wrap-anywhere",

@@ -7,12 +7,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, State, dcc, html
+from dash import Dash, Input, State, html
 from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompts import ProjectPromptFilter, ProjectPromptPage, PromptTotalsAcross
 from frontend.components.actions import go_to, open_when_pressed, when_pressed
+from frontend.components.address import Link
 from frontend.components.card import page_heading
 from frontend.components.choices import choices
 from frontend.components.controls import small_select
@@ -150,13 +151,13 @@ def _content(page: ProjectPromptPage, wanted: ProjectPromptFilter, kept: Mapping
     return table_card(head, [_row(each, page.project) for each in page.items], "queue-table across-table")
 
 
-def _sorter(order: str, wanted: ProjectPromptFilter, kept: Mapping[str, str]) -> dcc.Link:
+def _sorter(order: str, wanted: ProjectPromptFilter, kept: Mapping[str, str]) -> Link:
     label, first = ORDERS[order]
     is_sorted = wanted.sort == order
     descending = not wanted.descending if is_sorted else first == "down"
     sign = (" ↓" if wanted.descending else " ↑") if is_sorted else ""
     query = {**kept, "sort": order, "descending": str(descending).lower()}
-    return dcc.Link(f"{label}{sign}", href=f"/prompts?{urlencode(query)}", className="across-sorter")
+    return Link(f"{label}{sign}", href=f"/prompts?{urlencode(query)}", className="across-sorter")
 
 
 def _row(each: PromptTotalsAcross, project: str) -> html.Tr:
@@ -164,9 +165,7 @@ def _row(each: PromptTotalsAcross, project: str) -> html.Tr:
         pick(each.prompt_id),
         html.Div(
             [
-                dcc.Link(
-                    each.prompt_id, href=address_of(each.prompt_id, project), className="sample-link wrap-anywhere"
-                ),
+                Link(each.prompt_id, href=address_of(each.prompt_id, project), className="sample-link wrap-anywhere"),
                 html.Div(each.text or "text not stored", className="queue-detail across-text"),
             ]
         ),

@@ -7,11 +7,12 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.number_format import percent
 from bapo.api.prompts import Accuracy, ListedIn
 from bapo.config.prompt_weights import LEFT_OUT, weight_text
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 
 MISSING = "–"
@@ -47,7 +48,7 @@ def accuracy_cell(found: Accuracy) -> Any:
 def badges(lists: Sequence[ListedIn]) -> list[Any]:
     """Returns what lists say of a prompt."""
     return [
-        dcc.Link(
+        Link(
             dmc.Badge(
                 f"@{each.name}: {'quarantined' if each.weight == LEFT_OUT else f'× {weight_text(each.weight)}'}",
                 color="red" if each.weight == LEFT_OUT else "blue",
@@ -77,7 +78,7 @@ def paging(path: str, query: Mapping[str, str], offset: int, limit: int, total: 
         button = dmc.Button(label, size="xs", variant="default", color="gray", disabled=not is_there)
         if not is_there:
             return html.Span(button)
-        return dcc.Link(button, href=f"{path}?{urlencode({**query, 'offset': str(to)})}", className="plain-link")
+        return Link(button, href=f"{path}?{urlencode({**query, 'offset': str(to)})}", className="plain-link")
 
     last = min(offset + limit, total)
     return html.Nav(

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, html
 
 from frontend.components.actions import in_place, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
+from frontend.components.store import Interval
 from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
@@ -58,7 +59,7 @@ def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div
             page_heading(title),
             html.Div(content, id=board),
             *rest,
-            dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
+            Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
             confirm_dialog(CANCEL),
             button_store(CANCEL),
         ]

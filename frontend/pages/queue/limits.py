@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html
+from dash import ALL, Dash, Input, Output, State, ctx, html
 from dash.exceptions import PreventUpdate
 
 from bapo.api.queue import LimitChange, UserLimits
 from frontend.components.actions import in_toast, tell
 from frontend.components.attributes import attributes
 from frontend.components.card import section_title
+from frontend.components.store import Store
 from frontend.components.table import cell, row, table_card
 from frontend.session import Api
 
@@ -44,7 +45,7 @@ def limits_panel(limits: UserLimits) -> html.Div:
         [
             section_title("Limits per user"),
             table_card(("User", "On workers", "Waiting", "Most at a time"), rows, "limits-table"),
-            dcc.Store(id="queue-limits", data={each.user: each.max_running for each in limits.items}),
+            Store(id="queue-limits", data={each.user: each.max_running for each in limits.items}),
         ]
     )
 

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.number_format import counted
 from bapo.api.queue import WaitingRun
 from bapo.figures import formatting
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.controls import icon_button
 from frontend.components.icon import icon
@@ -49,7 +50,7 @@ def _row(run: WaitingRun, now: datetime) -> html.Tr:
         cell(_handles(run) if run.may_cancel else None, "queue-handles"),
         cell("held" if run.position is None else f"{run.position:,}", "number"),
         [
-            dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name),
+            Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name),
             html.Div(details, className="queue-detail"),
         ],
         html.Div(run.owner, className="queue-owner", title=run.owner),

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
 from bapo.api.workers import Delivery
 from bapo.figures import formatting
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.controls import small_button
 from frontend.components.moment import moment
@@ -162,8 +163,8 @@ def _meters(worker: WorkerSlots) -> html.Div:
     )
 
 
-def _link(run: HeldRun) -> dcc.Link:
-    return dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name)
+def _link(run: HeldRun) -> Link:
+    return Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name)
 
 
 def _held(run: HeldRun) -> html.Div:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.api.findings import Evidence
 from bapo.api.resources import DataProbe, ResourceInfo, ResourceKind, ResourcePreview, ResourceRun, ResourceVersion
@@ -17,6 +17,7 @@ from bapo.api.runs import RunStatus
 from bapo.figures import formatting
 from bapo.figures.formatting import MISSING
 from frontend.changes_query import changes_text
+from frontend.components.address import Link
 from frontend.components.card import section_title
 from frontend.components.moment import moment
 from frontend.components.notices import link_button
@@ -150,7 +151,7 @@ def probes_panel(info: ResourceInfo, probes: Sequence[DataProbe]) -> html.Div | 
         row(
             html.Div(
                 [
-                    dcc.Link(probe.model, href=f"/runs/{probe.run_id}?tab=findings", title=probe.name),
+                    Link(probe.model, href=f"/runs/{probe.run_id}?tab=findings", title=probe.name),
                     html.Div(_made(probe, now), className="queue-detail"),
                 ]
             ),
@@ -194,7 +195,7 @@ def runs_panel(info: ResourceInfo, uses: Sequence[ResourceRun]) -> html.Div:
             [
                 html.Div(
                     [
-                        dcc.Link(use.name, href=f"/runs/{use.id}", className="queue-name", title=use.name),
+                        Link(use.name, href=f"/runs/{use.id}", className="queue-name", title=use.name),
                         status_badge(RunStatus(use.status), size="sm"),
                         html.Code(use.field, className="queue-detail"),
                         html.Span(f"version {use.version}", className="queue-detail") if use.version else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, no_update, set_props
+from dash import ALL, Dash, Input, Output, State, ctx, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.api.uploads import UploadCheck, UploadFetch, UploadInfo, UploadRegister
@@ -13,6 +13,7 @@ from bapo.client import AsyncClient
 from bapo.own_data.report import OPTIONAL, REQUIRED, DataTask
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, show, tell, when_pressed, when_submitted
+from frontend.components.store import Interval, Store
 from frontend.pages.resources.tables import sections
 from frontend.pages.resources.uploading import HIDDEN, SHOWN, arriving, found, go_on, waiting
 from frontend.session import Api
@@ -25,9 +26,9 @@ ARRIVING = ("fetching", "checking")
 def stores() -> list[Any]:
     """Returns what the panel keeps: the upload that it shows, and the clock of its check."""
     return [
-        dcc.Store(id="upload-current"),
-        dcc.Store(id="upload-told"),
-        dcc.Interval(id="upload-clock", interval=POLL_MILLISECONDS, disabled=True),
+        Store(id="upload-current"),
+        Store(id="upload-told"),
+        Interval(id="upload-clock", interval=POLL_MILLISECONDS, disabled=True),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, dcc, html
+from dash import Dash, html
 
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
@@ -20,6 +20,7 @@ from frontend.components.choices import choices
 from frontend.components.controls import segments, small_select
 from frontend.components.dialog import drawer
 from frontend.components.notices import error_notice
+from frontend.components.store import Store
 from frontend.components.store_button import button_store
 from frontend.page import Living
 from frontend.pages.run import (
@@ -93,11 +94,11 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     opened = await _opened(client, run, tab, query)
     content = html.Div(
         [
-            dcc.Store(id="run-id", data=run.id),
-            dcc.Store(id="run-method", data=run.method),
-            dcc.Store(id="run-reload", data=0),
-            dcc.Store(id="findings-poke"),
-            dcc.Store(id="run-axis-tabs", data=[each.name for each in TABS if each.has_axis]),
+            Store(id="run-id", data=run.id),
+            Store(id="run-method", data=run.method),
+            Store(id="run-reload", data=0),
+            Store(id="findings-poke"),
+            Store(id="run-axis-tabs", data=[each.name for each in TABS if each.has_axis]),
             title_row(run),
             html.Div(status_row(run), id="run-status", className="run-facts"),
             html.Div(id="run-progress", className="run-progress"),

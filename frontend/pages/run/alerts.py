@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dash import Dash, Input, Output, State, dcc
+from dash import Dash, Input, Output, State
 
 from bapo.client import AsyncClient
 from frontend.components.actions import in_toast, show, unchanged, when_pressed
+from frontend.components.address import Link
 from frontend.components.alert_cards import acknowledging, alert_cards
 from frontend.components.store_button import pressed_in
 from frontend.session import Api
@@ -19,7 +20,7 @@ MOST_SHOWN = 3
 async def panel(client: AsyncClient, run_id: str) -> list[Any]:
     """Returns the newest open alerts that nobody has acknowledged."""
     page = await client.alerts(run_id=run_id, state="unseen", limit=MOST_SHOWN)
-    more = dcc.Link("All alerts of this run", href=f"/alerts?run={run_id}&state=all", className="fact-link")
+    more = Link("All alerts of this run", href=f"/alerts?run={run_id}&state=all", className="fact-link")
     return [*alert_cards(page.items, page="run"), more] if page.items else []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
@@ -14,11 +14,13 @@ from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting
 from frontend.components.actions import in_toast, tell, when_pressed
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import card
 from frontend.components.controls import icon_button
 from frontend.components.icon import icon
 from frontend.components.moment import moment
+from frontend.components.store import Interval
 from frontend.components.store_button import button_store, pressed_in, store_button
 from frontend.components.table import cell, row, table
 from frontend.session import Api
@@ -43,7 +45,7 @@ async def artifacts_panel(client: AsyncClient, run: RunDetail, _: Mapping[str, s
         [
             html.Div(board, id="artifacts-board", className="panel-stack"),
             button_store(ARTIFACT),
-            dcc.Interval(id="artifacts-refresh", interval=REFRESH_MILLISECONDS, disabled=not is_open),
+            Interval(id="artifacts-refresh", interval=REFRESH_MILLISECONDS, disabled=not is_open),
         ]
     )
 
@@ -88,7 +90,7 @@ def _checkpoint(run_id: str, each: CheckpointInfo, names: Sequence[str], artifac
         cell(formatting.size(each.num_bytes), "number nowrap"),
         *(cell(formatting.percent(each.evaluations.get(name)), "number nowrap") for name in names),
         _action("checkpoint", each.step, artifact, f"the checkpoint of step {each.step:,}"),
-        dcc.Link(f"Fork from step {each.step:,}", href=f"/new?fork={run_id}&step={each.step}", className="nowrap"),
+        Link(f"Fork from step {each.step:,}", href=f"/new?fork={run_id}&step={each.step}", className="nowrap"),
         attributes=attributes(data_step=str(each.step)),
     )
 

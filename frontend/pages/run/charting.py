@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
 import orjson
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html
+from dash import ALL, Dash, Input, Output, State, ctx, html
 
 from bapo.api.alerts import AlertPage
 from bapo.api.runs import TERMINAL_STATUSES, RunDetail, RunStatus
@@ -21,6 +21,7 @@ from frontend.components.actions import FAILURES, unchanged
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
+from frontend.components.store import Store
 from frontend.pages.run.charts import (
     Chart,
     charts_named,
@@ -78,11 +79,11 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         text = "Some steps lack the groups of ranks that told nothing of them: the events say from which step on."
         hint.append(dmc.Text(text, size="sm", c="dimmed", mt="sm"))
     return [
-        dcc.Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
+        Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
         # How the charts are looked at, from the address (assets/charts_view.js).
-        dcc.Store(id="charts-view"),
-        dcc.Store(id="charts-drawn"),
-        dcc.Store(id="charts-told"),
+        Store(id="charts-view"),
+        Store(id="charts-drawn"),
+        Store(id="charts-told"),
         html.Div(cards, id="charts-grid", className="chart-grid"),
         *hint,
     ]

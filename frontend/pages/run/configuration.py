@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, html
 
 from bapo.analysis.steered import config_in_force, course_text, courses, same_value
 from bapo.api.runs import RunDetail
@@ -17,6 +17,7 @@ from bapo.config.resolve import flatten
 from bapo.config.toml_text import toml_text
 from bapo.figures import formatting
 from frontend.clientside import clientside
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import card
 from frontend.components.controls import search_field
@@ -36,7 +37,7 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     return html.Div(
         [
             card(
-                dcc.Link("Open the parent run", href=f"/runs/{run.parent_id}", className="fact-link")
+                Link("Open the parent run", href=f"/runs/{run.parent_id}", className="fact-link")
                 if run.parent_id
                 else None,
                 diff_table(_differences(run)),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.steered import course_text, courses
 from bapo.api.runs import RunDetail, RunStatus
@@ -15,6 +15,7 @@ from bapo.config.method import is_trainable, method_label
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
+from frontend.components.address import Link
 from frontend.components.compute import compute_text
 from frontend.components.icon import IconName, icon
 from frontend.components.moment import moment
@@ -75,7 +76,7 @@ def title_row(run: RunDetail) -> html.Div:
         [
             html.Div(
                 [
-                    dcc.Link("Runs", href="/runs", className="crumb"),
+                    Link("Runs", href="/runs", className="crumb"),
                     html.Div(
                         [star_button(run.is_starred), html.H1(run.name, id="run-name", className="run-name")],
                         className="run-name-row",
@@ -131,7 +132,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
             for field, course in courses(flatten(run.config), run.applied_changes).items()
         ),
         *(
-            [dcc.Link("part of a study", href=f"/studies/{run.study_id}", className="fact fact-link")]
+            [Link("part of a study", href=f"/studies/{run.study_id}", className="fact fact-link")]
             if run.study_id
             else []
         ),
@@ -143,14 +144,14 @@ def _group(run: RunDetail) -> list[Any]:
     """Returns the group that the run belongs to, with a link to its runs and one to their comparison."""
     if run.group is None:
         return []
-    compare = dcc.Link("compare", href=f"/compare?run_group={quote(run.group, safe='')}", className="fact-link")
+    compare = Link("compare", href=f"/compare?run_group={quote(run.group, safe='')}", className="fact-link")
     # The list reads several groups, separated by commas, from its address.
     filtered = f"/runs?group={quote(quote(run.group, safe=''))}"
     return [_fact("group", html.Span([_named_link(run.group, filtered), " ", compare]))]
 
 
-def _named_link(name: str, href: str) -> dcc.Link:
-    return dcc.Link(name, href=href, className="fact-link parent-link", title=name)
+def _named_link(name: str, href: str) -> Link:
+    return Link(name, href=href, className="fact-link parent-link", title=name)
 
 
 def _origin(run: RunDetail) -> list[Any]:

@@ -6,11 +6,12 @@ from typing import Any
 from urllib.parse import quote
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, set_props
+from dash import Dash, Input, Output, State, html, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.api.runs import RunDetail, RunUpdate
 from frontend.components.actions import in_place, in_toast, unchanged, when_pressed, when_submitted
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
@@ -75,7 +76,7 @@ def written(run: RunDetail) -> list[Any]:
     if run.archived_at is not None:
         parts.append(html.Span([icon("archive", 14), " Archived: hidden from lists"], className="run-archived"))
     if run.tags:
-        tags = [dcc.Link(tag, href=f"/runs?tag={quote(quote(tag, safe=''))}", className="run-tag") for tag in run.tags]
+        tags = [Link(tag, href=f"/runs?tag={quote(quote(tag, safe=''))}", className="run-tag") for tag in run.tags]
         parts.append(html.Div(tags, className="run-tags", **attributes(aria_label="Tags")))
     if run.notes.strip():
         parts.append(html.Div(markdown(run.notes), className="run-notes", **attributes(aria_label="Notes")))

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import search_field, small_select
+from frontend.components.store import Store
 
 
 def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     """Returns search, switches, and an empty box."""
     return html.Div(
         [
-            dcc.Store(id="log-mounted"),
+            Store(id="log-mounted"),
             html.Div(
                 [
                     search_field("log-search", "Search the log", query.get("q", ""), "Search the log", w=220),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, set_props
+from dash import ALL, Dash, Input, Output, State, ctx, html, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.steered import values_in_force
@@ -19,6 +19,7 @@ from bapo.config.method import steerable_fields
 from bapo.config.resolve import flatten
 from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
+from frontend.components.address import Link
 from frontend.components.attributes import figure_named
 from frontend.components.chart_card import table_button
 from frontend.components.config_form.fields import config_field
@@ -71,7 +72,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
                 html.Div(
                     [
                         html.H2("Threshold map", className="chart-title"),
-                        dcc.Link("Replay in what-if", id="change-what-if", href=f"/runs/{run.id}?tab=what-if"),
+                        Link("Replay in what-if", id="change-what-if", href=f"/runs/{run.id}?tab=what-if"),
                     ],
                     className="chart-heading",
                 ),

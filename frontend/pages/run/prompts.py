@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.runs import RunDetail
@@ -13,11 +13,13 @@ from bapo.config.sections import group_size_of
 from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, search_field
 from frontend.components.explained import explained
 from frontend.components.prompt_filter import DEFAULT_SORT, filter_of
+from frontend.components.store import Store
 
 ROWS_ON_A_PAGE = 50
 
@@ -70,7 +72,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 ],
                 className="prompts-range",
             ),
-            dcc.Link("Over all runs", href=f"/prompts?{urlencode({'project': run.project})}", className="sample-link"),
+            Link("Over all runs", href=f"/prompts?{urlencode({'project': run.project})}", className="sample-link"),
             html.Span(
                 [html.Span(id="prompts-shown", role="status"), explained(EXPLANATION)], className="prompts-shown"
             ),
@@ -79,7 +81,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     )
     return html.Div(
         [
-            dcc.Store(
+            Store(
                 id="prompts-mounted",
                 data={
                     "run": run.id,
@@ -92,7 +94,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                     ],
                 },
             ),
-            dcc.Store(id="prompts-told"),
+            Store(id="prompts-told"),
             html.Div(id="prompts-chips", className="chips", role="group", **attributes(aria_label="Outcome")),
             filters,
             html.Div(id="prompts-news", className="news", hidden=True, role="status"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of
@@ -16,6 +16,7 @@ from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, search_field, step_button
+from frontend.components.store import Store
 
 GROUPS_AT_ONCE = 12
 
@@ -85,7 +86,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     )
     return html.Div(
         [
-            dcc.Store(
+            Store(
                 id="samples-mounted",
                 data={
                     "run": run.id,
@@ -93,7 +94,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                     "groups": GROUPS_AT_ONCE,
                 },
             ),
-            dcc.Store(id="samples-told"),
+            Store(id="samples-told"),
             controls,
             html.Div(id="samples-news", className="news", hidden=True, role="status"),
             html.Div(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.fractions import parse_fraction
@@ -17,6 +17,7 @@ from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, small_button, step_button
 from frontend.components.notices import notice
+from frontend.components.store import Store
 from frontend.documents import address
 from frontend.pages.run.prompts import ramp_style
 from frontend.symbols import SYMBOLS
@@ -38,8 +39,8 @@ def walk_panel(run: RunDetail, query: Mapping[str, str]) -> Any:
     step = query.get("step", "")
     return html.Div(
         [
-            dcc.Store(id="walk-mounted", data={"run": run.id, "groupSize": size}),
-            dcc.Store(id="walk-told"),
+            Store(id="walk-mounted", data={"run": run.id, "groupSize": size}),
+            Store(id="walk-told"),
             html.Div(
                 [
                     html.Div(

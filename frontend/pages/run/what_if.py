@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 import plotly.graph_objects as go
-from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.steered import config_in_force
@@ -26,9 +26,11 @@ from bapo.figures.what_if_composition import what_if_composition_data, what_if_c
 from frontend.changes_query import changes_text, parse_changes
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text, notice
+from frontend.components.store import Store
 from frontend.pages.run.what_if_controls import KIND, changes_of, control_kinds, control_values, controls
 from frontend.pages.run.what_if_summary import cautions, changed_fields, total_row, totals, words
 from frontend.session import Api
@@ -89,12 +91,12 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
     start = control_values(config)
     return html.Div(
         [
-            dcc.Store(id="what-if-start", data=start),
-            dcc.Store(id="what-if-group-size", data=config.rollout.group_size),
-            dcc.Store(id="what-if-asked"),
-            dcc.Store(id="what-if-answered"),
-            dcc.Store(id="what-if-told"),
-            dcc.Store(id="what-if-shown"),
+            Store(id="what-if-start", data=start),
+            Store(id="what-if-group-size", data=config.rollout.group_size),
+            Store(id="what-if-asked"),
+            Store(id="what-if-answered"),
+            Store(id="what-if-told"),
+            Store(id="what-if-shown"),
             html.Section(
                 [
                     html.Div(
@@ -105,7 +107,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
                         className="what-if-head",
                     ),
                     *controls(config, _values_in_address(config, start, query)),
-                    dcc.Link(
+                    Link(
                         dmc.Button("New run with these settings", fullWidth=True, size="sm", px="xs"),
                         id="what-if-submit",
                         href=_form_address(run.id, {}),

@@ -9,10 +9,11 @@ from typing import Any
 
 import dash_ag_grid as dag
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html
+from dash import ALL, Dash, Input, Output, State, html
 
 from bapo.api.runs import RunFacets
 from frontend.clientside import clientside
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.choices import choices
@@ -21,6 +22,7 @@ from frontend.components.controls import menu_of
 from frontend.components.icon import icon
 from frontend.components.markup import Later
 from frontend.components.notices import link_button, notice
+from frontend.components.store import Store
 from frontend.pages.runs import bulk, filters, story, views
 from frontend.pages.runs.columns import COLUMNS, definition
 from frontend.session import Api
@@ -46,10 +48,10 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     facets, layouts = await asyncio.gather(client.run_facets(), client.run_list_layouts())
     return html.Div(
         [
-            dcc.Store(id="runs-poke"),
-            dcc.Store(id="runs-shows"),
-            dcc.Store(id="runs-view-saved"),
-            dcc.Store(id="runs-story-asked"),
+            Store(id="runs-poke"),
+            Store(id="runs-shows"),
+            Store(id="runs-view-saved"),
+            Store(id="runs-story-asked"),
             filters.store(layouts, facets),
             html.Div(
                 [
@@ -80,7 +82,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                                 leftSection=icon("download", 14),
                                 **attributes(aria_label="CSV of all matching runs"),
                             ),
-                            dcc.Link(
+                            Link(
                                 icon("trash", 14),
                                 href="/runs?trash=only",
                                 title="Trash",
@@ -121,7 +123,7 @@ def _trash_note(facets: RunFacets) -> list[Any]:
         html.Span(
             f"The trash: these runs are deleted for good {when}. Select runs to restore them, or to delete them now."
         ),
-        dcc.Link("Back to the runs", href="/runs"),
+        Link("Back to the runs", href="/runs"),
     ]
 
 

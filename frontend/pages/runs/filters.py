@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
 from bapo.api.views import RunListLayouts
@@ -17,6 +17,7 @@ from frontend.components import controls
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.markup import Later
+from frontend.components.store import Store
 from frontend.pages.runs.columns import NEEDED_WIDTHS, SORTABLE, TITLES
 
 PRESETS: dict[str, tuple[RunStatus, ...]] = {
@@ -64,7 +65,7 @@ OPERATORS: tuple[tuple[str, str], ...] = (
 """Of a condition on any column: as the API writes them, and as they read."""
 
 
-def store(layouts: RunListLayouts, facets: RunFacets) -> dcc.Store:
+def store(layouts: RunListLayouts, facets: RunFacets) -> Store:
     """Returns the store of what the browser needs to know of controls and columns."""
     data = {
         "controls": CONTROLS,
@@ -75,7 +76,7 @@ def store(layouts: RunListLayouts, facets: RunFacets) -> dcc.Store:
         "trash_days": facets.trash_days,
         "layouts": layouts.model_dump(mode="json"),
     }
-    return dcc.Store(id="runs-controls", data=data)
+    return Store(id="runs-controls", data=data)
 
 
 def search_field() -> dmc.TextInput:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, html
 
 from bapo.analysis.comparison import shown_name
 from bapo.analysis.number_format import counted
@@ -21,6 +21,7 @@ from bapo.client import AsyncClient
 from bapo.config.method import has_trait
 from bapo.config.recipes import shipped_recipes
 from frontend.components.actions import in_place
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.markdown import first_line, markdown
@@ -196,7 +197,7 @@ def _tour() -> html.Button:
 
 
 def _place(run: RunDetail, tab: str, label: str, what: str) -> html.Span:
-    link = dcc.Link(f"{label} of “{run.name}”", href=f"/runs/{run.id}?tab={tab}", className="fact-link")
+    link = Link(f"{label} of “{run.name}”", href=f"/runs/{run.id}?tab={tab}", className="fact-link")
     return html.Span([link, f": {what}"])
 
 

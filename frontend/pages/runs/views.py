@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html, set_props
+from dash import ALL, Dash, Input, Output, State, html, set_props
 
 from bapo.api.runs import RunFilters
 from bapo.api.views import ViewInfo, ViewWrite
 from bapo.client import AsyncClient
 from frontend.components.actions import FormError, in_place, show, tell, when_pressed, when_submitted
+from frontend.components.address import Link
 from frontend.components.controls import icon_button, menu_of
 from frontend.session import Api
 
@@ -50,7 +51,7 @@ def view_list(views: Sequence[ViewInfo]) -> list[Any]:
     return [
         html.Div(
             [
-                dcc.Link(
+                Link(
                     [
                         html.Span(view.name, className="runs-view-link"),
                         html.Span(view.owner, className="runs-view-owner"),

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, dcc, html
+from dash import ALL, Dash, Input, Output, html
 
 from bapo.analysis.number_format import counted
 from bapo.api.storage import PendingDeletion, RetentionRule, RunSpace, StorageState
 from bapo.client import AsyncClient
 from bapo.figures import formatting
 from frontend.components.actions import show, tell, unchanged, when_pressed
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
@@ -20,6 +21,7 @@ from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
+from frontend.components.store import Interval
 from frontend.components.table import cell, row, table_card
 from frontend.session import Api
 
@@ -45,7 +47,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
         [
             page_heading("Storage", None, compact),
             html.Div(await _board(api.client()), id="storage-board"),
-            dcc.Interval(id="storage-refresh", interval=REFRESH_MILLISECONDS),
+            Interval(id="storage-refresh", interval=REFRESH_MILLISECONDS),
             confirm_dialog("storage", keep="Cancel"),
         ]
     )
@@ -116,7 +118,7 @@ def _run(run: RunSpace, largest: int) -> html.Tr:
     )
     sizes = (run.folder_bytes, run.checkpoint_bytes, run.database_bytes, run.artifact_bytes)
     href = f"/runs/{run.run_id}?tab=artifacts" if run.trashed_at is None else "/runs?trash=only"
-    link = dcc.Link(run.name, href=href, className="queue-name", title=run.name)
+    link = Link(run.name, href=href, className="queue-name", title=run.name)
     trashed = "" if run.trashed_at is None else f" · in the trash, moved there by {run.trashed_by}"
     return row(
         [link, _detail(f"{run.owner}{' · kept' if run.is_kept else ''}{trashed}")],

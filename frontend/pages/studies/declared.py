@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
+from dash import html
 
 from bapo.api.studies import StudyDetail, StudyReport, StudyRun, StudyRunState
 from bapo.report.study import facts_of, head_of, sections_of_study
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.report_sections import section_part
 
@@ -59,7 +60,7 @@ def _cell(run: StudyRun) -> Any:
     title = f"{run.arm}, seed {run.seed}: {run.state}" + (f" ({run.reason})" if run.reason else "")
     if run.run_id is None:
         return html.Span(text, className=f"study-cell {run.state}", title=title)
-    return dcc.Link(text, href=f"/runs/{run.run_id}", className=f"study-cell {run.state}", title=title)
+    return Link(text, href=f"/runs/{run.run_id}", className=f"study-cell {run.state}", title=title)
 
 
 def report_parts(report: StudyReport) -> list[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, set_props
+from dash import ALL, Dash, Input, Output, State, html, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
@@ -34,11 +34,15 @@ from frontend.components.actions import (
     tell,
     when_pressed,
 )
+from frontend.components.address import Link
 from frontend.components.card import page_heading
 from frontend.components.choices import project_select
+from frontend.components.config_form.fields import TextArea
 from frontend.components.config_form.inputs import config_infos
+from frontend.components.file_input import FileInput
 from frontend.components.icon import icon
 from frontend.components.notices import nothing_to_write
+from frontend.components.store import Store
 from frontend.pages.studies.changes import with_change, with_field
 from frontend.pages.studies.form import FOLLOWING, FORM, Drawing
 from frontend.pages.studies.form_model import (
@@ -95,16 +99,16 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     names = [each.name for each in recipes.items]
     return html.Div(
         [
-            dcc.Link("Studies", href="/studies", className="crumb"),
+            Link("Studies", href="/studies", className="crumb"),
             page_heading("New study", ABOUT),
-            dcc.Store(id="study-recipes", data=names),
-            dcc.Store(id="study-settled", data=text),
-            dcc.Store(id="study-written", data=text),
-            dcc.Store(id="study-answer"),
-            dcc.Store(id="study-press"),
-            dcc.Store(id="study-found", data={}),
-            dcc.Store(id="study-drawn", data=0),
-            dcc.Store(id="study-typed", data=0),
+            Store(id="study-recipes", data=names),
+            Store(id="study-settled", data=text),
+            Store(id="study-written", data=text),
+            Store(id="study-answer"),
+            Store(id="study-press"),
+            Store(id="study-found", data={}),
+            Store(id="study-drawn", data=0),
+            Store(id="study-typed", data=0),
             html.Div(id="study-form-sink", hidden=True),
             html.Div(
                 [
@@ -155,14 +159,11 @@ def _starts(data: Sequence[Mapping[str, Any]], start: str | None) -> list[Any]:
             searchable=True,
             size="sm",
         ),
-        # The label names the input of the file, which has no properties of its own.
-        html.Label(
-            dcc.Upload(
-                html.Div("Drop a .toml file here, or choose one", className="study-drop"),
-                id="study-upload",
-                max_size=MOST_BYTES,
-                accept=".toml",
-            )
+        FileInput(
+            html.Button("Drop a .toml file here, or choose one", type="button", className="study-drop"),
+            id="study-upload",
+            max_size=MOST_BYTES,
+            accept=".toml",
         ),
         dmc.Text("Or choose runs in the list of runs, and press “Study”.", size="xs", c="dimmed"),
     ]
@@ -202,7 +203,7 @@ def _file(text: str) -> html.Div:
     return html.Div(
         dmc.InputWrapper(
             # Not Mantine's, which keeps a copy and would bring back a text that was replaced while the page was busy.
-            dcc.Textarea(id="study-text", value=text, rows=16, spellCheck=False, className="study-file"),
+            TextArea(id="study-text", value=text, rows=16, className="study-file"),
             label="Study file",
             description="Form and file follow each other. Comments stay, except inside a value or a table that the "
             "form writes anew.",

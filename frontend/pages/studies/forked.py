@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.fork.results import ForkArm, ForkExperiment, repetition_text
 from bapo.analysis.number_format import counted, points_text
@@ -15,6 +15,7 @@ from bapo.api.studies import StudyDetail, StudyRun
 from bapo.figures import formatting
 from bapo.figures.fork_experiment import arm_styles
 from bapo.figures.theme import Palette
+from frontend.components.address import Link
 from frontend.components.icon import icon
 from frontend.components.status_badge import status_badge
 from frontend.components.store_button import store_button
@@ -30,7 +31,7 @@ def origin_of(study: StudyDetail) -> list[Any]:
     """Returns where its runs began, for the page's head."""
     parts: list[Any] = [", forks "]
     for number, each in enumerate(study.checkpoints[:3]):
-        link = dcc.Link(each.run_name, href=f"/runs/{each.run_id}", className="wrap-anywhere")
+        link = Link(each.run_name, href=f"/runs/{each.run_id}", className="wrap-anywhere")
         parts += [", " if number else "", link, f" at step {each.step:,}"]
     more = len(study.checkpoints) - 3
     if more > 0:
@@ -125,14 +126,14 @@ def _run(run: StudyRun) -> Any:
     if run.run_id is None or run.status is None:
         return html.Div(run.reason or run.state)
     badge = html.Span(status_badge(run.status, size="sm"), title=run.reason or "")
-    return html.Div(dcc.Link(badge, href=f"/runs/{run.run_id}", className="plain-link", title=run.name))
+    return html.Div(Link(badge, href=f"/runs/{run.run_id}", className="plain-link", title=run.name))
 
 
 def _continue(arm: ForkArm, runs: Sequence[StudyRun]) -> list[Any]:
     """Returns the button, once all runs of the arm have ended well, and what continues it already."""
     continued = [run_id for run in runs for run_id in run.continued_as]
     links = [
-        html.Div(dcc.Link("Continued" if len(continued) == 1 else f"Continued {number}", href=f"/runs/{run_id}"))
+        html.Div(Link("Continued" if len(continued) == 1 else f"Continued {number}", href=f"/runs/{run_id}"))
         for number, run_id in enumerate(continued, start=1)
     ]
     if links or any(run.status is not RunStatus.SUCCEEDED for run in runs):

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
 from bapo.analysis.number_format import counted
 from bapo.api.studies import StudySummary
+from frontend.components.address import Link
 from frontend.components.card import page_heading
 from frontend.components.icon import icon
 from frontend.components.moment import moment
@@ -51,7 +52,7 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
 def _row(study: StudySummary, now: datetime) -> html.Tr:
     question = [html.P(study.question, className="study-question")] if study.question else []
     return row(
-        [dcc.Link(study.title, href=f"/studies/{study.id}", className="study-link"), *question],
+        [Link(study.title, href=f"/studies/{study.id}", className="study-link"), *question],
         _compared(study),
         run_counts(study),
         cell(share_text(study), "number"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
@@ -21,6 +21,7 @@ from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
 from frontend.components.actions import go_to, in_place, in_toast, tell, when_pressed
+from frontend.components.address import Link
 from frontend.components.attributes import attributes
 from frontend.components.card import figure_card
 from frontend.components.chart_card import table_button
@@ -32,6 +33,7 @@ from frontend.components.markdown import markdown
 from frontend.components.moment import moment
 from frontend.components.notices import link_button
 from frontend.components.stop_choices import stop_choices
+from frontend.components.store import Interval, Store
 from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.studies.declared import report_parts, run_grid
 from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
@@ -78,14 +80,14 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
         results.children = result_tables(study)
     return html.Div(
         [
-            dcc.Store(id="study-id", data=study.id),
-            dcc.Store(id="study-reload", data=0),
-            dcc.Store(id="study-seen"),
-            dcc.Store(id="study-ended"),
-            dcc.Store(id="study-figures"),
-            dcc.Store(id="study-visit", data=uuid.uuid4().hex),
+            Store(id="study-id", data=study.id),
+            Store(id="study-reload", data=0),
+            Store(id="study-seen"),
+            Store(id="study-ended"),
+            Store(id="study-figures"),
+            Store(id="study-visit", data=uuid.uuid4().hex),
             button_store(CONTINUE),
-            dcc.Interval(id="study-refresh", interval=REFRESH_MILLISECONDS),
+            Interval(id="study-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(id="study-sink", hidden=True),
             _header(study),
             *([html.Div(markdown(study.notes), className="panel-card")] if study.notes else []),
@@ -117,13 +119,13 @@ def _header(study: StudyDetail) -> html.Div:
     if study.checkpoints:
         made += origin_of(study)
     elif study.question is None:
-        base = dcc.Link("a run", href=f"/runs/{study.parent_id}") if study.parent_id else study.recipe
+        base = Link("a run", href=f"/runs/{study.parent_id}") if study.parent_id else study.recipe
         made += [", varies ", html.Code(", ".join(study.fields)), *([" from ", base] if base else [])]
     return html.Div(
         [
             html.Div(
                 [
-                    dcc.Link("Studies", href="/studies", className="crumb"),
+                    Link("Studies", href="/studies", className="crumb"),
                     html.H1(study.title, className="study-name", id="study-name"),
                     dmc.Text(made, size="sm", c="dimmed", className="wrap-anywhere"),
                 ]

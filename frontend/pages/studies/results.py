@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import dcc, html
+from dash import html
 
 from bapo.api.studies import StudyDetail, StudyRun, StudySetting
 from bapo.figures import formatting
+from frontend.components.address import Link
 from frontend.components.card import card
 from frontend.components.status_badge import status_badge
 from frontend.components.table import cell, row, table, table_card
@@ -74,7 +75,7 @@ def _run(study: StudyDetail, run: StudyRun) -> html.Tr:
 def _name(run: StudyRun) -> Any:
     if run.run_id is None:
         return run.name
-    return dcc.Link(run.name, href=f"/runs/{run.run_id}", className="study-run", title=run.name)
+    return Link(run.name, href=f"/runs/{run.run_id}", className="study-run", title=run.name)
 
 
 def _status(run: StudyRun) -> Any:

@@ -1,0 +1,29 @@
+"""What callbacks hear of and nobody sees: a value that changes, and time that passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontend.components.element import NAMESPACE, Element
+
+
+class Store(Element):
+    """Holds a value for callbacks, as long as it is on the page (assets/store.js)."""
+
+    _namespace = NAMESPACE
+    _type = "Store"
+    _prop_names = ["id", "data"]  # noqa: RUF012 - as Dash declares them
+    available_properties = _prop_names
+    data: Any
+
+
+class Interval(Element):
+    """Counts `n_intervals` on every `interval` milliseconds, unless it is disabled."""
+
+    _namespace = NAMESPACE
+    _type = "Interval"
+    _prop_names = ["id", "interval", "disabled", "n_intervals"]  # noqa: RUF012
+    available_properties = _prop_names
+
+    def __init__(self, id: str, interval: int, **properties: Any) -> None:
+        super().__init__(id=id, interval=interval, **properties)
