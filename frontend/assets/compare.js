@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { clientside, csv, fileName, find, noUpdate, save, setProps } = window.bapo;
+  const { clientside, csv, fileName, find, noUpdate, plural, save, setProps } = window.bapo;
   // The server has searched already.
   const functions = (window.dashMantineFunctions = window.dashMantineFunctions || {});
   functions.compareFound = ({ options }) => options;
@@ -32,6 +32,7 @@
       if (!data) return noUpdate();
       requestAnimationFrame(() => { applyHidden(); resort(); });
       lastDrawn = Date.now();
+      if (find("compare-count")) find("compare-count").textContent = plural(data.runs.length, "run");
       const columns = innerWidth < 600 ? 1 : innerWidth < 1000 ? 2 : 4;
       return { columns, labels: data.labels || [] };
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from frontend.components.importance_cards import importance_cards
 from frontend.components.run_group import runs_of_group
 from frontend.components.store import Store
 from frontend.pages.compare import drawing
+from frontend.pages.compare.asking import Asking
 from frontend.pages.compare.controls import controls
 from frontend.pages.compare.picker import nothing_chosen, run_picker
 from frontend.pages.compare.view import MOST_RUNS, View, view_of
@@ -32,8 +34,12 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     recent = [] if view.runs else (await api.client().runs(limit=50)).items
     options = [{"value": run_id, "label": run_id} for run_id in view.runs]
     options += [{"value": run.id, "label": run.name} for run in recent]
+    visit = uuid.uuid4().hex
+    if view.runs:
+        Asking(api, visit).ahead(view)
     return html.Div(
         [
+            Store(id="compare-visit", data=visit),
             Store(id="compare-hidden", data=sorted(view.hidden)),
             Store(id="compare-poke"),
             Store(id="compare-drawn"),

@@ -9,11 +9,9 @@ from typing import Any
 from dash import Dash, Input, Output, State, html, no_update
 
 from bapo.analysis.number_format import counted
-from bapo.api.compare import ComparedCurves, Comparison, ParameterImportance
+from bapo.api.compare import Comparison, ParameterImportance
 from bapo.api.runs import RunStatus
-from bapo.client import ApiError, AsyncClient
 from bapo.figures import composition_grid
-from bapo.figures.overlay import points_per_curve
 from bapo.figures.theme import palette_of
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, in_place, unchanged
@@ -22,12 +20,13 @@ from frontend.components.importance_cards import register_importance
 from frontend.components.markup import lean
 from frontend.components.notices import error_notice, error_text
 from frontend.pages.compare import tables
+from frontend.pages.compare.asking import Asking
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.looks import shown_names, styles
 from frontend.pages.compare.migration import migration_card
 from frontend.pages.compare.panels import card, curve_cards, downloads, legend, usual_metrics
 from frontend.pages.compare.picker import run_options
-from frontend.pages.compare.view import DEFAULT_GROUP, MOST_RUNS, SMOOTH_STRETCHES, View
+from frontend.pages.compare.view import DEFAULT_GROUP, MOST_RUNS, View
 from frontend.session import Api
 
 UNCHANGING = frozenset({RunStatus.DRAFT, RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
@@ -38,24 +37,12 @@ _CHOICES = (
     Input("compare-equal", "checked"),
     Input("compare-smooth", "checked"),
 )
-_STATES = tuple(State(each.component_id, each.component_property) for each in _CHOICES)
+_VISIT = State("compare-visit", "data")
+_STATES = (_VISIT, *(State(each.component_id, each.component_property) for each in _CHOICES))
 
 
 def _view(runs: Sequence[str] | None, group: str | None, x: Any, equal: bool | None, smooth: bool | None) -> View:
     return View(tuple(runs or ())[:MOST_RUNS], group or DEFAULT_GROUP, x, bool(equal), bool(smooth))
-
-
-async def _curves(client: AsyncClient, view: View, keys: Sequence[str], means_over: int | None) -> ComparedCurves:
-    """Returns the curves as means over so many stretches; without a number, as points with their extremes."""
-    return await client.compare_curves(
-        view.runs,
-        keys,
-        group=view.group,
-        x=view.x,
-        equal=view.equal,
-        max_points=means_over or points_per_curve(len(view.runs)),
-        reduce="means" if means_over else "extremes",
-    )
 
 
 def register(app: Dash, api: Api) -> None:
@@ -108,6 +95,7 @@ def _register_curves(app: Dash, api: Api) -> None:
         Input("compare-poke", "data"),
         State("compare-hidden", "data"),
         State("compare-runs", "data"),
+        _VISIT,
     )
     async def draw(
         runs: list[str] | None,
@@ -120,15 +108,16 @@ def _register_curves(app: Dash, api: Api) -> None:
         _: Any,
         hidden: list[str] | None,
         options: list[dict[str, str]],
+        visit: str,
     ) -> Any:
         view = _view(runs, group, x, equal, smooth)._replace(hidden=frozenset(hidden or ()))
         if not view.runs:
             return (False, True, *[no_update] * 8, {"runs": []})
-        client, palette = api.client(), palette_of(scheme)
+        asking, palette = Asking(api, visit), palette_of(scheme)
         try:
-            known = (await client.metric_keys(view.runs[0])).items
+            known = await asking.metric_keys(view)
             keys = metrics or usual_metrics(known)
-            curves = await _curves(client, view, keys, SMOOTH_STRETCHES if view.smooth else None)
+            curves = await asking.curves(view, keys)
         except FAILURES as error:
             told = {"runs": [], "failed": True}
             return (True, False, [], error_notice(error), None, None, *[no_update] * 4, told)
@@ -181,9 +170,10 @@ def _register_tables(app: Dash, api: Api) -> None:
         reach: float | str | None,
         reference: str | None,
         other: str | None,
-        *states: Any,
+        visit: str,
+        *choices_made: Any,
     ) -> Any:
-        view = _view(*states)
+        view = _view(*choices_made)
         if not drawn or not drawn["runs"]:
             return (None, None, None, None, None, *[no_update] * 9)
         labels = drawn["labels"]
@@ -193,7 +183,7 @@ def _register_tables(app: Dash, api: Api) -> None:
             reference=reference if reference in labels else None,
         )
         try:
-            found = await compared(api.client(), wanted)
+            found = await Asking(api, visit).comparison(wanted)
         except FAILURES as error:
             return (None, error_text(error), None, None, None, *[no_update] * 9)
         others = [label for label in labels if label != found.reference]
@@ -215,26 +205,6 @@ def _register_tables(app: Dash, api: Api) -> None:
         )
 
 
-async def compared(client: AsyncClient, view: View) -> Comparison:
-    """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down."""
-    try:
-        return await client.compare(
-            view.runs,
-            group=view.group,
-            x=view.x,
-            equal=view.equal,
-            dataset=view.dataset,
-            reach=None if view.reach is None else view.reach / 100,
-            reference=view.reference,
-            reach_final=True,
-        )
-    except ApiError as error:
-        # Other runs may know neither the set nor the group that was chosen before.
-        if error.status == 422 and error.body.field in ("dataset", "reference"):
-            return await compared(client, view._replace(dataset=None, reference=None))
-        raise
-
-
 def _activity(comparison: Comparison) -> Any:
     active = sum(run.status not in UNCHANGING for run in comparison.runs)
     if not active:
@@ -252,12 +222,12 @@ def _register_composition(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         on_error=in_place("compare-composition"),
     )
-    async def compose(columns: Any, scheme: str | None, *states: Any) -> Any:
-        view, palette = _view(*states), palette_of(scheme)
+    async def compose(columns: Any, scheme: str | None, visit: str, *choices_made: Any) -> Any:
+        view, palette = _view(*choices_made), palette_of(scheme)
         if not columns or not columns["labels"]:
             return None
         labels = columns["labels"][: composition_grid.MOST_PANELS]
-        curves = await _curves(api.client(), view, composition_grid.KEYS, composition_grid.POINTS)
+        curves = await Asking(api, visit).composition(view)
         data = composition_grid.composition_grid_data(curves.curves, view.x, shown_names(labels))
         if not data.panels:
             return html.P("No run has finished a step yet.", className="compare-remark")
@@ -285,16 +255,17 @@ def _register_migration(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         on_error=in_place("compare-migration"),
     )
-    async def migrate(other: str | None, reference: str | None, columns: Any, scheme: str | None, *states: Any) -> Any:
-        view, palette = _view(*states), palette_of(scheme)
+    async def migrate(
+        other: str | None, reference: str | None, columns: Any, scheme: str | None, visit: str, *choices_made: Any
+    ) -> Any:
+        view, palette = _view(*choices_made), palette_of(scheme)
         labels = columns["labels"] if columns else []
         if reference not in labels or other not in labels or reference == other:
             return html.P("Two groups are needed to compare how prompts moved.", className="compare-remark")
-        client = api.client()
-        # The members of the groups; one metric that every run has is enough.
-        curves = await client.compare_curves(view.runs, ["training/global_step"], group=view.group, max_points=2)
+        # The members of the groups, which the batches' composition comes with.
+        curves = await Asking(api, visit).composition(view)
         groups = {each.label: each for each in curves.groups}
         if reference not in groups or other not in groups:
             return no_update
         looks = styles(labels, palette)
-        return lean(await migration_card(client, groups[reference], groups[other], looks, palette))
+        return lean(await migration_card(api.client(), groups[reference], groups[other], looks, palette))
