@@ -26,19 +26,20 @@
 
   const addressOf = (run, query) => `/live/runs/${run}/charts?${new URLSearchParams(query)}`;
 
-  // The charts that every run has in these tabs are asked for while Dash still sets up the page around them.
-  const TABS = ["overview", "batch"];
+  // The charts of a tab are asked for while Dash still sets up the page around them, or the tab.
+  const TABS = ["overview", "batch", "difficulty", "off-policy", "system"];
   let early = null;
 
-  function askEarly() {
+  function askEarly(opened) {
     const run = /^\/runs\/([a-z0-9]+)$/.exec(location.pathname)?.[1];
-    const tab = run && (window.bapoView.read().get("tab") || TABS[0]);
+    const tab = run && (opened || window.bapoView.read().get("tab") || TABS[0]);
     if (!TABS.includes(tab)) return;
     const { charts: _, ...query } = live.viewQuery({ charts: [], axes: {}, ...charts.look() });
     const address = addressOf(run, { tab, ...query, scheme: scheme() });
     early = { address, answer: ask(address).catch(() => null) };
   }
-  Promise.resolve().then(askEarly); // Once all our scripts are there.
+  addEventListener("bapo:tab", ({ detail }) => askEarly(detail));
+  Promise.resolve().then(() => askEarly()); // Once all our scripts are there.
 
   async function draw(view, colours, _reloads, run, source) {
     if (!view) return noUpdate();

@@ -33,6 +33,7 @@
       const changed = clientside.callback_context.triggered_id;
       if (changed === "run-tabs" && (query.get("tab") || FIRST.tab) !== tab) {
         window.bapoView.write({ tab: tab === FIRST.tab ? null : tab }, { push: true, keep: ["x", "smooth"] });
+        dispatchEvent(new CustomEvent("bapo:tab", { detail: tab })); // What it draws is fetched while its place is made.
       }
       return withAxis.includes(tab) ? {} : { display: "none" };
     },

@@ -45,13 +45,25 @@ ADDRESS = (
 """The address holds the tab; axis and smoothing come from assets/charts_view.js."""
 
 
-def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> list[Any]:
-    """Returns the cards of a tab, still without data; `recorded` are the metrics that the run has."""
-    charts = [
+async def recorded_for(client: AsyncClient, run: RunDetail, tab: str) -> Sequence[str]:
+    """Returns the metrics of a run that decide which charts a tab has, and what is said below them."""
+    # Here the charts are the same whatever is recorded, but for what other trainers log of the first two tabs.
+    if tab == "difficulty" or (is_trainable(run.method) and tab in ("overview", "batch")):
+        return ()
+    return (await client.metric_keys(run.id)).items
+
+
+def _shown(run: RunDetail, tab: str, recorded: Collection[str]) -> list[Chart]:
+    return [
         chart
         for chart in charts_of(tab, run.method)
         if not chart.only_recorded or any(key in recorded for key in chart.keys)
     ]
+
+
+def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> list[Any]:
+    """Returns the cards of a tab, still without data; `recorded` are the metrics that the run has."""
+    charts = _shown(run, tab, recorded)
     cards = [
         chart_card(
             chart.name,
@@ -180,15 +192,16 @@ def asked(query: Mapping[str, str]) -> dict[str, Any]:
 async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
     """Answers `?charts=rewards,lengths&x=step&smooth=10&steps=1..40&axes=lengths:time&scheme=dark` with whole figures.
 
-    `?tab=overview` in place of `charts`: those of a tab that every run of its method has. Figures are made once for all
+    `?tab=overview` in place of `charts`: those of a tab. Figures are made once for all
     who ask, until the run records something, or one of its alerts changes.
     """
     client = api.client()
     try:
         run, alerts = await asyncio.gather(client.run(run_id), newest_alerts(client, run_id))
         if "charts" not in query:
-            names = [each.name for each in charts_of(query.get("tab", ""), run.method) if not each.only_recorded]
-            query = {**query, "charts": ",".join(names)}
+            tab = query.get("tab", "")
+            charts = _shown(run, tab, await recorded_for(client, run, tab))
+            query = {**query, "charts": ",".join(chart.name for chart in charts)}
         state = (run.id, run.revision, run.status, run.step, run.started_at, alerts.model_dump_json())
         made = await api.drawings.get((*state, *sorted(query.items())), lambda: _figures(client, run, alerts, query))
     except FAILURES as error:

@@ -12,7 +12,7 @@ from bapo.client import AsyncClient
 from bapo.config.method import is_trainable
 from frontend.components.attributes import attributes
 from frontend.pages.run.artifacts import artifacts_panel
-from frontend.pages.run.charting import chart_panel
+from frontend.pages.run.charting import chart_panel, recorded_for
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
@@ -48,18 +48,13 @@ def _of_run(content: Callable[[RunDetail, Mapping[str, str]], Any]) -> Panel:
 
 def _charts(tab: str) -> Panel:
     async def panel(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
-        # What is missing of an observed run's steps is said below its charts.
-        return chart_panel(run, tab, () if is_trainable(run.method) else (await client.metric_keys(run.id)).items)
+        return chart_panel(run, tab, await recorded_for(client, run, tab))
 
     return panel
 
 
-async def _system(client: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
-    return chart_panel(run, "system", (await client.metric_keys(run.id)).items)
-
-
 async def _off_policy(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
-    return off_policy_panel(run, (await client.metric_keys(run.id)).items)
+    return off_policy_panel(run, await recorded_for(client, run, "off-policy"))
 
 
 def _history(_: RunDetail, query: Mapping[str, str]) -> html.Div:
@@ -80,7 +75,7 @@ TABS: tuple[Tab, ...] = (
     Tab("prompts", "Prompts", _of_run(prompts_panel)),
     Tab("samples", "Samples", _of_run(samples_panel)),
     Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
-    Tab("system", "System", _system, has_axis=True),
+    Tab("system", "System", _charts("system"), has_axis=True),
     Tab("log", "Log", _of_run(log_panel)),
     Tab("config", "Config", _of_run(config_panel)),
     Tab("artifacts", "Artifacts", artifacts_panel),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
@@ -250,21 +250,42 @@ def register(app: Dash, api: Api) -> None:
             run = await client.run(run_id)
             changes = changes_of(start, asked["values"], _config_in_force(run))
             request = WhatIfRequest(set=changes, draws=asked["draws"], max_points=MOST_POINTS)
-            answer = await client.what_if(run_id, request)
+            state = (run.id, run.revision, tuple(each.model_dump_json() for each in run.applied_changes))
+            palette = palette_of(scheme)
+            shown = await api.drawings.get(
+                ("what-if", *state, request.model_dump_json(), palette),
+                lambda: _shown(client, run_id, request, palette),
+            )
         except FAILURES as error:
             alert = dmc.Alert(error_text(error), color="red", variant="light", title="Not possible", p="sm", mb="md")
             return *unchanged, *([no_update] * 3), alert, no_update, told | {"failed": True}
-        palette = palette_of(scheme)
-        drawn = figures(answer, palette)
-        note = "" if answer.sampled == "no" else f"{len(answer.steps):,} of {answer.num_steps:,} steps, with extremes"
         return (
-            *(themed(drawn[name], palette) for name in names),
+            *(shown.figures[name] for name in names),
             *(" ".join(part for part in each.split() if part != "loading") for each in classes),
-            *([note] * len(names)),
-            total_row(totals(answer)),
-            words(answer),
-            changed_fields(answer, changes),
-            cautions(answer),
+            *([shown.note] * len(names)),
+            *shown.texts,
             _form_address(run_id, changes),
-            told | {"set": changes_text(changes), "num_draws": answer.num_draws},
+            told | {"set": changes_text(changes), "num_draws": shown.num_draws},
         )
+
+
+class Shown(NamedTuple):
+    """What the tab shows of an answer, made once for all who ask the same until the run records more."""
+
+    figures: Mapping[str, Any]
+    """By the names of their cards."""
+    note: str
+    """Beneath each figure."""
+    texts: Sequence[Any]
+    """Totals, summary, changed fields and cautions."""
+    num_draws: int
+
+
+async def _shown(client: AsyncClient, run_id: str, request: WhatIfRequest, palette: Palette) -> Shown:
+    answer = await client.what_if(run_id, request)
+    return Shown(
+        {name: themed(figure, palette) for name, figure in figures(answer, palette).items()},
+        "" if answer.sampled == "no" else f"{len(answer.steps):,} of {answer.num_steps:,} steps, with extremes",
+        (total_row(totals(answer)), words(answer), changed_fields(answer, request.set), cautions(answer)),
+        answer.num_draws,
+    )
