@@ -13,7 +13,7 @@ from bapo.figures.overlay import points_per_curve
 from frontend.components.actions import FAILURES
 from frontend.pages.compare.panels import usual_metrics
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View
-from frontend.session import Api
+from frontend.session import SESSION, Api
 
 _UNDER_WAY: set[asyncio.Task[None]] = set()
 """An event loop keeps no task alive."""
@@ -23,8 +23,8 @@ class Asking:
     """The questions of one page that is open, whose answers its callbacks share for moments."""
 
     def __init__(self, api: Api, visit: str) -> None:
-        """`visit` is the page's own: what another page was told before is not for this one."""
-        self._client, self._shared, self._visit = api.client(), api.shared, visit
+        """`visit` is the page's own: what another page was told before, or another person, is not for this one."""
+        self._client, self._shared, self._visit = api.client(), api.shared, (SESSION.get(), visit)
 
     def ahead(self, view: View) -> None:
         """Begins with what the page will ask for, in its order."""

@@ -48,7 +48,7 @@ def run_picker(view: View, options: Sequence[dict[str, str]]) -> Any:
         return picker
     counted_runs = html.Span(counted(len(view.runs), "run"), id="compare-count")
     return html.Details(
-        [html.Summary([counted_runs, ": show, add and take away"]), Later(picker)], className="compare-choice"
+        [html.Summary([counted_runs, ": show, add or remove"]), Later(picker)], className="compare-choice"
     )
 
 

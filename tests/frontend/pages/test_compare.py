@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import httpx
 import pytest
 
 from bapo.analysis.comparison import shown_name
 from bapo.analysis.result import AppliedChange
+from bapo.api.accounts import Login
 from bapo.api.compare import (
     ChangeOnAxis,
     ComparedCurve,
@@ -19,16 +22,21 @@ from bapo.api.compare import (
     MeanEstimate,
 )
 from bapo.api.difficulty import MigrationRate
+from bapo.api.runs import RunCreate
 from bapo.figures.methods import styles_of
 from bapo.figures.metric_names import metric_of
 from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT
+from frontend.pages.compare.asking import Asking
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.looks import styles
 from frontend.pages.compare.panels import curves_note, marks_of_groups, usual_metrics
+from frontend.pages.compare.picker import MOST_UNFOLDED, run_picker
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
+from frontend.session import SESSION, Api
+from tests.services import BackendServer
 
 AVERAGE = "val-core/CD-34/acc/mean@8"
 
@@ -198,3 +206,36 @@ def test_values_of_a_group_are_collapsed() -> None:
     long = ConfigDifference(field="a", values=["x" * 70, 1], known=[True, True])
     cell = _values(long, [0])
     assert (len(cell.text), cell.raw) == (60, "x" * 70)
+
+
+def test_many_chosen_runs_are_folded_up_beneath_their_number() -> None:
+    few, many = (View(runs=tuple(f"r{number}" for number in range(count))) for count in (MOST_UNFOLDED, 13))
+    assert run_picker(few, [])._type == "MultiSelect"
+    folded = run_picker(many, []).to_plotly_json()
+    assert folded["type"] == "Details"
+    assert not folded["props"].get("open")
+    assert folded["props"]["children"][0].children[0].children == "13 runs"
+
+
+def test_what_a_page_asked_ahead_is_not_asked_again_but_for_another_page(backend_server: BackendServer) -> None:
+    with backend_server.client() as admin:
+        runs = tuple(admin.create_run(RunCreate(name=name, recipe="countdown-demo")).id for name in ("one", "two"))
+        _, session = admin.login(Login(token=backend_server.admin_token))
+
+    async def asked() -> list[list[str]]:
+        api, paths = Api(backend_server.url, 1), []
+
+        async def note(request: httpx.Request) -> None:
+            paths[-1].append(request.url.path.removeprefix("/api/v1/"))
+
+        api.http.event_hooks["request"].append(note)
+        SESSION.set(session)
+        view, found = View(runs=runs), []
+        for visit in ("first", "first", "another"):
+            paths.append([])
+            found.append(await Asking(api, visit).comparison(view))
+        assert found[0] is found[1]
+        await api.close()
+        return paths
+
+    assert asyncio.run(asked()) == [["compare"], [], ["compare"]]
