@@ -223,14 +223,16 @@ def test_what_a_page_asked_ahead_is_not_asked_again_but_for_another_page(backend
         _, session = admin.login(Login(token=backend_server.admin_token))
 
     async def asked() -> list[list[str]]:
-        api, paths = Api(backend_server.url, 1), []
+        api = Api(backend_server.url, 1)
+        paths: list[list[str]] = []
 
         async def note(request: httpx.Request) -> None:
             paths[-1].append(request.url.path.removeprefix("/api/v1/"))
 
         api.http.event_hooks["request"].append(note)
         SESSION.set(session)
-        view, found = View(runs=runs), []
+        view = View(runs=runs)
+        found = []
         for visit in ("first", "first", "another"):
             paths.append([])
             found.append(await Asking(api, visit).comparison(view))
