@@ -49,6 +49,9 @@
     });
   }
 
+  // What was not in sight yet of the tab that is left need not be drawn.
+  addEventListener("bapo:tab", () => waiting.clear());
+
   addEventListener("beforeprint", () => {
     for (const each of waiting) each.draw();
   });

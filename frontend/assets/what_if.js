@@ -43,7 +43,8 @@
     moved(all, ids, shownIds, groupSize) {
       values = Object.fromEntries(ids.map((id, place) => [id.field, all[place]]));
       clearTimeout(timer);
-      timer = setTimeout(() => ask(QUICK_DRAWS), PAUSE_MS);
+      const isFirst = find("what-if-totals")?.querySelector(".loading"); // Nobody has moved anything.
+      timer = setTimeout(() => ask(QUICK_DRAWS), isFirst ? 0 : PAUSE_MS);
       const method = values["method.type"];
       const kinds = ["all", ...(kindsOfMethods()[method] ?? [])];
       const filter = values["method.filter.type"];
