@@ -50,7 +50,9 @@
   }
 
   // What was not in sight yet of the tab that is left need not be drawn.
-  addEventListener("bapo:tab", () => waiting.clear());
+  addEventListener("bapo:tab", () => {
+    for (const each of waiting) if (each.box.closest("#run-panel")) waiting.delete(each);
+  });
 
   addEventListener("beforeprint", () => {
     for (const each of waiting) each.draw();

@@ -11,18 +11,14 @@ class Location(Element):
     """Tells callbacks what the address is, and leads to where a callback sets a part of it (assets/address.js)."""
 
     _namespace = NAMESPACE
-    _type = "Location"
     _prop_names = ["id", "pathname", "search", "href"]  # noqa: RUF012 - as Dash declares them
-    available_properties = _prop_names
 
 
 class Link(Element):
     """Leads to another page of the dashboard; as any link does, into another tab with a modifier key."""
 
     _namespace = NAMESPACE
-    _type = "Link"
     _prop_names = ["children", "id", "className", "href", "style", "title"]  # noqa: RUF012
-    available_properties = _prop_names
 
     def __init__(self, children: Any, href: str, **properties: Any) -> None:
         super().__init__(children=children, href=href, **properties)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from dash.development.base_component import Component
 
@@ -21,6 +21,11 @@ class Element(Component):
     _base_nodes = ["children"]  # noqa: RUF012
     _valid_wildcard_attributes: list[str] = []  # noqa: RUF012
     available_wildcard_properties: list[str] = []  # noqa: RUF012
+    available_properties: ClassVar[list[str]]
+
+    def __init_subclass__(cls) -> None:
+        """Names the component as its class, as its script does."""
+        cls._type, cls.available_properties = cls.__name__, cls._prop_names
 
     def __init__(self, **properties: Any) -> None:
         unknown = properties.keys() - set(self._prop_names)

@@ -15,11 +15,7 @@ class FileInput(Element):
     """
 
     _namespace = NAMESPACE
-    _type = "FileInput"
-    _prop_names = [  # noqa: RUF012 - as Dash declares them
-        *("children", "id", "accept", "max_size", "contents", "filename"),
-    ]
-    available_properties = _prop_names
+    _prop_names = ["children", "id", "accept", "max_size", "contents", "filename"]  # noqa: RUF012 - as Dash declares them
 
     def __init__(self, children: Any, id: str, *, accept: str, max_size: int) -> None:
         super().__init__(children=children, id=id, accept=accept, max_size=max_size)

@@ -15,9 +15,7 @@ class Graph(Element):
     """
 
     _namespace = NAMESPACE
-    _type = "Graph"
     _prop_names = ["id", "className", "figure", "style"]  # noqa: RUF012 - as Dash declares them
-    available_properties = _prop_names
 
     def __init__(
         self,

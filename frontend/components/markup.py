@@ -34,9 +34,7 @@ class Markup(Element):
     """Draws a tree of elements without identifiers, with Dash's components at their places (assets/_markup.js)."""
 
     _namespace = NAMESPACE
-    _type = "Markup"
     _prop_names = ["children", "tree"]  # noqa: RUF012 - as Dash declares them
-    available_properties = _prop_names
     tree: Tree
     children: list[Any] | None
 
@@ -48,9 +46,7 @@ class Later(Element):
     """Draws its content when it is first in sight; until then callbacks read and set what it holds, as ever."""
 
     _namespace = NAMESPACE
-    _type = "Later"
     _prop_names = ["children"]  # noqa: RUF012
-    available_properties = _prop_names
 
     def __init__(self, content: Component) -> None:
         super().__init__(children=content)

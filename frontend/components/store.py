@@ -11,9 +11,7 @@ class Store(Element):
     """Holds a value for callbacks, as long as it is on the page (assets/store.js)."""
 
     _namespace = NAMESPACE
-    _type = "Store"
     _prop_names = ["id", "data"]  # noqa: RUF012 - as Dash declares them
-    available_properties = _prop_names
     data: Any
 
 
@@ -21,9 +19,7 @@ class Interval(Element):
     """Counts `n_intervals` on every `interval` milliseconds, unless it is disabled."""
 
     _namespace = NAMESPACE
-    _type = "Interval"
     _prop_names = ["id", "interval", "disabled", "n_intervals"]  # noqa: RUF012
-    available_properties = _prop_names
 
     def __init__(self, id: str, interval: int, **properties: Any) -> None:
         super().__init__(id=id, interval=interval, **properties)

@@ -42,30 +42,24 @@ class Field(Element):
     """
 
     _namespace = NAMESPACE
-    _type = "Field"
     _prop_names = [  # noqa: RUF012 - as Dash declares them
         *("children", "id", "path", "width", "label", "description", "source", "was", "reset"),
         *("error", "warning", "isChanged", "isHidden"),
     ]
-    available_properties = _prop_names
 
 
 class TextInput(Element):
     """A line of text to type into, as those of Mantine look; `start` stands in front of what is typed."""
 
     _namespace = NAMESPACE
-    _type = "TextInput"
     _prop_names = ["id", "value", "placeholder", "start", "spoken"]  # noqa: RUF012
-    available_properties = _prop_names
 
 
 class TextArea(Element):
     """Lines of a file to type into, as tall as `rows` of them at first."""
 
     _namespace = NAMESPACE
-    _type = "TextArea"
     _prop_names = ["id", "className", "rows", "value"]  # noqa: RUF012
-    available_properties = _prop_names
 
 
 def config_field(

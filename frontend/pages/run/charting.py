@@ -192,8 +192,8 @@ def asked(query: Mapping[str, str]) -> dict[str, Any]:
 async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
     """Answers `?charts=rewards,lengths&x=step&smooth=10&steps=1..40&axes=lengths:time&scheme=dark` with whole figures.
 
-    `?tab=overview` in place of `charts`: those of a tab. Figures are made once for all
-    who ask, until the run records something, or one of its alerts changes.
+    `?tab=overview` in place of `charts`: those of a tab. Figures are made once for all who ask, until the run records
+    something, or one of its alerts changes.
     """
     client = api.client()
     try:

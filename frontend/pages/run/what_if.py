@@ -253,7 +253,7 @@ def register(app: Dash, api: Api) -> None:
             state = (run.id, run.revision, tuple(each.model_dump_json() for each in run.applied_changes))
             palette = palette_of(scheme)
             shown = await api.drawings.get(
-                ("what-if", *state, request.model_dump_json(), palette),
+                ("what-if", *state, request.model_dump_json(), palette.scheme),
                 lambda: _shown(client, run_id, request, palette),
             )
         except FAILURES as error:
