@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.drawing import THOROUGH
+from tests.support.drawing import THOROUGH
 
-pytest_plugins = ["tests.recorded", "tests.services", "tests.backend.fake_worker", "tests.simulated", "tests.stack"]
+pytest_plugins = [
+    "tests.support.recorded",
+    "tests.support.services",
+    "tests.support.fake_worker",
+    "tests.support.simulated",
+    "tests.support.stack",
+]
 
 # A busy machine is slow without anything being wrong. Each run draws other examples; a scheduled one draws many.
 for profile, max_examples in (("usual", 25), (THOROUGH, 250)):

@@ -9,7 +9,7 @@ import pytest
 
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
-from tests.services import BackendServer, RedisServer, new_database, running_backend
+from tests.support.services import BackendServer, RedisServer, new_database, running_backend
 
 
 @pytest.fixture

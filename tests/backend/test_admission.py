@@ -16,7 +16,7 @@ from backend.auth.openid.refusals import SignInRefusedError
 from backend.kit.database import Database
 from backend.kit.settings import Settings
 from backend.models import AuditRow, Project, ProviderIdentity, User
-from tests.services import BackendServer
+from tests.support.services import BackendServer
 
 ISSUER = "https://sso.example.org"
 

@@ -31,11 +31,11 @@ from bapo.api.alerts import (
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import StepRecord
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
-from tests.recorded import import_folder
-from tests.refusals import refuses
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
+from tests.support.recorded import import_folder
+from tests.support.refusals import refuses
+from tests.support.services import wait_until
 
 
 def filled(number: int, rate: float, *, attempt: int = 1) -> StepRecord:

@@ -15,8 +15,8 @@ from backend.kit.principal import new_secret
 from bapo.api.accounts import Login, UserInfo
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE, ApiError, Client
-from tests.refusals import refuses
-from tests.services import BackendServer, wait_until
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, wait_until
 
 
 def login_code(database: Database, server: BackendServer, seconds: float = 60) -> str:

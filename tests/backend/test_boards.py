@@ -30,10 +30,10 @@ from bapo.api.views import ViewWrite
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
 from bapo.records import Record
-from tests.backend.journals import batch, evaluation, lines_of, step
-from tests.command_line import run_here
-from tests.refusals import refuses
-from tests.services import BackendServer, add_person
+from tests.support.command_line import run_here
+from tests.support.journals import batch, evaluation, lines_of, step
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, add_person
 
 LOSS = "actor/pg_loss"
 

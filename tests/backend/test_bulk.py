@@ -6,8 +6,8 @@ import pytest
 
 from bapo.api.runs import BulkRequest, Matching, RunCreate, RunDetail, RunFilters, RunStatus
 from bapo.client import ApiError, Client
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
 
 
 def draft(client: Client, name: str = "bulk") -> RunDetail:

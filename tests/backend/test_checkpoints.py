@@ -12,7 +12,7 @@ from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord
 from bapo.run.checkpoint import write_checkpoint
-from tests.backend.fake_worker import FakeWorker
+from tests.support.fake_worker import FakeWorker
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from bapo.api.events import StreamEvent
 from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import ApiError, AsyncClient, BapoError, Client, UnreachableError
 from bapo.client.retries import Retries
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import step
-from tests.refusals import refuses
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import step
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, wait_until
 
 FAST = Retries(count=3, first_seconds=0.01, most_seconds=0.02)
 

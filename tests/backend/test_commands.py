@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, text
 
 from bapo.api.accounts import Login
 from bapo.client import Client
-from tests.services import new_database, wait_until
+from tests.support.services import new_database, wait_until
 
 
 @pytest.fixture

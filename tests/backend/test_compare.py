@@ -20,8 +20,8 @@ from bapo.config import RunConfig
 from bapo.observe import Group
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
 from bapo.run.journal import merged_records
-from tests.backend.journals import batch, evaluation, event, lines_of, step
-from tests.recorded import NUM_STEPS, RUNS, import_folder
+from tests.support.journals import batch, evaluation, event, lines_of, step
+from tests.support.recorded import NUM_STEPS, RUNS, import_folder
 
 ROLLOUTS = "bapo/cost/num_rollouts"
 REWARD = "critic/rewards/mean"

@@ -9,8 +9,8 @@ import pytest
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
 
 
 def draft(**changes: Any) -> ConfigDraft:

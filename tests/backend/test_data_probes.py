@@ -13,10 +13,10 @@ from bapo.api.resources import DataProbe, ResourceCreate, ResourceInfo
 from bapo.api.uploads import UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import upload_file
-from tests.backend.fake_worker import FakeWorker
-from tests.command_line import run_here
-from tests.probed import probe_on
-from tests.services import BackendServer, wait_until
+from tests.support.command_line import run_here
+from tests.support.fake_worker import FakeWorker
+from tests.support.probed import probe_on
+from tests.support.services import BackendServer, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ from backend.what_if.cache import RecordingCache
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, sample, step, tracking
-from tests.refusals import refuses
-from tests.security.declared import ROUTES
-from tests.services import BackendServer, wait_until
+from tests.support.declared import ROUTES
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, sample, step, tracking
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, wait_until
 
 QUERIES = {
     "metrics": "keys=actor/entropy",

@@ -12,8 +12,8 @@ from backend.kit import instruments
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.workers import AssignedRunsRequest
 from bapo.client import ApiError, Client, UnreachableError
-from tests.backend.fake_worker import FakeWorker
-from tests.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, new_database, running_backend, wait_until
 
 
 @pytest.fixture

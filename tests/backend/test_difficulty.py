@@ -16,9 +16,9 @@ from bapo.config import RunConfig
 from bapo.records import AnyRecord, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
 from bapo.run.journal import merged_records
-from tests.backend.journals import batch, lines_of, step
-from tests.recorded import NUM_STEPS, import_folder
-from tests.refusals import refuses
+from tests.support.journals import batch, lines_of, step
+from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.refusals import refuses
 
 CONFIG = RunConfig().model_dump(mode="json")
 GROUP_SIZE = 8

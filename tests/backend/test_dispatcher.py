@@ -12,9 +12,9 @@ from backend.kit.database import Database, seconds_from_now
 from backend.models import Attempt, Worker
 from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_workers import expire
-from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, RedisServer, new_database, running_backend, wait_until
 
 
 @pytest.fixture

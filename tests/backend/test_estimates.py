@@ -12,8 +12,8 @@ from bapo.client import Client
 from bapo.records import StepRecord
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
-from tests.recorded import NUM_STEPS, import_folder
-from tests.refusals import refuses
+from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.refusals import refuses
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from backend.kit.database import Database
 from bapo.api.events import StreamEvent
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, AsyncClient, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, event, step, tracking
-from tests.services import BackendServer, running_backend, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, event, step, tracking
+from tests.support.services import BackendServer, running_backend, wait_until
 
 
 def until(events: Iterator[StreamEvent], name: str) -> list[StreamEvent]:

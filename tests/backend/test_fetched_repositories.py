@@ -16,9 +16,9 @@ from backend.uploads.store import UploadStore
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked
-from tests.hub import COMMIT, MODEL, TOKEN, holding, lines, shard
-from tests.receiver import Receiver, receiving, respond
-from tests.services import BackendServer, running_backend
+from tests.support.hub import COMMIT, MODEL, TOKEN, holding, lines, shard
+from tests.support.receiver import Receiver, receiving, respond
+from tests.support.services import BackendServer, running_backend
 
 MAX_BYTES = 100_000
 

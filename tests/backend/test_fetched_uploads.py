@@ -15,9 +15,9 @@ from backend.uploads.store import UploadStore
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked
-from tests.receiver import Receiver, receiving, respond
-from tests.refusals import refuses
-from tests.services import BackendServer, running_backend, wait_until
+from tests.support.receiver import Receiver, receiving, respond
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, running_backend, wait_until
 
 Answer = Callable[[BaseHTTPRequestHandler], object]
 MAX_BYTES = 100_000

@@ -19,10 +19,10 @@ from bapo.analysis.findings.search import Search, find
 from bapo.analysis.findings.stream import read_stream
 from bapo.api.runs import RunCreate
 from bapo.client import Client
-from tests.command_line import run_here
-from tests.recorded import NUM_STEPS, import_folder
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.command_line import run_here
+from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
 
 ROOT = Path(__file__).resolve().parents[2]
 

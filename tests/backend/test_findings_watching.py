@@ -23,9 +23,9 @@ from bapo.api.findings import FindingKind, Severity
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.observe import Group
-from tests.backend.fake_worker import FakeWorker
-from tests.services import BackendServer, wait_until
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
+from tests.support.simulation import Simulation
 
 
 @pytest.fixture

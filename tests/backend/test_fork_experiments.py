@@ -12,9 +12,9 @@ from bapo.api.studies import StudyContinuation, StudyCreate, StudyDetail, StudyR
 from bapo.client import Client
 from bapo.records import EvaluationRecord, Record, StepRecord
 from bapo.rollout import BatchSource
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, event, step
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, event, step
+from tests.support.refusals import refuses
 
 PROBLEMS = ("a", "b", "c", "d")
 

@@ -10,9 +10,9 @@ from bapo.api.configs import ConfigCheck
 from bapo.api.runs import ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, event, sample, step, tracking
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, event, sample, step, tracking
+from tests.support.refusals import refuses
 
 
 def checkpoint(number: int) -> EventRecord:

@@ -9,8 +9,8 @@ from bapo.api.runs import RunDetail, RunStatus
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
 from bapo.records import AnyRecord
-from tests.backend.journals import batch, evaluation, event, lines_of, sample, step
-from tests.refusals import refuses
+from tests.support.journals import batch, evaluation, event, lines_of, sample, step
+from tests.support.refusals import refuses
 
 CONFIG = RunConfig().model_dump(mode="json")
 

@@ -11,9 +11,9 @@ from bapo.api.runs import RunDetail
 from bapo.api.workers import RecordBatch
 from bapo.client import Client
 from bapo.records import StepRecord, parse_record
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import batch, evaluation, event, lines_of, sample, step, tracking, with_prompt_objects
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import batch, evaluation, event, lines_of, sample, step, tracking, with_prompt_objects
+from tests.support.refusals import refuses
 
 LOSS = "actor/pg_loss"
 

@@ -13,10 +13,10 @@ from sqlalchemy import text
 from backend.kit.database import Database
 from bapo.api.runs import RunCreate, RunDetail, RunFilters, RunUpdate
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation
-from tests.backend.many_runs import invent_runs
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation
+from tests.support.many_runs import invent_runs
+from tests.support.refusals import refuses
 
 
 def draft(client: Client, name: str, **fields: Any) -> RunDetail:

@@ -30,8 +30,8 @@ from bapo.observe import Group, ObservedRun
 from bapo.observe.upload import SentFile, describe_folder, send_folder
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.line_reader import read_lines
-from tests.recorded import import_folder
-from tests.services import BackendServer, add_person, wait_until
+from tests.support.recorded import import_folder
+from tests.support.services import BackendServer, add_person, wait_until
 
 GROUPS = [Group("1 + 1 = ?", [1, 0, 0, 0], ["2", "3", "4", "5"]), Group("2 + 2 = ?", [1, 1, 1, 1])]
 

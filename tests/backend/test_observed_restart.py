@@ -15,7 +15,7 @@ import httpx
 
 from bapo.client import ApiError, Client
 from bapo.run.journal import merged_records
-from tests.services import NO_BROKER, wait_until
+from tests.support.services import NO_BROKER, wait_until
 
 TRAINER = """
     import sys, time

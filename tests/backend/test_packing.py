@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backend.models.packing import pack, unpack
 from bapo.records import dump_record
-from tests.backend.journals import step
+from tests.support.journals import step
 
 CONTENT = b'{"schema":1,"type":"step","step":7,"timing":{"unix_time":1.5},"prompts":[["countdown:00ff"],["fresh"]]}'
 DEFLATED = bytes.fromhex("01c3537f435c6f8e1c14c84ed23305ba01582601ab7870e300b9556b909686d47005b61300")

@@ -25,8 +25,8 @@ from bapo.api.people import (
 from bapo.api.runs import RunCreate
 from bapo.api.workers import WorkerRegistration
 from bapo.client import ApiError, Client
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 

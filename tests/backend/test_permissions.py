@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from backend.app import create_app
 from backend.kit.permissions import Permission, declared_routes
 from backend.kit.settings import Settings
-from tests.services import BackendServer
+from tests.support.services import BackendServer
 
 SIGNING_IN = {
     ("GET", "/api/v1/auth/methods"),

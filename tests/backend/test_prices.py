@@ -15,8 +15,8 @@ from bapo.api.prices import CurrencyWrite, MachinePrice, PriceWrite
 from bapo.api.runs import RunCreate
 from bapo.api.workers import GpuInfo
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer
 
 H200 = "NVIDIA H200"
 

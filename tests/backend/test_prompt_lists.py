@@ -13,8 +13,8 @@ from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreat
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from bapo.config.prompt_weights import MOST_ENTRIES
-from tests.refusals import refuses
-from tests.services import BackendServer, add_person
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, add_person
 
 LEFT_OUT, TWICE = PromptEntry(prompt_id="sums:1f", note="label is 41"), PromptEntry(prompt_id="sums:2e", weight=2)
 

@@ -15,10 +15,10 @@ from bapo.client import Client
 from bapo.records import PromptRecord, PromptVisit, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
 from bapo.run.journal import merged_records
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import sample, step, tracking
-from tests.recorded import import_folder
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import sample, step, tracking
+from tests.support.recorded import import_folder
+from tests.support.refusals import refuses
 
 FRESH, REEVALUATED, REUSED = BatchSource.FRESH, BatchSource.REEVALUATED, BatchSource.REUSED
 

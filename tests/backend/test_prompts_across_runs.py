@@ -21,10 +21,10 @@ from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.records import PromptRecord, PromptVisit, SampledResponse, SampleRecord
 from bapo.rollout import BatchSource
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import sample, step
-from tests.refusals import refuses
-from tests.services import BackendServer, add_person, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import sample, step
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, add_person, wait_until
 
 ANSWER = {ANSWER_TEXT: "41"}
 FRESH, REEVALUATED, REUSED = BatchSource.FRESH, BatchSource.REEVALUATED, BatchSource.REUSED

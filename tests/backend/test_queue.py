@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import event, step
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import event, step
+from tests.support.services import BackendServer, wait_until
 
 
 def submit(client: Client, name: str, priority: int = 50) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.queue.order import WaitingPlace, in_order
-from tests.drawing import examples
+from tests.support.drawing import examples
 
 PATIENCE = 3_600.0
 NOW = 1_000_000.0

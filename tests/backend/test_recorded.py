@@ -11,7 +11,7 @@ import pytest
 from bapo.client import Client
 from bapo.records import AnyRecord, comparable, parse_record
 from bapo.run.journal import merged_records
-from tests.recorded import NUM_STEPS, RUNS, import_folder
+from tests.support.recorded import NUM_STEPS, RUNS, import_folder
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -14,7 +14,7 @@ from bapo.api.configs import ConfigDraft
 from bapo.api.resources import ResourceCreate, ResourceInfo
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
-from tests.services import running_backend
+from tests.support.services import running_backend
 
 ROWS = [{"nums": [3, index], "target": 3 + index} for index in range(1, 31)]
 

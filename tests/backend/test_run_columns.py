@@ -10,9 +10,9 @@ import pytest
 from bapo.api.runs import RunCreate, RunDetail, RunFilters, RunStatus
 from bapo.api.views import LayoutColumn, RunListLayout, RunListLayouts
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
+from tests.support.refusals import refuses
 
 GROUP = "columns"
 ALL = RunFilters(group=[GROUP])

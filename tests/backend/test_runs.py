@@ -10,7 +10,7 @@ import pytest
 
 from bapo.api.runs import ParameterChange, RunCreate, RunDetail, RunStatus, RunUpdate
 from bapo.client import ApiError, Client
-from tests.services import BackendServer
+from tests.support.services import BackendServer
 
 
 def new_run(client: Client, name: str = "r", **fields: Any) -> RunDetail:

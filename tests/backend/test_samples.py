@@ -11,8 +11,8 @@ from bapo.api.runs import RunDetail
 from bapo.client import Client
 from bapo.records import SampledResponse, SampleRecord
 from bapo.rollout import BatchSource
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import sample, step
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import sample, step
 
 
 def group(number: int, prompt_id: str, source: BatchSource, correct: int, text: str) -> SampleRecord:

@@ -13,9 +13,9 @@ from backend.records.sampling import extreme_rows
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import AnyRecord, metrics
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import batch, evaluation, lines_of, step, tracking
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import batch, evaluation, lines_of, step, tracking
+from tests.support.services import BackendServer
 
 LOSS = "actor/pg_loss"
 ACCURACY = "val-core/CD-34/acc/mean@8"

@@ -18,10 +18,10 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import RATIO_BIN_EDGES, StepRecord
 from bapo.run.journal import merged_records
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import step
-from tests.recorded import import_folder
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import step
+from tests.support.recorded import import_folder
+from tests.support.refusals import refuses
 
 LOSS = "actor/pg_loss"
 TOKENS = "bapo/cost/num_tokens"

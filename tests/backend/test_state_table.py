@@ -12,9 +12,9 @@ from backend.models import Run
 from backend.runs.states import actions
 from bapo.api.runs import ParameterChange, RunAction, RunCreate, RunDetail, RunFork, RunStatus
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import event, step
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import event, step
+from tests.support.services import wait_until
 
 S = RunStatus
 

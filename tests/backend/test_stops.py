@@ -10,9 +10,9 @@ from backend.runs.states import LEGAL_MOVES, IllegalMoveError, check_move
 from bapo.api.runs import ParameterChange, RunDetail, RunStatus
 from bapo.client import ApiError, Client
 from bapo.run.control import StopMoment
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import event, step
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import event, step
+from tests.support.refusals import refuses
 
 
 @pytest.mark.parametrize("before", RunStatus)

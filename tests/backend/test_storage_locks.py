@@ -14,7 +14,7 @@ from backend.models import Run, RunStorage
 from backend.storage import repository
 from bapo.api.runs import RunCreate
 from bapo.client import Client
-from tests.services import wait_until
+from tests.support.services import wait_until
 
 
 def _lowest_measured_last(session: Session, low: str, high: str) -> None:

@@ -7,10 +7,10 @@ import pytest
 from bapo.api.runs import RunStatus
 from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyWrite
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step, tracking
-from tests.refusals import refuses
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step, tracking
+from tests.support.refusals import refuses
+from tests.support.services import wait_until
 
 TEXT = """
 title = "{title}"

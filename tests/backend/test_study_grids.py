@@ -9,9 +9,9 @@ import pytest
 from bapo.api.runs import RunStatus
 from bapo.api.studies import StudyActionRequest, StudyCreate, StudyWrite
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
-from tests.refusals import refuses
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
+from tests.support.refusals import refuses
 
 GRID: dict[str, Any] = {"method.c1": [0.125, 0.25], "training.seed": [1, 2, 3]}
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from backend.kit.database import Database
 from backend.ops.migrate import alembic_config
 from backend.studies import service
-from tests.services import new_database
+from tests.support.services import new_database
 
 BEFORE, AFTER = "0012", "head"
 

@@ -12,10 +12,10 @@ from backend.storage import retention
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail
 from bapo.api.storage import DeletionRequest
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import step
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import step
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
 
 
 def draft(client: Client, name: str) -> RunDetail:

@@ -10,8 +10,8 @@ import pytest
 
 from bapo.api.runs import RunCreate
 from bapo.client import AsyncClient, Client
-from tests.refusals import refuses
-from tests.services import BackendServer, new_database, running_backend
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, new_database, running_backend
 
 
 def test_a_database_that_is_away_is_no_fault_of_the_request(postgres_server: str, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from backend.models import Base, MetricTail, StepRow
 from backend.ops.migrate import alembic_config, is_current, migrate
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.deploy.up.postgres import binaries
-from tests.services import new_database, running_backend
+from tests.support.services import new_database, running_backend
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RELEASES = ("0012",)

@@ -23,9 +23,9 @@ from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo
 from bapo.client import ApiError, Client
 from bapo.client import uploads as sending
 from bapo.client.uploads import upload_file, wait_until_checked
-from tests.backend.fake_worker import FakeWorker
-from tests.refusals import refuses
-from tests.services import BackendServer, RedisServer, running_backend
+from tests.support.fake_worker import FakeWorker
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, RedisServer, running_backend
 from worker.contents import ContentError, fetch_contents
 
 

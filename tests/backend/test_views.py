@@ -5,7 +5,7 @@ from __future__ import annotations
 from bapo.api.runs import RunFilters, RunStatus
 from bapo.api.views import ViewWrite
 from bapo.client import Client
-from tests.refusals import refuses
+from tests.support.refusals import refuses
 
 
 def view(name: str) -> ViewWrite:

@@ -18,7 +18,7 @@ from bapo.client import Client
 from bapo.config import RunConfig
 from bapo.records import AnyRecord, PromptVisit, StepRecord
 from bapo.rollout import BatchSource
-from tests.backend.journals import batch, evaluation, lines_of, step
+from tests.support.journals import batch, evaluation, lines_of, step
 
 CONFIG = RunConfig().model_dump(mode="json")
 

@@ -13,8 +13,8 @@ from bapo.analysis.walk.walk import Listing
 from bapo.api.runs import RunCreate
 from bapo.api.walk import WalkRequest
 from bapo.client import Client
-from tests.recorded import NUM_STEPS, import_folder
-from tests.refusals import refuses
+from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.refusals import refuses
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,11 @@ from bapo.api.alerts import FillRateCondition, RuleScope, RuleWrite
 from bapo.api.runs import RunDetail
 from bapo.api.webhooks import DeliveryInfo, WebhookCreated, WebhookWrite
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_alerts import filled
-from tests.receiver import Receiver, receiving, respond
-from tests.refusals import refuses
-from tests.services import BackendServer, add_person, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.receiver import Receiver, receiving, respond
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, add_person, wait_until
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "webhooks.md"
 

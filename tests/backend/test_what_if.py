@@ -16,8 +16,8 @@ from bapo.client import ApiError, Client
 from bapo.config import RunConfig
 from bapo.observe.upload import describe_folder, send_folder
 from bapo.run.journal import RECORDS_FILE
-from tests.recorded import NUM_STEPS, import_folder
-from tests.refusals import refuses
+from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.refusals import refuses
 
 
 @pytest.fixture(scope="module")

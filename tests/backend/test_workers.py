@@ -21,9 +21,9 @@ from bapo.api.workers import (
     WorkerRegistration,
 )
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import event, step
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import event, step
+from tests.support.services import BackendServer, wait_until
 
 
 def refused(call: Any, *arguments: Any) -> ApiError:

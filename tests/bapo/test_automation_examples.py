@@ -15,9 +15,9 @@ from typer.main import get_command
 from bapo.cli import BapoGroup, app
 from bapo.cli.failures import Exit
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
+from tests.support.services import BackendServer, wait_until
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "automation.md").read_text()

@@ -27,10 +27,10 @@ from bapo.client import SESSION_COOKIE, Client
 from bapo.records import AnyRecord, SampleRecord
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
-from tests.backend.fake_worker import FakeWorker
-from tests.frontend.serving import serving
-from tests.services import BackendServer, running_backend
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, running_backend
+from tests.support.serving import serving
+from tests.support.simulation import Simulation
 
 # The shell first: it has no windows to draw, and takes the less CPU time for it.
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

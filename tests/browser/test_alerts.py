@@ -7,10 +7,10 @@ from playwright.sync_api import Page, expect
 
 from bapo.client import Client
 from bapo.records import StepRecord
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, Visitor, play
-from tests.receiver import Receiver, receiving
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.receiver import Receiver, receiving
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -13,9 +13,9 @@ from bapo.client import Client
 from bapo.config.paths import SHIPPED_MODELS
 from bapo.records import EventRecord
 from bapo.run.checkpoint import write_checkpoint
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, play
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer
 from worker.maintenance_jobs import MaintenanceJobThread
 
 pytestmark = pytest.mark.browser

@@ -12,8 +12,8 @@ from bapo.api.boards import BoardChange, BoardCreate, BoardLinkCreate, ChartPane
 from bapo.api.runs import RunFilters, RunUpdate
 from bapo.client import Client
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, log_in_with
-from tests.recorded import RUNS, import_folder
-from tests.services import BackendServer, add_person, wait_until
+from tests.support.recorded import RUNS, import_folder
+from tests.support.services import BackendServer, add_person, wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -14,10 +14,10 @@ from playwright.sync_api import Page, expect
 from bapo.api.runs import ParameterChange
 from bapo.client import Client
 from bapo.records import EventRecord
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play, points_of, view_of
-from tests.recorded import NUM_STEPS, import_folder
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 

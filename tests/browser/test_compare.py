@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.runs import RunUpdate
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import event
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, play
-from tests.recorded import NUM_STEPS, RUNS, import_folder
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import event
+from tests.support.recorded import NUM_STEPS, RUNS, import_folder
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ from bapo.api.imports import ImportCreate
 from bapo.client import Client
 from bapo.config import RunConfig
 from tests.browser.conftest import Visitor, view_of
-from tests.recorded import NUM_STEPS, import_folder
+from tests.support.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
 

@@ -9,10 +9,10 @@ from playwright.sync_api import Page, expect
 
 from bapo.client import Client
 from bapo.records import EventRecord
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, field, play, points_of
-from tests.services import BackendServer, wait_until
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
+from tests.support.simulation import Simulation
 
 pytestmark = pytest.mark.browser
 

@@ -12,10 +12,10 @@ from backend.kit.database import Database
 from bapo.api.runs import RunCreate, RunFilters, RunStatus
 from bapo.api.views import RunListLayouts
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.many_runs import invent_runs
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, log_in, play
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.many_runs import invent_runs
+from tests.support.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 

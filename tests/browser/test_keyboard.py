@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, field, log_in_with, play, points_of
-from tests.services import BackendServer, add_person, wait_until
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, add_person, wait_until
+from tests.support.simulation import Simulation
 
 pytestmark = pytest.mark.browser
 

@@ -11,10 +11,10 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.studies import StudyCreate
 from bapo.api.workers import Claim
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, event, step
 from tests.browser.conftest import Visitor
-from tests.services import RedisServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, event, step
+from tests.support.services import RedisServer, wait_until
 
 pytestmark = pytest.mark.browser
 

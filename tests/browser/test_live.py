@@ -12,10 +12,10 @@ from bapo.client import Client
 from benchmarks.simulation import EVALUATION_INTERVAL
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, log_in, play, points_of
-from tests.frontend.serving import Relay, serving
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
+from tests.support.serving import Relay, serving
 
 pytestmark = pytest.mark.browser
 

@@ -8,9 +8,9 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from bapo.client import Client
 from bapo.figures.theme import DARK, LIGHT
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, PlayedRun, assert_fits, log_in, play, points_of
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 

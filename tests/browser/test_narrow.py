@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, play, points_of
-from tests.services import wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 

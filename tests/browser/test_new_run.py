@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.runs import RunCreate
 from tests.browser.conftest import Visitor, field, log_in_with
-from tests.services import BackendServer, add_person
+from tests.support.services import BackendServer, add_person
 
 pytestmark = pytest.mark.browser
 

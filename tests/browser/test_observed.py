@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from bapo import observe
 from bapo.client import Client
 from bapo.observe import Group
-from tests.recorded import import_folder
+from tests.support.recorded import import_folder
 
 pytestmark = pytest.mark.browser
 

@@ -14,8 +14,8 @@ from bapo.client import Client
 from bapo.figures.theme import DARK, LIGHT
 from bapo.records import TrackingRecord
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, assert_fits
-from tests.recorded import import_folder
-from tests.services import wait_until
+from tests.support.recorded import import_folder
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -7,9 +7,9 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.workers import GpuInfo
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import Visitor, log_in_with
-from tests.services import BackendServer, add_person
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("cheap_passwords")]
 

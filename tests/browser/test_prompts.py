@@ -18,11 +18,11 @@ from bapo.records import SampledResponse
 from bapo.rollout import BatchSource
 from frontend.pages.run.prompts import ROWS_ON_A_PAGE
 from frontend.pages.run.samples import GROUPS_AT_ONCE
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import sample
 from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play, view_of
-from tests.recorded import import_folder
-from tests.services import wait_until as wait
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import sample
+from tests.support.recorded import import_folder
+from tests.support.services import wait_until as wait
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from bapo.api.prompts import ProjectPromptFilter
 from bapo.client import Client
-from tests.recorded import import_folder
-from tests.services import wait_until
+from tests.support.recorded import import_folder
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -18,12 +18,12 @@ from bapo.api.runs import RunCreate
 from bapo.api.uploads import UploadCreate
 from bapo.client import Client
 from bapo.figures.formatting import size
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
-from tests.hub import COMMIT, MODEL, TOKEN, holding, lines
-from tests.probed import probe_on
-from tests.receiver import Receiver, receiving, respond
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.hub import COMMIT, MODEL, TOKEN, holding, lines
+from tests.support.probed import probe_on
+from tests.support.receiver import Receiver, receiving, respond
+from tests.support.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 WAIT_SECONDS = WAIT_MILLISECONDS / 1000

@@ -14,9 +14,9 @@ from bapo.deploy.http_server import listen
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.browser.conftest import Visitor, assert_fits
-from tests.frontend.serving import serving
-from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD, OpenIdProvider, running_provider
-from tests.services import BackendServer
+from tests.support.openid_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD, OpenIdProvider, running_provider
+from tests.support.services import BackendServer
+from tests.support.serving import serving
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ from bapo.api.runs import RunCreate, RunUpdate
 from bapo.client import Client
 from bapo.records import SampledResponse, SampleRecord
 from bapo.rollout import BatchSource
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, Visitor, play
+from tests.support.fake_worker import FakeWorker
 
 pytestmark = pytest.mark.browser
 

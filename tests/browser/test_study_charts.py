@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.studies import StudyCreate, StudyDetail
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
 from tests.browser.conftest import assert_fits
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import play
+from tests.support.fake_worker import FakeWorker
 
 pytestmark = pytest.mark.browser
 

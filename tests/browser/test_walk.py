@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.walk import WalkRequest
 from bapo.client import Client
-from tests.recorded import import_folder
+from tests.support.recorded import import_folder
 
 pytestmark = pytest.mark.browser
 

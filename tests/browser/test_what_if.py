@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client
 from tests.browser.conftest import field
-from tests.recorded import NUM_STEPS, import_folder
+from tests.support.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
 

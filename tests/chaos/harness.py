@@ -21,7 +21,7 @@ from tests.chaos.invariants import check_all
 from tests.chaos.people import People
 from tests.chaos.schedule import Fault, Schedule, draw, draw_for
 from tests.chaos.world import World
-from tests.stack import Stack
+from tests.support.stack import Stack
 
 TICK_SECONDS = 0.1
 GIVE_UP_SECONDS = 90.0

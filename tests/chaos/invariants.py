@@ -15,8 +15,8 @@ from bapo.client import Client
 from bapo.run.control import ControlRequest, append_request
 from tests.chaos.people import Submitted
 from tests.chaos.world import LOCAL, REMOTE, World
-from tests.stack import NUM_STEPS, all_records, assignments, essence, recorded_steps, wait_for
-from tests.trained import train_one_after_another
+from tests.support.stack import NUM_STEPS, all_records, assignments, essence, recorded_steps, wait_for
+from tests.support.trained import train_one_after_another
 
 KINDS = ("step", "evaluation", "tracking")
 SETTLE_SECONDS = 60.0

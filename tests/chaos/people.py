@@ -11,7 +11,7 @@ from bapo.api.runs import TERMINAL_STATUSES, ParameterChange, RunDetail, RunStat
 from bapo.client import ApiError, Client
 from tests.chaos.schedule import Plan, Schedule
 from tests.chaos.world import World
-from tests.stack import submit
+from tests.support.stack import submit
 
 NUM_AT_ONCE = 4
 """Runs that have not ended, three of which can be trained at a time."""

@@ -17,8 +17,8 @@ import pytest
 from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.chaos.world import PatientClient, is_alive
-from tests.disks import fill, small_disk
-from tests.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
+from tests.support.disks import fill, small_disk
+from tests.support.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(420)]
 

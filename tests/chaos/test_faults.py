@@ -10,8 +10,8 @@ import pytest
 
 from tests.chaos.harness import run_schedule
 from tests.chaos.schedule import FAULTS, draw, draw_for
-from tests.drawing import is_thorough
-from tests.stack import Stack
+from tests.support.drawing import is_thorough
+from tests.support.stack import Stack
 
 SEED = 5
 NUM_FAULTS = 30

@@ -21,8 +21,8 @@ from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.postgres import EmbeddedPostgres
 from bapo.deploy.up.redis import EmbeddedRedis
 from tests.chaos.proxy import Proxy
-from tests.disks import mount_read_only
-from tests.stack import Stack, wait_for
+from tests.support.disks import mount_read_only
+from tests.support.stack import Stack, wait_for
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import pytest
 from tests.containers.packages import downloaded, served
 from tests.containers.product import GPU_WORKER, SERVER, WORKER, Product
 from tests.containers.stand_ins import debian, docker, done, public_images, usable
-from tests.deployment.compose import ROOT
+from tests.support.compose import ROOT
 
 _SAID: list[str] = []
 

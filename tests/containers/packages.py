@@ -14,7 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.containers.stand_ins import CACHE
-from tests.deployment.compose import ROOT
+from tests.support.compose import ROOT
 
 EXTRAS = "server,dashboard,worker"
 OF_OLD_PYTHON = "async-timeout"

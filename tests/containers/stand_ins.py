@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deployment.compose import ROOT, read
+from tests.support.compose import ROOT, read
 
 CACHE = ROOT / ".containers"
 DEBIAN = "bapo-stand-in/debian:bookworm"

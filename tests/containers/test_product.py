@@ -11,8 +11,8 @@ import pytest
 from bapo.api.runs import RunCreate, RunStatus
 from tests.containers.product import Product
 from tests.containers.stand_ins import done
-from tests.services import wait_until
-from tests.stack import SMALL_RUN, ended
+from tests.support.services import wait_until
+from tests.support.stack import SMALL_RUN, ended
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1500)]
 SERVICES = ("postgres", "redis", "backend", "frontend", "worker")

@@ -16,9 +16,9 @@ from bapo.api.runs import RunStatus
 from bapo.client.core import API
 from tests.containers.product import SERVER, VERSION, WORKER, Product
 from tests.containers.stand_ins import docker, done
-from tests.deployment.compose import ROOT
-from tests.services import wait_until
-from tests.stack import NUM_STEPS, SMALL_RUN, ended
+from tests.support.compose import ROOT
+from tests.support.services import wait_until
+from tests.support.stack import NUM_STEPS, SMALL_RUN, ended
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1500)]
 BEFORE = "ba9b4db4b"

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from backend.app import create_app
 from bapo.client.call import Endpoint
 from bapo.client.calls import Calls
-from tests.services import BackendServer
+from tests.support.services import BackendServer
 
 NOT_IN_THE_TABLE = {
     # Their own methods: the login's answer carries a cookie, streams do not end.

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from bapo.cli import PANELS
 from bapo.cli.lazy import LazyCommand
-from tests.distributions import ROOT, brought
+from tests.support.distributions import ROOT, brought
 
 OWN = ("bapo", "backend", "frontend", "worker", "migrations")
 ROOMS: dict[str, tuple[str, ...]] = {

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
+from tests.support.services import BackendServer
 
 PACKAGE = "generated_bapo_client"
 

@@ -15,7 +15,7 @@ from bapo.observe.upload import describe_folder, send_folder
 from bapo.records import dump_record, parse_record
 from bapo.run.journal import Journal, attempt_folders, merged_records
 from bapo.run.run_folder import claim_config, next_attempt
-from tests.backend.journals import evaluation, event, sample, step
+from tests.support.journals import evaluation, event, sample, step
 
 
 def write(folder: Path, attempt: int, first: int, last: int, *, ending: str) -> None:

@@ -29,9 +29,9 @@ from backend.openapi.description import describe
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.config.patterns import IN_WORDS
-from tests.drawing import examples, is_thorough
-from tests.security.declared import ROUTES
-from tests.services import BackendServer
+from tests.support.declared import ROUTES
+from tests.support.drawing import examples, is_thorough
+from tests.support.services import BackendServer
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 FEW = settings(

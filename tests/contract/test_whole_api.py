@@ -7,8 +7,8 @@ import pytest
 from bapo.client import Client
 from tests.contract.test_openapi import described
 from tests.contract.whole_api import bearer, explore
-from tests.drawing import is_thorough
-from tests.services import BackendServer
+from tests.support.drawing import is_thorough
+from tests.support.services import BackendServer
 
 EXAMPLES = 300 if is_thorough() else 12
 

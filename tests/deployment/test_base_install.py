@@ -13,8 +13,8 @@ import pytest
 
 from bapo.api.runs import RunCreate
 from bapo.client import Client
-from tests.distributions import ROOT, brought
-from tests.services import BackendServer
+from tests.support.distributions import ROOT, brought
+from tests.support.services import BackendServer
 
 SOURCES = ("bapo", "backend", "frontend", "worker", "migrations")
 

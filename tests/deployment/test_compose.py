@@ -29,7 +29,7 @@ from bapo.deploy.up.postgres import binaries
 from bapo.deploy.up.redis import server_binary
 from frontend.settings import FrontendSettings
 from scripts.pin_images import pinned
-from tests.deployment.compose import (
+from tests.support.compose import (
     COMPOSE,
     ROOT,
     SINGLE_SIGN_ON,
@@ -39,8 +39,8 @@ from tests.deployment.compose import (
     read,
     resolved,
 )
-from tests.distributions import brought
-from tests.stack import SMALL_RUN, ended, wait_for
+from tests.support.distributions import brought
+from tests.support.stack import SMALL_RUN, ended, wait_for
 from worker.settings import WorkerSettings
 
 GIVEN = {

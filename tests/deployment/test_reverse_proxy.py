@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from bapo.api.runs import RunCreate
-from tests.deployment.compose import ROOT, free_port
-from tests.services import wait_until
-from tests.stack import Stack
+from tests.support.compose import ROOT, free_port
+from tests.support.services import wait_until
+from tests.support.stack import Stack
 
 NAME = "bapo.example.org"
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -13,8 +13,8 @@ import pytest
 
 from bapo.api.runs import RunStatus
 from bapo.run.run_folder import RESTORING_FILE
-from tests.command_line import run_here
-from tests.stack import Stack, all_records, at_step, ended, essence, submit
+from tests.support.command_line import run_here
+from tests.support.stack import Stack, all_records, at_step, ended, essence, submit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 NUM_STEPS = 24

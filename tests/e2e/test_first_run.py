@@ -16,9 +16,9 @@ import pytest
 
 from bapo.api.runs import RunStatus
 from bapo.client import Client
-from tests.command_line import run_here
-from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, assignments, at_step, ended, submit, wait_for
-from tests.trained import train_one_after_another
+from tests.support.command_line import run_here
+from tests.support.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, assignments, at_step, ended, submit, wait_for
+from tests.support.trained import train_one_after_another
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from bapo.api.studies import StudyContinuation, StudyCreate
 from bapo.client import Client
-from tests.stack import Stack, all_records, ended, essence, submit
+from tests.support.stack import Stack, all_records, ended, essence, submit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 

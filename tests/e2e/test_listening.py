@@ -16,9 +16,9 @@ import pytest
 
 from bapo.api.runs import RunStatus
 from bapo.client import Client
-from tests.command_line import run_here
-from tests.deployment.compose import free_port
-from tests.stack import Stack, ended, submit, wait_for
+from tests.support.command_line import run_here
+from tests.support.compose import free_port
+from tests.support.stack import Stack, ended, submit, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 ELSEWHERE = "127.0.0.2"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack import NUM_STEPS, SMALL_RUN, Stack, at_step
+from tests.support.stack import NUM_STEPS, SMALL_RUN, Stack, at_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

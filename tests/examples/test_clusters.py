@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from bapo.api.runs import RunStatus
 from bapo.deploy.settings import known_variables, variable_of
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
-from tests.deployment.compose import ROOT
-from tests.services import BackendServer, new_database, running_backend, wait_until
-from tests.stack import submit
+from tests.support.compose import ROOT
+from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.stack import submit
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS
 

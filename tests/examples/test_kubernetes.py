@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 from pydantic.alias_generators import to_camel
 
 from bapo.deploy.settings import known_variables
-from tests.deployment.compose import ROOT, resolved
+from tests.support.compose import ROOT, resolved
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS
 

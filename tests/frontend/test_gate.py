@@ -26,10 +26,10 @@ from frontend.login import local_path, login, login_url
 from frontend.session import Api
 from frontend.settings import FrontendSettings, host_name
 from frontend.shipping import own_files
-from tests.backend.fake_worker import FakeWorker
-from tests.frontend.serving import serving
-from tests.services import BackendServer, add_person
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, add_person
+from tests.support.serving import serving
+from tests.support.simulation import Simulation
 
 
 @pytest.fixture(scope="module")

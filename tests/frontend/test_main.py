@@ -14,8 +14,8 @@ import pytest
 
 from backend.kit import instruments
 from bapo.client import BapoError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
 
 
 def _answers(url: str) -> bool:

@@ -18,8 +18,8 @@ from bapo.api.base import ErrorBody
 from frontend import proxy
 from frontend.proxy import is_proxied
 from frontend.session import Api
-from tests.frontend.serving import Relay, serving
-from tests.services import wait_until
+from tests.support.services import wait_until
+from tests.support.serving import Relay, serving
 
 
 @dataclass

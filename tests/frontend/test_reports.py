@@ -15,9 +15,9 @@ from bapo.client import SESSION_COOKIE, Client
 from bapo.report.fetching import MOST_RUNS, sampled_steps
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
-from tests.frontend.serving import serving
-from tests.recorded import import_folder
-from tests.services import BackendServer
+from tests.support.recorded import import_folder
+from tests.support.services import BackendServer
+from tests.support.serving import serving
 
 REPORT = "/reports/paper.html"
 

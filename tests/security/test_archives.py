@@ -23,7 +23,7 @@ from bapo.files.archive import ArchiveError, ArchiveLimits, ArchiveWriter, unpac
 from bapo.files.safe_paths import OutsideError, checked_parts, files_inside, open_inside
 from bapo.run.artifacts import ArtifactError, file_name, pack
 from bapo.run.checkpoint import write_checkpoint
-from tests.services import BackendServer, running_backend
+from tests.support.services import BackendServer, running_backend
 
 MODEL = SHIPPED_MODELS / "countdown-base"
 

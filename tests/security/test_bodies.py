@@ -15,9 +15,9 @@ import pytest
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import EventRecord
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import lines_of, step
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import lines_of, step
+from tests.support.services import BackendServer
 
 DEEP = 100_000
 

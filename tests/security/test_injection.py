@@ -13,8 +13,8 @@ from backend.kit.database import Database
 from bapo.api.runs import ParameterChange, RunCreate
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError, apply_changes, resolve
-from tests.recorded import import_folder
-from tests.refusals import refuses
+from tests.support.recorded import import_folder
+from tests.support.refusals import refuses
 
 SQL = (
     "' OR '1'='1",

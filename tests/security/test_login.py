@@ -22,9 +22,9 @@ from bapo.api.accounts import Login, PasswordSet, TokenCreate
 from bapo.api.people import PersonCreate, PersonUpdate
 from bapo.client import SESSION_COOKIE, Client
 from bapo.deploy.origins import is_own_origin
-from tests.refusals import refuses
-from tests.security.declared import BODIES
-from tests.services import BackendServer, running_backend
+from tests.support.declared import BODIES
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, running_backend
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 

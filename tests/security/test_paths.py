@@ -17,8 +17,8 @@ from bapo.api.accounts import Login
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard
 from frontend.settings import FrontendSettings
-from tests.frontend.serving import serving
-from tests.services import BackendServer, running_backend
+from tests.support.services import BackendServer, running_backend
+from tests.support.serving import serving
 
 SECRET = "canary-8231"
 DEEP = "/".join([".."] * 12)

@@ -9,8 +9,8 @@ from bapo.api.configs import ConfigDraft
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunQuery
 from bapo.api.views import ViewWrite
 from bapo.client import ApiError, Client
-from tests.refusals import refuses
-from tests.services import BackendServer, add_person
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, add_person
 
 
 @pytest.fixture(scope="module")

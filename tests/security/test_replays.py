@@ -24,10 +24,10 @@ from bapo.api.maintenance_jobs import (
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.workers import AttemptOutcome, RecordBatch, WorkerRegistration
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import batch, lines_of, step
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import batch, lines_of, step
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.paths import PermittedFolders, path_fields
 from bapo.config.run import REGISTRIES
 from bapo.engines.local.policy import model_folder
-from tests.refusals import refuses
-from tests.services import BackendServer, running_backend
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, running_backend
 from worker.run_folders import check_paths
 
 NO_PATHS = {

@@ -28,9 +28,9 @@ from bapo.report.document import ASSETS as REPORT_ASSETS
 from frontend.app import PAGES
 from frontend.app import create_app as create_dashboard
 from frontend.settings import FrontendSettings
-from tests.frontend.serving import serving
-from tests.security.declared import BODIES, DASH_PATHS, OPEN_PAGES, OWN, ROUTES
-from tests.services import BackendServer, add_person
+from tests.support.declared import BODIES, DASH_PATHS, OPEN_PAGES, OWN, ROUTES
+from tests.support.services import BackendServer, add_person
+from tests.support.serving import serving
 
 DECLARED = [(permission, method, path) for permission, method, path in map(str.split, ROUTES.strip().splitlines())]
 PEOPLE = ("viewer", "member", "owner", "outsider", "boss", "admin", "reader")
@@ -40,7 +40,7 @@ NOBODY = ("anonymous", "expired", "revoked")
 def test_every_route_is_declared_here(backend_server: BackendServer) -> None:
     app = create_app(backend_server.settings)
     found = {(route.permission.value, route.method, route.path) for route in declared_routes(app)}
-    assert found == set(DECLARED), "declare new routes in tests/security/declared.py, with who may call them"
+    assert found == set(DECLARED), "declare new routes in tests/support/declared.py, with who may call them"
 
 
 def test_a_method_that_is_not_there_is_answered_with_all_that_are(backend_server: BackendServer) -> None:

@@ -20,11 +20,11 @@ from bapo.api.runs import RunCreate, RunFilters
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard
 from frontend.settings import FrontendSettings
-from tests.backend.journals import step
 from tests.backend.test_boards import imported
-from tests.frontend.serving import serving
-from tests.refusals import refuses
-from tests.services import BackendServer
+from tests.support.journals import step
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer
+from tests.support.serving import serving
 
 SECRET_CONDITION = "name ~ project-x"
 

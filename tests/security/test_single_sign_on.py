@@ -28,9 +28,17 @@ from bapo.deploy.doctor import judgements
 from bapo.deploy.http_server import listen
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
-from tests.frontend.serving import serving
-from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD, Claims, Forge, OpenIdProvider, running_provider
-from tests.services import BackendServer, running_backend
+from tests.support.openid_provider import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    PASSWORD,
+    Claims,
+    Forge,
+    OpenIdProvider,
+    running_provider,
+)
+from tests.support.services import BackendServer, running_backend
+from tests.support.serving import serving
 
 WANTED = "/runs/abc?tab=batch"
 

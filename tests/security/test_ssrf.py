@@ -19,8 +19,8 @@ from backend.kit.outbound_addresses import (
 from backend.webhooks.sending import Outcome, send
 from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError, Client
-from tests.receiver import Receiver, receiving, respond
-from tests.refusals import refuses
+from tests.support.receiver import Receiver, receiving, respond
+from tests.support.refusals import refuses
 
 PUBLIC = "93.184.215.14"
 

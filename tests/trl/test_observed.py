@@ -16,7 +16,7 @@ from bapo.client import Client
 from bapo.records import StepRecord
 from bapo.rollout import prompt_identity
 from bapo.run.run_folder import read_config
-from tests.services import BackendServer, running_backend, wait_until
+from tests.support.services import BackendServer, running_backend, wait_until
 from tests.trl.conftest import PYTHON, ROOT, Trained, environment, start
 
 GROUP_SIZE, GROUPS_PER_STEP = 4, 8

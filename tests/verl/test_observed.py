@@ -21,7 +21,7 @@ from bapo.engines.verl.leftovers import clean_up_after
 from bapo.records import EvaluationRecord, EventRecord, StepRecord
 from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records
-from tests.stack import Stack, wait_for
+from tests.support.stack import Stack, wait_for
 
 ROOT = Path(__file__).parents[2]
 STEPS, PROMPTS, GROUP_SIZE = 2, 8, 4

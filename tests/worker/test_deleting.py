@@ -16,9 +16,9 @@ from bapo.api.maintenance_jobs import DeletionOutcome, MaintenanceJobsRequest
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunUpdate
 from bapo.api.storage import DeletionRequest
 from bapo.client import ApiError, Client
-from tests.backend.fake_worker import FakeWorker
-from tests.services import BackendServer, wait_until
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
+from tests.support.simulation import Simulation
 from worker.deleting import DeletingError, delete_part
 from worker.maintenance_jobs import MaintenanceJobThread
 

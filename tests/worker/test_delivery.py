@@ -20,7 +20,7 @@ from bapo.client import Client
 from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.redis import EmbeddedRedis
 from bapo.deploy.up.supervision import Supervisor
-from tests.services import wait_until
+from tests.support.services import wait_until
 from worker.consumer import RUN_TASK, celery_app
 from worker.delivery import Delivery
 from worker.polling import PolledDelivery

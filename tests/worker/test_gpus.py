@@ -16,8 +16,8 @@ import pytest
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.api.workers import GpuInfo
 from bapo.client import Client
-from tests.services import BackendServer, new_database, running_backend, wait_until
-from tests.stack import SMALL_RUN
+from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.stack import SMALL_RUN
 from worker.attempts import Attempt
 from worker.settings import WorkerSettings
 from worker.system import Device, devices, usable_gpus

@@ -18,9 +18,9 @@ from bapo.files.archive import unpack
 from bapo.observe.upload import describe_folder, send_folder
 from bapo.records import EventRecord
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import lines_of, step
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import lines_of, step
+from tests.support.services import BackendServer, wait_until
 from worker.maintenance_jobs import MaintenanceJobThread
 from worker.run_folders import prepare
 

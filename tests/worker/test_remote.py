@@ -26,9 +26,9 @@ from bapo.api.workers import WorkerRegistration
 from bapo.client import ApiError, BapoError, Client, UnreachableError
 from bapo.deploy.doctor import probes
 from bapo.deploy.doctor.findings import Grade
-from tests.deployment.compose import free_port
-from tests.services import BackendServer, new_database, running_backend, wait_until
-from tests.stack import ended, submit
+from tests.support.compose import free_port
+from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.stack import ended, submit
 from worker.errors import WorkerError
 from worker.refusals import lasting_refusal
 from worker.run_folders import runs_dir_here

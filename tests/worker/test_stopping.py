@@ -13,9 +13,9 @@ from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.api.workers import Claim
 from bapo.client import Client
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
-from tests.backend.fake_worker import FakeWorker
-from tests.services import BackendServer, wait_until
-from tests.stack import submit
+from tests.support.fake_worker import FakeWorker
+from tests.support.services import BackendServer, wait_until
+from tests.support.stack import submit
 from worker.attempts import Attempt, AttemptStore
 from worker.supervision import AttemptSupervisor, StopLimits
 

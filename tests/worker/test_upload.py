@@ -16,9 +16,9 @@ from bapo.client import ApiError, Client
 from bapo.client.call import Call
 from bapo.run.control import read_requests
 from bapo.run.journal import RECORDS_FILE, Journal
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import event, sample, step
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import event, sample, step
+from tests.support.services import BackendServer, wait_until
 from worker import supervision
 from worker.attempts import Attempt, AttemptStore
 from worker.supervision import AttemptSupervisor, is_unreachable

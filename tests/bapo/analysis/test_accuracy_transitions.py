@@ -25,8 +25,8 @@ from bapo.analysis.accuracy_transitions import (
 from bapo.analysis.visits import visits_of
 from bapo.records import PromptVisit, StepRecord
 from bapo.rollout import BatchSource
-from tests.backend.journals import step as step_record
-from tests.backend.journals import tracking
+from tests.support.journals import step as step_record
+from tests.support.journals import tracking
 
 GROUP_SIZE = 8
 

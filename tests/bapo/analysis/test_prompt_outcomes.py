@@ -12,7 +12,7 @@ from bapo.analysis.stories import STORY_TEXTS, Story
 from bapo.analysis.visits import Visits, visits_of
 from bapo.records import PromptVisit
 from bapo.rollout import BatchSource
-from tests.backend.journals import step as step_record
+from tests.support.journals import step as step_record
 
 FRESH, REEVALUATED, REUSED = BatchSource.FRESH, BatchSource.REEVALUATED, BatchSource.REUSED
 

@@ -20,7 +20,7 @@ from bapo.config.method import has_trait
 from bapo.methods import build_method
 from bapo.rollout import BatchSource, RolloutGroup
 from tests.bapo.methods.test_invariants import KINDS, POOL, legal_configs, streams
-from tests.drawing import examples
+from tests.support.drawing import examples
 
 REPLICATES = 3
 

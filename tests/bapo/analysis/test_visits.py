@@ -7,7 +7,7 @@ from bapo.analysis.prompt_outcomes import prompt_columns
 from bapo.analysis.visits import visits_of
 from bapo.records import PromptVisit
 from bapo.rollout import BatchSource
-from tests.backend.journals import step as step_record
+from tests.support.journals import step as step_record
 
 
 def test_one_row_per_visit_with_prompts_numbered_as_they_come() -> None:

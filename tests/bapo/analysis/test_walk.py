@@ -22,7 +22,7 @@ from bapo.records import Cost, PromptVisit, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
 from benchmarks.simulation import SimulatedRun
 from tests.bapo.methods.test_invariants import legal_configs
-from tests.drawing import examples
+from tests.support.drawing import examples
 
 EVERYTHING = Listing(limit=1000)
 

@@ -19,7 +19,7 @@ from bapo.methods import Method, build_method
 from bapo.records import AnyRecord, Cost, EventRecord, StepRecord
 from bapo.rollout import RolloutGroup
 from bapo.run.recording import accuracy_histogram
-from tests.recorded import NUM_STEPS
+from tests.support.recorded import NUM_STEPS
 
 NUM_PROMPTS = 40
 BATCH = 10

@@ -17,7 +17,7 @@ from bapo.cli import app
 from bapo.cli.describe import values_of
 from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
-from tests.command_line import run_here
+from tests.support.command_line import run_here
 
 TINY = [
     *("--set", "task.num_train=24", "--set", "task.num_test=4"),

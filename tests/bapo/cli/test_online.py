@@ -22,10 +22,10 @@ from bapo.api.accounts import PasswordSet
 from bapo.api.runs import RunCreate, RunDetail, RunUpdate
 from bapo.cli import app
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import evaluation, step
 from tests.backend.test_fork_experiments import make_parent, train
-from tests.services import BackendServer, wait_until
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import evaluation, step
+from tests.support.services import BackendServer, wait_until
 
 Cli = Callable[..., Result]
 

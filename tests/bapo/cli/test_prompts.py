@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from bapo.cli import app
 from bapo.cli.prompt_files import entries_of
 from bapo.client import Client
-from tests.services import BackendServer
+from tests.support.services import BackendServer
 
 Cli = Callable[..., Result]
 

@@ -9,7 +9,7 @@ import pytest
 
 from bapo.run.control import ControlRequest, append_request
 from tests.bapo.cli.test_commands import TINY
-from tests.command_line import run_here
+from tests.support.command_line import run_here
 
 NUM_STEPS = 12
 

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from bapo.deploy import http_server
 from bapo.deploy.http_server import MAX_HEAD_BYTES, OPEN_FILES, Server
-from tests.frontend.serving import serving
+from tests.support.serving import serving
 
 READ_BYTES = 262_144
 """What asyncio reads at once, at most."""

@@ -8,7 +8,7 @@ from bapo.figures.ablations import ablation_groups, ablations_data, ablations_fi
 from bapo.figures.online_filters import filter_groups, online_filters_data, online_filters_figure
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.theme import LIGHT
-from tests.bapo.figures.runs import evaluation, run
+from tests.support.figure_runs import evaluation, run
 
 REWARDS = {"critic/rewards/mean": [0.1, 0.2], "actor/grad_norm": [1.0, 3.0]}
 

@@ -11,7 +11,7 @@ from bapo.figures.groups import grouped
 from bapo.figures.peaks import peak
 from bapo.figures.seed_curves import SeedCurve
 from bapo.figures.theme import LIGHT
-from tests.bapo.figures.runs import evaluation, run
+from tests.support.figure_runs import evaluation, run
 
 
 def test_each_held_out_set_has_a_panel_the_widest_first() -> None:

@@ -9,7 +9,7 @@ from bapo.config.method import method_label
 from bapo.figures.groups import fields_between, grouped
 from bapo.figures.methods import styles_of
 from bapo.figures.theme import LIGHT
-from tests.bapo.figures.runs import config, run
+from tests.support.figure_runs import config, run
 
 
 def test_runs_that_differ_in_the_seed_alone_are_one_group() -> None:

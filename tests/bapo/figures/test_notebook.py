@@ -13,7 +13,7 @@ import pytest
 from bapo.config import ConfigError
 from bapo.figures import LIGHT, PAPER_FIGURES, load_run
 from bapo.figures.recorded import STEP_KEYS
-from tests.recorded import NUM_STEPS
+from tests.support.recorded import NUM_STEPS
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = re.compile(r"(<!-- not run -->\n)?```python\n(.*?)```", re.DOTALL)

@@ -9,7 +9,7 @@ from bapo.figures.groups import grouped
 from bapo.figures.paper_figure_8 import batch_compositions_data, batch_compositions_figure
 from bapo.figures.theme import LIGHT
 from bapo.figures.training_dynamics import training_dynamics_data, training_dynamics_figure
-from tests.bapo.figures.runs import run
+from tests.support.figure_runs import run
 
 BATCHES = {
     "bapo/batch/x1": [4.0, 2.0],

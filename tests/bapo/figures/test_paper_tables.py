@@ -10,7 +10,7 @@ from bapo.figures.results_table import clear_best, results_table_data, results_t
 from bapo.figures.tables import Cell, Column, percent_cell
 from bapo.figures.theme import LIGHT
 from bapo.figures.time_table import time_table_data, time_table_figure, time_text, total_seconds
-from tests.bapo.figures.runs import evaluation, run
+from tests.support.figure_runs import evaluation, run
 
 
 def _evaluated(name: str, method: str, seed: int, last: list[int]) -> RecordedRun:

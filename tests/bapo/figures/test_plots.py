@@ -13,7 +13,7 @@ from bapo import figures
 from bapo.config import ConfigError
 from bapo.figures import DARK, LIGHT, plot_reward_curves, template
 from bapo.figures.recorded import REWARD
-from tests.bapo.figures.runs import run
+from tests.support.figure_runs import run
 
 PLOTS = [draw for name, draw in inspect.getmembers(figures) if name.startswith("plot_")]
 

@@ -7,7 +7,7 @@ import pytest
 from bapo.figures.groups import grouped
 from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
 from bapo.figures.theme import DARK, LIGHT
-from tests.bapo.figures.runs import run
+from tests.support.figure_runs import run
 
 KEY = "critic/rewards/mean"
 

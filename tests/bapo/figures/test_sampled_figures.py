@@ -16,7 +16,7 @@ from bapo.figures.theme import LIGHT
 from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from bapo.figures.unlocks import unlocks_data, unlocks_figure
 from bapo.records import EventRecord
-from tests.backend.journals import tracking
+from tests.support.journals import tracking
 
 AXIS = XAxis("step", list(range(1, 61)), list(range(1, 61)), 0)
 

@@ -9,7 +9,7 @@ import pytest
 from bapo.figures.groups import grouped
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.savings import savings_data, savings_table
-from tests.bapo.figures.runs import evaluation, run
+from tests.support.figure_runs import evaluation, run
 
 
 def trained(name: str, method: str, right: Sequence[int], *, seed: int = 1, seconds: float = 3600.0) -> RecordedRun:

@@ -20,7 +20,7 @@ from bapo.figures.seed_curves import (
     window_of,
 )
 from bapo.figures.theme import LIGHT
-from tests.bapo.figures.runs import run
+from tests.support.figure_runs import run
 
 KEY = "critic/rewards/mean"
 

@@ -9,7 +9,7 @@ from bapo.figures.groups import grouped
 from bapo.figures.theme import LIGHT, accuracy_ramp
 from bapo.figures.tracked import common_steps, moved, moved_by_chance, pooled
 from bapo.figures.unlock_comparison import unlock_comparison_data, unlock_comparison_figure
-from tests.bapo.figures.runs import run, tracked
+from tests.support.figure_runs import run, tracked
 
 FIRST = [tracked(0, [0, 0, 0, 0, 2]), tracked(0, [0, 0, 0, 1, 0], replicate=1), tracked(10, [0, 0, 2, 3, 0])]
 SECOND = [tracked(0, [0, 0, 0, 0, 2]), tracked(0, [0, 0, 0, 0, 2], replicate=1), tracked(10, [0, 0, 1, 0, 2])]

@@ -20,7 +20,7 @@ from bapo.methods.bapo import Bapo, bapo_config
 from bapo.methods.base import ComposedBatch
 from bapo.records import BufferState
 from bapo.rollout import BatchSource, RolloutGroup
-from tests.drawing import examples
+from tests.support.drawing import examples
 
 POOL = [f"p{i:02d}" for i in range(12)]
 

@@ -15,7 +15,7 @@ from bapo.methods import build_method
 from bapo.methods.base import ComposedBatch
 from bapo.rollout import BatchSource, RolloutGroup
 from tests.bapo.methods.replaying import config, group, resumed, take_step
-from tests.drawing import examples
+from tests.support.drawing import examples
 
 POOL = [f"p{i:02d}" for i in range(8)]
 few = st.integers(1, 4)

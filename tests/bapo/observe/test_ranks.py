@@ -17,7 +17,7 @@ from bapo.config import ConfigError
 from bapo.observe import Group, ObservedRun, merging
 from bapo.records import EvaluationRecord, EventRecord, StepRecord, comparable, metrics
 from bapo.run.journal import merged_records
-from tests.services import wait_until
+from tests.support.services import wait_until
 
 
 def begin(folder: Path, rank: int, world_size: int = 2, **given: Any) -> ObservedRun:

@@ -25,7 +25,7 @@ from bapo.records import EvaluationRecord, EventRecord, StepRecord, metrics, par
 from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
-from tests.disks import fill, small_disk
+from tests.support.disks import fill, small_disk
 
 
 def steps_of(folder: Path) -> list[StepRecord]:

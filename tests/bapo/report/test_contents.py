@@ -11,7 +11,7 @@ from bapo.figures.theme import DARK, LIGHT
 from bapo.report.contents import sections_of, selection_of
 from bapo.report.document import drawings
 from bapo.report.section import Section
-from tests.bapo.figures.runs import evaluation, run, tracked
+from tests.support.figure_runs import evaluation, run, tracked
 
 COLUMNS = {
     "critic/rewards/mean": [0.1, 0.2],

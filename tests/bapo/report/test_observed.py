@@ -15,7 +15,7 @@ from bapo.observe import Group
 from bapo.records import AnyRecord
 from bapo.report.contents import sections_of, selection_of
 from bapo.run.journal import RECORDS_FILE
-from tests.command_line import run_here
+from tests.support.command_line import run_here
 
 
 @pytest.fixture

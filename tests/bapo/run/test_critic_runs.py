@@ -8,7 +8,7 @@ import pytest
 
 from bapo.records import metrics
 from bapo.run.trainer import train
-from tests.bapo.run.small_runs import config_of, lines, steps_of, train_until
+from tests.support.small_runs import config_of, lines, steps_of, train_until
 
 CONFIG = config_of(
     {

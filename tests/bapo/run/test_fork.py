@@ -14,8 +14,8 @@ from bapo.run.checkpoint import CheckpointError
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.fork import ForkOrigin, begin_fork, fork_problems, read_origin
 from bapo.run.trainer import train
-from tests.bapo.run import small_runs
-from tests.bapo.run.small_runs import config_of, events, lines, steps_of
+from tests.support import small_runs
+from tests.support.small_runs import config_of, events, lines, steps_of
 
 SETTINGS = {
     **small_runs.OF_ANY_METHOD,

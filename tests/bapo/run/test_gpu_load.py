@@ -10,7 +10,7 @@ import pytest
 from bapo.config import resolve
 from bapo.run import gpu_load
 from bapo.run.gpu_load import GpuLoad
-from tests.services import wait_until
+from tests.support.services import wait_until
 
 TWO_GPUS = "echo $* >>{told}; printf '30, 20, 100\\n50, 60, 100\\n'"
 

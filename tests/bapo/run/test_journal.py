@@ -20,7 +20,7 @@ from bapo.run.journal import (
     merged_records,
     read_records,
 )
-from tests.backend.journals import tracking
+from tests.support.journals import tracking
 
 
 def event(step: int, *, attempt: int = 1, name: str = "checkpoint") -> EventRecord:

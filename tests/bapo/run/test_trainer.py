@@ -31,8 +31,8 @@ from bapo.run.trainer import (
     train,
 )
 from bapo.tasks import build_task
-from tests.bapo.run.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
-from tests.disks import mount_read_only, small_disk
+from tests.support.disks import mount_read_only, small_disk
+from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
 
 
 @pytest.fixture(scope="module")

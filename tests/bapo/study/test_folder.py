@@ -17,8 +17,8 @@ from bapo.run import nvidia_smi
 from bapo.run.journal import attempt_folders
 from bapo.study.folder import StudyFolder, state_of
 from bapo.study.running import StudyRunner
-from tests.command_line import run_here
-from tests.services import wait_until
+from tests.support.command_line import run_here
+from tests.support.services import wait_until
 
 TEXT = """
 title = "Tiny"

@@ -15,8 +15,8 @@ from bapo.study.observation import Observation
 from bapo.study.report import build
 from bapo.study.results import StudyReport, StudyRunInfo
 from bapo.study.tables import migration, percent
-from tests.backend.journals import tracking
 from tests.bapo.study.observations import observation, run_info, two_arms
+from tests.support.journals import tracking
 
 ENDS = {"A": (0.50, 0.54, 0.58), "B": (0.40, 0.46, 0.46)}
 """Final avg@8 of seeds 1 to 3: differences 0.10, 0.08 and 0.12."""

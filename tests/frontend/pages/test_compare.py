@@ -36,7 +36,7 @@ from frontend.pages.compare.picker import MOST_UNFOLDED, run_picker
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
 from frontend.session import SESSION, Api
-from tests.services import BackendServer
+from tests.support.services import BackendServer
 
 AVERAGE = "val-core/CD-34/acc/mean@8"
 

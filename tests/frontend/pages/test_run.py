@@ -30,10 +30,10 @@ from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
 from frontend.pages.run.what_if import what_if_panel
 from frontend.shared_answers import SharedAnswers
-from tests.backend.fake_worker import FakeWorker
-from tests.recorded import import_folder
-from tests.services import BackendServer
-from tests.simulation import Simulation
+from tests.support.fake_worker import FakeWorker
+from tests.support.recorded import import_folder
+from tests.support.services import BackendServer
+from tests.support.simulation import Simulation
 
 T = TypeVar("T")
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)

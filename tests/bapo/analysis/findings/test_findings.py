@@ -21,7 +21,7 @@ from bapo.analysis.findings.stream import Curve, Response, ResponseGroup, RunStr
 from bapo.analysis.findings.verifier_noise import verifier_disagrees
 from bapo.config import apply_changes, resolve
 from tests.bapo.analysis.findings.streams import CONFIG, boxed, found, group, noisy, stream
-from tests.simulation import Simulation
+from tests.support.simulation import Simulation
 
 # ---------------------------------------------------------------- groups without a gradient
 

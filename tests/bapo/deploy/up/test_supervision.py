@@ -17,7 +17,7 @@ from bapo.deploy.up.child import ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers, record_processes
 from bapo.deploy.up.supervision import Supervisor
-from tests.disks import fill, small_disk
+from tests.support.disks import fill, small_disk
 
 Shell = Callable[..., ChildSpec]
 

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bapo.deploy.http_server import Server, listen
 from frontend.proxy import ApiProxy
-from tests.services import wait_until
+from tests.support.services import wait_until
 
 
 @contextmanager

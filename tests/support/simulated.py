@@ -6,7 +6,7 @@ import pytest
 
 from bapo.api.records import HistogramSeries, Series
 from bapo.records import AnyRecord, EvaluationRecord, TrackingRecord
-from tests.simulation import Simulation, histograms_of, series_of
+from tests.support.simulation import Simulation, histograms_of, series_of
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.command_line import run_here
+from tests.support.command_line import run_here
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def train_one_after_another(runs: Mapping[Path, Sequence[str]]) -> None:

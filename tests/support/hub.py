@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 from safetensors.numpy import save
 
-from tests.receiver import Receiver, respond
+from tests.support.receiver import Receiver, respond
 
 TOKEN = "hf_of-the-deployment"
 COMMIT = "4f2a" * 10

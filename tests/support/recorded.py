@@ -14,7 +14,7 @@ import pytest
 import bapo
 from bapo.client import Client
 from bapo.observe.upload import describe_folder, send_folder
-from tests.trained import train_one_after_another
+from tests.support.trained import train_one_after_another
 
 NUM_STEPS = 24
 SETTINGS = (

@@ -25,8 +25,8 @@ from bapo.api.workers import (
 )
 from bapo.client import ApiError, Client
 from bapo.records import Record
-from tests.backend.journals import batch, lines_of
-from tests.services import BackendServer, wait_until
+from tests.support.journals import batch, lines_of
+from tests.support.services import BackendServer, wait_until
 
 
 class FakeWorker:

@@ -8,7 +8,7 @@ from typing import Any
 from bapo.api.records import Series
 from bapo.figures.recorded import RecordedRun
 from bapo.records import EvaluationRecord, Interval, TrackingRecord
-from tests.backend.journals import tracking
+from tests.support.journals import tracking
 
 GROUP_SIZE = 4
 

@@ -7,8 +7,8 @@ from bapo.client import Client
 from bapo.config.method import probe_changes
 from bapo.records import PromptVisit
 from bapo.rollout import BatchSource
-from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import step
+from tests.support.fake_worker import FakeWorker
+from tests.support.journals import step
 
 PROMPTS_PER_STEP = 32
 NUM_STEPS = 2

@@ -20,7 +20,7 @@ import pytest
 from bapo.api.runs import TERMINAL_STATUSES, RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import comparable, parse_record
-from tests.trained import train_one_after_another
+from tests.support.trained import train_one_after_another
 
 START_SECONDS = 120.0
 NUM_STEPS = 40
