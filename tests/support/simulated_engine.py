@@ -95,7 +95,7 @@ class SimulatedEngine(DrawnEngine):
         self._version = step
         return replace(
             super().update(batch, step=step, passes=passes),
-            num_mini_batches=passes * -(-len(batch) // self._config.training.mini_batch_size),
+            num_mini_batches=passes * -(-len(batch) // (self._config.training.mini_batch_size or len(batch))),
             num_tokens=sum(
                 _responses(item.group).lengths[position]
                 for item in batch
