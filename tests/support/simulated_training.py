@@ -14,6 +14,7 @@ from bapo.run import engine, forking, trainer_process
 from tests.support.simulated_engine import SimulatedEngine
 
 ROOT = Path(__file__).resolve().parents[2]
+BAPO = ("-m", "tests.support.simulated_bapo")
 TRAINER = ("-m", "tests.support.simulated_trainer")
 ZYGOTE = "tests.support.simulated_zygote"
 

@@ -24,7 +24,6 @@ from tests.support.services import wait_until
 from tests.support.simulated_engine import PACE_VARIABLE
 from tests.support.simulated_training import simulated_training
 
-SIMULATED_BAPO = ("-m", "tests.support.simulated_bapo")
 TEXT = """
 title = "Tiny"
 question = "Does it work?"
