@@ -22,4 +22,6 @@ def keep_pace() -> None:
 
 if __name__ == "__main__":
     keep_pace()
-    sys.exit(trainer.main(run=train))
+    code = trainer.main(run=train)
+    assert "torch" not in sys.modules, "something imports PyTorch, which takes seconds"
+    sys.exit(code)
