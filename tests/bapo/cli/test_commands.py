@@ -55,6 +55,7 @@ def test_the_same_command_goes_on_and_another_config_is_refused(tmp_path: Path) 
     assert "Traceback" not in other.stderr
 
 
+@pytest.mark.usefixtures("simulated_engine")
 def test_ctrl_c_stops_at_a_step_boundary_and_the_command_goes_on(tmp_path: Path) -> None:
     arguments = ["train", "countdown-demo", *TINY, "--set", "training.steps=100000", "--out", str(tmp_path / "run")]
     with subprocess.Popen(

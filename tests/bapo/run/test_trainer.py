@@ -31,6 +31,7 @@ from bapo.run.trainer import (
 from bapo.tasks import build_task
 from tests.support.disks import mount_read_only, small_disk
 from tests.support.simulated_trainer import train
+from tests.support.simulated_training import TRAINER
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
 
 
@@ -285,11 +286,12 @@ def test_a_run_whose_folder_is_moved_ends_instead_of_training_for_nobody(tmp_pat
     assert [record.step for record in steps_of(elsewhere)] == [1, 2]
 
 
+@pytest.mark.usefixtures("simulated_engine")
 def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path, undisturbed: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "config.json").write_bytes((undisturbed / "config.json").read_bytes())
-    command = [sys.executable, "-m", "tests.support.simulated_trainer", str(folder), "--attempt"]
+    command = [sys.executable, *TRAINER, str(folder), "--attempt"]
     # No file may grow beyond this, which is less than a checkpoint.
     full = ["prlimit", "--fsize=200000:"]
     assert subprocess.run([*full, *command, "1"], capture_output=True, check=False).returncode == EXIT_CANNOT_WRITE
