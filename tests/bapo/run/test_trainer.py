@@ -31,7 +31,7 @@ from bapo.run.trainer import (
 from bapo.tasks import build_task
 from tests.support.disks import mount_read_only, small_disk
 from tests.support.simulated_trainer import train
-from tests.support.simulated_training import TRAINER
+from tests.support.simulated_training import ROOT, TRAINER
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
 
 
@@ -219,6 +219,13 @@ def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(
     assert main([str(tmp_path)]) == EXIT_BAD_INPUT
     assert "model.path = 'no/such/folder'" in capsys.readouterr().err
     assert events(tmp_path, "failed")[0].data == {"bad_input": True, "cannot_write": False}
+
+
+def test_a_trainer_process_of_a_folder_without_a_config_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bapo.run.trainer", str(tmp_path), "--attempt", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_BAD_INPUT
+    assert "it holds no config.json" in done.stderr
 
 
 @pytest.mark.parametrize(
