@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,12 +21,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from backend.app import create_app
-from backend.kit.settings import Settings
 from backend.openapi.description import describe
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.config.patterns import IN_WORDS
+from tests.contract.description import described
 from tests.support.declared import ROUTES
 from tests.support.drawing import examples, is_thorough
 from tests.support.services import BackendServer
@@ -52,20 +49,6 @@ NAMES = [
 ]
 # Streams do not end; a logout would end the session of the next request; without a broker the server is not ready.
 REQUESTABLE = [name for name in NAMES if not name.endswith(("/events", "/readyz")) and "/auth/" not in name]
-
-
-@cache
-def described() -> dict[str, Any]:
-    """The description of the API."""
-    nowhere = Path("nowhere")
-    settings = Settings(
-        database_url="postgresql+psycopg://nowhere/nothing",
-        broker_url="redis://nowhere",
-        runs_dir=nowhere,
-        admin_token_file=nowhere,
-        worker_token_file=nowhere,
-    )
-    return describe(create_app(settings))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bapo.client import Client
-from tests.contract.test_openapi import described
+from tests.contract.description import described
 from tests.contract.whole_api import bearer, explore
 from tests.support.drawing import is_thorough
 from tests.support.services import BackendServer

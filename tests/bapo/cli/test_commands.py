@@ -17,15 +17,7 @@ from bapo.cli import app
 from bapo.cli.describe import values_of
 from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
-from tests.support.command_line import run_here
-
-TINY = [
-    *("--set", "task.num_train=24", "--set", "task.num_test=4"),
-    *("--set", "rollout.batch_size=6", "--set", "rollout.group_size=4", "--set", "training.batch_size=6"),
-    *("--set", 'method.c2=["0","0"]', "--set", 'method.c3=["1/2","3/4"]'),
-    *("--set", "training.steps=4", "--set", "training.checkpoint_interval=2"),
-    *("--set", "tracking.num_prompts=0", "--set", "evaluation.num_samples=2"),
-]
+from tests.support.command_line import TINY, run_here
 
 
 def test_train_prints_one_json_summary_as_its_last_line(tmp_path: Path) -> None:

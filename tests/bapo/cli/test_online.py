@@ -22,8 +22,8 @@ from bapo.api.accounts import PasswordSet
 from bapo.api.runs import RunCreate, RunDetail, RunUpdate
 from bapo.cli import app
 from bapo.client import Client
-from tests.backend.test_fork_experiments import make_parent, train
 from tests.support.fake_worker import FakeWorker
+from tests.support.forks import make_parent, train
 from tests.support.journals import evaluation, step
 from tests.support.services import BackendServer, wait_until
 
