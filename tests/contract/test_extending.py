@@ -1,4 +1,4 @@
-"""docs/extending.md does what it says: its package is installed, its commands run, and the product knows its types."""
+"""docs/extending.md does what it says: its package can be installed, its commands run, the product knows its types."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +52,54 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("extending")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _installed(folder: Path) -> Iterator[None]:
-    """The page's package, built and installed by pip into a folder of its own, as a new process would find it."""
+def write_package(folder: Path) -> None:
+    """Write the files of the page's package."""
     for _, file, text in blocks():
         if file:
             with (folder / file).open("a") as opened:
                 opened.write(text)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed(folder: Path) -> Iterator[None]:
+    """Put the page's package and its entry points on the path, as an editable installation does."""
+    write_package(folder)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     site = folder / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(folder)], check=True)
+    information = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
+    lines = [
+        line
+        for group, points in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in points.items()))
+    ]
+    (information / "entry_points.txt").write_text("\n".join(lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(site))
+        patch.syspath_prepend(str(folder))
         METHODS.forget()
         TASKS.forget()
         yield
     sys.modules.pop("bapo_sums", None)
     METHODS.forget()
     TASKS.forget()
+
+
+@pytest.mark.packaging
+def test_pip_builds_and_installs_the_package_with_its_entry_points(folder: Path, tmp_path: Path) -> None:
+    write_package(tmp_path)
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(tmp_path)], check=True)
+    assert (site / "bapo_sums.py").read_text() == (folder / "bapo_sums.py").read_text()
+
+    def points(place: Path) -> set[tuple[str, str, str]]:
+        (found,) = distributions(path=[str(place)])
+        return {(point.group, point.name, point.value) for point in found.entry_points}
+
+    assert points(site) == points(folder / "site")
+    assert {group for group, _, _ in points(site)} == {"bapo.methods", "bapo.tasks", "bapo.verifiers"}
 
 
 @pytest.fixture(scope="module", autouse=True)

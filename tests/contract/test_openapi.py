@@ -86,14 +86,12 @@ def shown_request(operation: APIOperation[Any, Any, Any], run_id: str) -> Case[A
         shown = [*schema.get("examples", ()), *schema.get("enum", ())]
         return shown[0] if shown else schema.get("minimum", 1) if schema.get("type") == "integer" else "nothing"
 
-    body: Any = NOT_SET
-    media_type = None
-    for media_type, content in operation.definition.raw.get("requestBody", {}).get("content", {}).items():
-        body = content.get("example", b"nothing")
+    contents = operation.definition.raw.get("requestBody", {}).get("content", {})
+    media_type = next(iter(contents), None)
     return operation.Case(
         path_parameters={each.name: value(each) for each in operation.path_parameters},
         query={each.name: value(each) for each in operation.query if each.is_required},
-        body=body,
+        body=NOT_SET if media_type is None else contents[media_type].get("example", b"nothing"),
         media_type=media_type,
     )
 

@@ -213,8 +213,8 @@ def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
 def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServer) -> None:
     # Read as the script reads it: by bash, so that the values reach the worker by the environment only.
     job.settings.write_text(
-        f"BAPO_SERVER_URL={server.url}\nBAPO_WORKER_TOKEN={server.worker_token}\n"
-        f"WORKER_COMMAND='{sys.executable} -m worker run'\nPYTHONPATH={ROOT}\nOMP_NUM_THREADS=1\n"
+        f"BAPO_SERVER_URL={server.url}\nBAPO_WORKER_TOKEN={server.worker_token}\nPYTHONPATH={ROOT}\n"
+        f"WORKER_COMMAND='{sys.executable} -m tests.support.simulated_worker run'\n"
     )
     with server.client() as client:
         # No checkpoint is due: only the signal writes one.
@@ -227,7 +227,7 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
             wait_until(lambda: step() >= 3)
             wait_until(lambda: client.run(run_id).stop_seconds is not None)
             commands = [part for each in psutil.Process(process.pid).children(True) for part in each.cmdline()]
-            assert "bapo.run.trainer" in commands
+            assert "tests.support.simulated_trainer" in commands
             assert not any(server.worker_token in part for part in commands)
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_SECONDS + 30) == 0
