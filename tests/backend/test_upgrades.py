@@ -156,14 +156,17 @@ def test_a_database_of_an_earlier_release_is_served(postgres_server: str, tmp_pa
 def test_two_servers_that_start_at_once_migrate_once(postgres_server: str) -> None:
     with new_database(postgres_server, is_empty=True) as url:
         first, second = Database(url), Database(url)
-        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        with ThreadPoolExecutor(1) as pool, first.engine.begin() as connection:
-            # The first is about to migrate when the second starts.
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-            started = pool.submit(migrate, second.engine)
-            wait_until(lambda: connection.execute(waiting).scalar_one() == 1)
-            command.upgrade(alembic_config(connection), "head")
-            connection.commit()
+        waiting = text(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+            " WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted"
+        )
+        with ThreadPoolExecutor(1) as pool:
+            with first.engine.begin() as connection:
+                # The first is about to migrate when the second starts.
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+                started = pool.submit(migrate, second.engine)
+                wait_until(lambda: connection.execute(waiting).scalar_one() == 1)
+                command.upgrade(alembic_config(connection), "head")
             started.result()
         assert is_current(first.engine)
         first.close()
