@@ -23,6 +23,7 @@ from bapo.deploy.settings import known_variables, variable_of
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
 from tests.support.compose import ROOT
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.simulated_engine import PACE_VARIABLE
 from tests.support.stack import submit
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS
@@ -214,7 +215,7 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
     # Read as the script reads it: by bash, so that the values reach the worker by the environment only.
     job.settings.write_text(
         f"BAPO_SERVER_URL={server.url}\nBAPO_WORKER_TOKEN={server.worker_token}\nPYTHONPATH={ROOT}\n"
-        f"WORKER_COMMAND='{sys.executable} -m tests.support.simulated_worker run'\n"
+        f"WORKER_COMMAND='{sys.executable} -m tests.support.simulated_worker run'\n{PACE_VARIABLE}=0.2\n"
     )
     with server.client() as client:
         # No checkpoint is due: only the signal writes one.
