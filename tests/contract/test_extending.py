@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +34,7 @@ from frontend.components.config_form.methods import field_text, own_bases
 from frontend.pages.compare.looks import styles
 from frontend.pages.run.charts import charts_of
 from frontend.pages.run.what_if_controls import control_kinds
-
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-
-
-def blocks() -> list[tuple[str, str, str]]:
-    """Language, file and text of each block of the page."""
-    return [(match[1], match[2] or "", match[3]) for match in BLOCK.finditer(PAGE.read_text())]
+from tests.contract.extending_page import blocks, register, write_package
 
 
 @pytest.fixture(scope="module")
@@ -52,29 +42,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("extending")
 
 
-def write_package(folder: Path) -> None:
-    """Write the files of the page's package."""
-    for _, file, text in blocks():
-        if file:
-            with (folder / file).open("a") as opened:
-                opened.write(text)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _installed(folder: Path) -> Iterator[None]:
     """Put the page's package and its entry points on the path, as an editable installation does."""
     write_package(folder)
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    site = folder / "site"
-    information = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
-    lines = [
-        line
-        for group, points in project["entry-points"].items()
-        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in points.items()))
-    ]
-    (information / "entry_points.txt").write_text("\n".join(lines))
+    site = register(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(site))
         patch.syspath_prepend(str(folder))
@@ -84,22 +56,6 @@ def _installed(folder: Path) -> Iterator[None]:
     sys.modules.pop("bapo_sums", None)
     METHODS.forget()
     TASKS.forget()
-
-
-@pytest.mark.packaging
-def test_pip_builds_and_installs_the_package_with_its_entry_points(folder: Path, tmp_path: Path) -> None:
-    write_package(tmp_path)
-    site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(tmp_path)], check=True)
-    assert (site / "bapo_sums.py").read_text() == (folder / "bapo_sums.py").read_text()
-
-    def points(place: Path) -> set[tuple[str, str, str]]:
-        (found,) = distributions(path=[str(place)])
-        return {(point.group, point.name, point.value) for point in found.entry_points}
-
-    assert points(site) == points(folder / "site")
-    assert {group for group, _, _ in points(site)} == {"bapo.methods", "bapo.tasks", "bapo.verifiers"}
 
 
 @pytest.fixture(scope="module", autouse=True)
