@@ -36,6 +36,9 @@ from frontend.pages.run.charts import charts_of
 from frontend.pages.run.what_if_controls import control_kinds
 from tests.contract.extending_page import blocks, register, write_package
 
+FEWER_SAMPLES = ("--set", "evaluation.num_samples=2", "--set", "tracking.num_prompts=0")
+"""Of the base model and of the trained one: the page's commands sample for most of their time."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -69,7 +72,9 @@ def printed(folder: Path, _installed: None) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for command in commands:
-            result = CliRunner().invoke(app, shlex.split(command)[1:], catch_exceptions=False)
+            words = shlex.split(command)[1:]
+            arguments = [*words, *(FEWER_SAMPLES if words[0] == "train" else ())]
+            result = CliRunner().invoke(app, arguments, catch_exceptions=False)
             assert result.exit_code == 0, (command, result.output)
             outputs[command] = result.output
     # `bapo train` ends its process, and leaves its own behind.
