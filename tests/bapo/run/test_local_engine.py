@@ -49,10 +49,10 @@ def test_what_every_visited_or_held_out_prompt_says_is_kept_once(undisturbed: Pa
     asked = {visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts}
     asked |= {prompt_id for record in evaluations for prompt_id in record.prompt_ids}
     lines = (undisturbed / "attempt-1" / "samples.jsonl").read_bytes().splitlines()
-    told = [line for line in map(json.loads, lines) if line["type"] == "prompt"]
-    assert {line["prompt_id"] for line in told} == asked
-    assert len({line["prompt_id"] for line in told}) == len(told)
-    assert all(line["prompt"] and line["answer"] for line in told)
+    kept = [line for line in map(json.loads, lines) if line["type"] == "prompt"]
+    assert {line["prompt_id"] for line in kept} == asked
+    assert len({line["prompt_id"] for line in kept}) == len(kept)
+    assert all(line["prompt"] and line["answer"] for line in kept)
 
 
 def test_the_composition_adds_up_in_every_step(undisturbed: Path) -> None:
@@ -84,7 +84,7 @@ def test_re_evaluated_and_reused_groups_do_occur(undisturbed: Path) -> None:
 
 
 def test_a_run_that_is_resumed_again_and_again_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
-    # Before α has weights of its own, after it got some (v = 3), and with groups in the buffers.
+    # Before α has its own weights, after it got them (v = 3), and with groups in the buffers.
     for after in (1, 4, 6):
         summary = train_until(after, tmp_path, config())
         assert (summary.status, summary.steps) == ("stopped", after)
