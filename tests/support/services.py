@@ -26,6 +26,7 @@ from sqlalchemy import make_url, select
 from sqlalchemy.dialects.postgresql import insert
 
 from backend.auth import passwords, repository
+from backend.kit.context import Context
 from backend.kit.database import Database
 from backend.kit.principal import ALL_SCOPES, hash_of, new_secret
 from backend.kit.settings import Settings
@@ -312,3 +313,10 @@ def wait_until(condition: Callable[[], bool], timeout_seconds: float = PATIENCE_
         time.sleep(pause)
         # A look is often a request, which takes the machine from what is waited for.
         pause = min(1.5 * pause, 0.2)
+
+
+def context_of(server: BackendServer) -> Context:
+    """Return the parts of the running server."""
+    app: Any = server.server.config.app
+    context: Context = app.state.context
+    return context
