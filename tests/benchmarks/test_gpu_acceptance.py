@@ -70,7 +70,7 @@ def test_all_checks_of_the_local_engine_are_made(
     assert (command, config.engine.device) == ("train", "cpu")
 
 
-def test_without_a_gpu_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_gpu_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(SystemExit) as ended:
         run_here(monkeypatch, "local")

@@ -76,7 +76,7 @@ def unchanged_run(admin: Client) -> str:
     return draft(admin)
 
 
-def shown_request(operation: APIOperation[Any, Any, Any], run_id: str) -> Case[Any]:
+def shown_request(operation: APIOperation[Any, Any, Any, Any], run_id: str) -> Case[Any]:
     """Make the request that the description shows: its examples, and for a run this one."""
 
     def value(parameter: OpenApiParameter) -> Any:
