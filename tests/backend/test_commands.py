@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,14 +15,13 @@ from sqlalchemy import create_engine, text
 
 from bapo.api.accounts import Login
 from bapo.client import Client
+from tests.support.ports import free_port
 from tests.support.services import new_database, wait_until
 
 
 @pytest.fixture
 def environment(postgres_url: str, tmp_path: Path) -> dict[str, str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("BAPO_")},
         "BAPO_DATABASE_URL": postgres_url,

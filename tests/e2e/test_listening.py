@@ -17,7 +17,7 @@ import pytest
 from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.support.command_line import run_here
-from tests.support.compose import free_port
+from tests.support.ports import free_port
 from tests.support.stack import Stack, ended, submit, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -108,9 +108,7 @@ def doctor(url: str, data: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def test_the_doctor_says_what_is_wrong_without_a_server(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     data = tmp_path / "data"
     data.mkdir()
     (data / "admin-token").write_text("x" * 43)

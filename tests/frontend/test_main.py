@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import pytest
 from backend.kit import instruments
 from bapo.client import BapoError, Client
 from tests.support.fake_worker import FakeWorker
+from tests.support.ports import free_port
 from tests.support.services import BackendServer, wait_until
 
 
@@ -26,9 +26,7 @@ def _answers(url: str) -> bool:
 
 
 def test_it_stops_at_once_and_silently_while_browsers_listen_and_workers_wait(backend_server: BackendServer) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
         [sys.executable, "-m", "frontend", "serve", "--port", str(port)],

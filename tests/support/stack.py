@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import pytest
 from bapo.api.runs import TERMINAL_STATUSES, RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import comparable, parse_record
+from tests.support.ports import free_port
 from tests.support.trained import train_one_after_another
 
 START_SECONDS = 120.0
@@ -77,9 +77,7 @@ class Stack:
     def __init__(self, folder: Path, python: Path | str = sys.executable) -> None:
         self.folder = folder
         self._python = str(python)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.output = ""
         self._process: subprocess.Popen[str] | None = None

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.compose import free_port
+from tests.support.ports import free_port
 from worker import health
 from worker.gpu_readings import GpuReading, as_system, gpu_readings
 from worker.metrics import WorkerState, serve

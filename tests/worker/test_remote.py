@@ -26,7 +26,7 @@ from bapo.api.workers import WorkerRegistration
 from bapo.client import ApiError, BapoError, Client, UnreachableError
 from bapo.deploy.doctor import probes
 from bapo.deploy.doctor.findings import Grade
-from tests.support.compose import free_port
+from tests.support.ports import free_port
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
 from tests.support.stack import ended, submit
 from worker.errors import WorkerError
