@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from bapo.config import RunConfig
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.paths import shipped_models
 from bapo.draws import generator
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.rollout import RolloutGroup
@@ -44,6 +45,10 @@ class SimulatedEngine(DrawnEngine):
     """Answers as `DrawnEngine` does, and keeps all that it needs to go on in checkpoints."""
 
     def __init__(self, config: RunConfig, task: Task) -> None:
+        """Begin untrained. Raises ConfigError where there is no such model folder."""
+        path = config.model.path
+        if path not in shipped_models() and not Path(path).is_dir():
+            raise ConfigError([ConfigProblem("model.path", path, "this model folder does not exist")])
         super().__init__(config.training.seed, has_critic=config.critic is not None)
         self._config = config
         self._task = task
