@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
-import subprocess
-import sys
 import time
 from functools import partial
 from itertools import count
@@ -27,6 +24,7 @@ from bapo.observe import Group, ObservedRun
 from bapo.observe.upload import SentFile, describe_folder, send_folder
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.line_reader import read_lines
+from tests.support.command_line import run_here
 from tests.support.observed_loops import Loop
 from tests.support.recorded import import_folder
 from tests.support.services import BackendServer, add_person, new_database, running_backend, wait_until
@@ -295,12 +293,11 @@ def test_a_dump_of_another_trainer_is_a_run_like_any_other(
         (tmp_path / "dump").mkdir(exist_ok=True)
         (tmp_path / f"dump/{step}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ["--from", "verl-dumps", str(tmp_path / "dump"), "--name", "theirs"]
-    command = [sys.executable, "-m", "bapo", "import", *options]
     known = {"BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token}
-    environment = {**os.environ, **known, "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def summary() -> dict[str, Any]:
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = run_here("import", *options, env=known)
+        assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return found
 

@@ -17,7 +17,10 @@ from bapo.api.runs import RunCreate, RunStatus
 from bapo.api.workers import GpuInfo
 from bapo.client import Client
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.simulated_engine import PACE_VARIABLE
+from tests.support.simulated_training import TRAINER
 from tests.support.stack import SMALL_RUN
+from tests.support.waiting import PATIENCE_SECONDS
 from worker.attempts import Attempt
 from worker.settings import WorkerSettings
 from worker.system import Device, devices, usable_gpus
@@ -96,16 +99,16 @@ def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
 
 
 class WorkerProcess:
-    """`python -m worker run` with two GPUs."""
+    """A worker with two GPUs."""
 
     def __init__(self, server: BackendServer, folder: Path) -> None:
         arguments = ["--server", server.url, "--token-file", str(server.settings.worker_token_file)]
         arguments += ["--folder", str(folder), "--gpus", "0,1", "--slots", "3", "--name", "w"]
-        self._command = [sys.executable, "-m", "worker", "run", *arguments]
+        self._command = [sys.executable, "-m", "tests.support.simulated_worker", "run", *arguments]
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(self._command, env={**os.environ, PACE_VARIABLE: "0.2"}, stderr=subprocess.DEVNULL)
 
     def kill_and_start_again(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -114,7 +117,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -128,7 +131,7 @@ def visible(server: BackendServer, run_id: str) -> Mapping[int, str]:
     """CUDA_VISIBLE_DEVICES of each trainer that is at work on a run."""
     folder, found = str(server.settings.runs_dir / run_id), {}
     for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.run.trainer", folder]:
+        if (process.info["cmdline"] or [])[1:4] == [*TRAINER, folder]:
             found[process.pid] = process.environ()["CUDA_VISIBLE_DEVICES"]
     return found
 

@@ -28,15 +28,18 @@ from bapo.deploy.doctor import probes
 from bapo.deploy.doctor.findings import Grade
 from tests.support.ports import free_port
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
-from tests.support.stack import ended, submit
+from tests.support.small_runs import events, steps_of
+from tests.support.stack import submit
+from tests.support.waiting import PATIENCE_SECONDS
 from worker.errors import WorkerError
 from worker.refusals import lasting_refusal
 from worker.run_folders import runs_dir_here
+from worker.trainer_process import trainers_of
 
 REGISTRATION = WorkerRegistration(name="remote", host="box", slots=1, version="0", delivery="https")
 
 
-def test_a_worker_trains_over_a_restart_of_the_server_in_a_folder_of_its_own(
+def test_a_worker_trains_over_restarts_of_the_server_and_of_a_trainer_in_a_folder_of_its_own(
     postgres_server: str, tmp_path: Path
 ) -> None:
     port, runs = free_port(), tmp_path / "elsewhere" / "runs"
@@ -52,16 +55,36 @@ def test_a_worker_trains_over_a_restart_of_the_server_in_a_folder_of_its_own(
             # It was waiting when the server went.
             with running_backend(url, tmp_path, port=port) as server, server.client() as client:
                 run_id = submit(client, "far away", **{"training.steps": 2})
-                run = ended(client, run_id)
+                run = client.wait(run_id, timeout_seconds=PATIENCE_SECONDS)
                 assert (run.status, run.attempt, run.worker) == (RunStatus.SUCCEEDED, 1, "remote")
                 assert (runs / run_id / "attempt-1" / "records.jsonl").exists()
+                kill_and_resume(client, runs)
                 client.delete_run(run_id, permanently=True)
                 wait_until(lambda: not (runs / run_id).exists())
                 joined.terminate()
-                assert joined.wait(60) == 0
+                assert joined.wait(PATIENCE_SECONDS) == 0
         finally:
             joined.kill()
             joined.wait()
+
+
+def kill_and_resume(client: Client, runs: Path) -> None:
+    """Kill the trainer of a run, and see the next one go on from a checkpoint."""
+    run_id = submit(client, "killed", **{"training.steps": 100_000, "training.checkpoint_interval": 2})
+    killed_at = client.wait(run_id, lambda run: run.step >= 3, timeout_seconds=PATIENCE_SECONDS).step
+    (trainer,) = trainers_of(runs / run_id)
+    trainer.kill()
+    wait_until(lambda: client.run(run_id).attempt == 2)
+    client.wait(run_id, lambda run: run.step > killed_at + 2, timeout_seconds=PATIENCE_SECONDS)
+    client.stop(run_id)
+    assert client.wait(run_id, timeout_seconds=PATIENCE_SECONDS).status is RunStatus.CANCELLED
+    (resumed,) = events(runs / run_id, "resumed")
+    assert resumed.attempt == 2
+    assert resumed.step >= 2
+    # Each step once: those after the checkpoint are the second trainer's.
+    recorded = steps_of(runs / run_id)
+    assert [step.step for step in recorded] == list(range(1, len(recorded) + 1))
+    assert [step.attempt for step in recorded] == [1] * resumed.step + [2] * (len(recorded) - resumed.step)
 
 
 def test_runs_lie_in_the_workers_folder_where_the_servers_cannot_be_made(tmp_path: Path) -> None:
