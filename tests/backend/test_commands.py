@@ -13,10 +13,13 @@ import httpx
 import pytest
 from sqlalchemy import create_engine, text
 
+from backend.__main__ import main
 from bapo.api.accounts import Login
 from bapo.client import Client
+from tests.support.command_line import main_here
 from tests.support.ports import free_port
-from tests.support.services import new_database, wait_until
+from tests.support.services import new_database
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -34,14 +37,7 @@ def environment(postgres_url: str, tmp_path: Path) -> dict[str, str]:
 
 
 def backend(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "backend", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    return main_here(main, *arguments, env=environment)
 
 
 def test_help_names_the_commands() -> None:
@@ -121,7 +117,7 @@ def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) 
             assert "in use" in taken.stderr
         finally:
             server.send_signal(signal.SIGTERM)
-        assert server.wait(60) in (0, -signal.SIGTERM)
+        assert server.wait(PATIENCE_SECONDS) in (0, -signal.SIGTERM)
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
 

@@ -22,6 +22,7 @@ from backend.ops.migrate import alembic_config, is_current, migrate
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.deploy.up.postgres import binaries
 from tests.support.services import new_database, running_backend
+from tests.support.waiting import PATIENCE_SECONDS
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RELEASES = ("0012",)
@@ -171,7 +172,7 @@ def test_two_servers_that_start_at_once_migrate_once(postgres_server: str, tmp_p
             for _ in range(2)
         ]
         for each in both:
-            _, errors = each.communicate(timeout=120)
+            _, errors = each.communicate(timeout=PATIENCE_SECONDS)
             assert (each.returncode, errors) == (0, "")
         database = Database(url)
         assert is_current(database.engine)
