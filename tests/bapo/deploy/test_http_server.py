@@ -160,6 +160,7 @@ def test_a_connection_beyond_the_most_is_told_so_and_the_others_are_served(
 
 def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
     with listen("127.0.0.1", 0) as taken:
+        taken.listen()
         with pytest.raises(OSError, match="in use"):
             listen("127.0.0.1", taken.getsockname()[1])
         # A socket that is left open warns when it is collected, which fails the test.
