@@ -32,16 +32,10 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import StepRecord
 from tests.support.fake_worker import FakeWorker
-from tests.support.journals import evaluation, step
+from tests.support.journals import evaluation, filled, step
 from tests.support.recorded import import_folder
 from tests.support.refusals import refuses
 from tests.support.services import wait_until
-
-
-def filled(number: int, rate: float, *, attempt: int = 1) -> StepRecord:
-    """A step whose batch is filled so far."""
-    record = step(number, attempt=attempt)
-    return record.model_copy(update={"counts": record.counts.model_copy(update={"fill_rate": rate})})
 
 
 def entropies(values: Sequence[float], first: int = 1) -> list[StepRecord]:

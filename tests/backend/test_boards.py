@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,25 +23,16 @@ from bapo.api.boards import (
     PaperPanel,
     TextPanel,
 )
-from bapo.api.imports import ImportCreate
 from bapo.api.runs import RunFilters, RunUpdate
 from bapo.api.views import ViewWrite
 from bapo.client import ApiError, Client
-from bapo.config import RunConfig
-from bapo.records import Record
 from tests.support.command_line import run_here
-from tests.support.journals import batch, evaluation, lines_of, step
+from tests.support.imports import imported
+from tests.support.journals import evaluation, step
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, add_person
 
 LOSS = "actor/pg_loss"
-
-
-def imported(client: Client, name: str, records: Sequence[Record], **config: Any) -> str:
-    body = RunConfig.model_validate(config).model_dump(mode="json")
-    info = client.create_import(ImportCreate(name=name, source=name, config=body, attempts=1))
-    client.import_records(info.run_id, batch(lines_of(records), token=info.fencing_token, start=0))
-    return client.finish_import(info.run_id).id
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import func, update
 
-from backend.kit.context import Context
 from backend.kit.database import Database
 from backend.models import Run
 from backend.visits.cache import VisitCache
@@ -21,7 +19,7 @@ from tests.support.declared import ROUTES
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import evaluation, sample, step, tracking
 from tests.support.refusals import refuses
-from tests.support.services import BackendServer, wait_until
+from tests.support.services import BackendServer, context_of, wait_until
 
 QUERIES = {
     "metrics": "keys=actor/entropy",
@@ -68,13 +66,6 @@ def statuses(http: httpx.Client, run_id: str) -> dict[str, int]:
         with http.stream("GET", address) as answer:
             found[address] = answer.status_code
     return found
-
-
-def context_of(server: BackendServer) -> Context:
-    """The parts of the running server."""
-    app: Any = server.server.config.app
-    context: Context = app.state.context
-    return context
 
 
 def test_every_address_of_a_deleted_run_answers_404(

@@ -8,12 +8,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from backend.kit.database import Database, seconds_from_now
-from backend.models import Attempt, Worker
+from backend.kit.database import Database
+from backend.models import Attempt
 from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import Client
-from tests.backend.test_workers import expire
 from tests.support.fake_worker import FakeWorker
+from tests.support.lost_workers import expire, silence
 from tests.support.services import BackendServer, RedisServer, new_database, running_backend, wait_until
 
 
@@ -112,12 +112,6 @@ def test_a_started_run_stays_on_its_host(server: BackendServer, people: Client, 
     assert first.claim(run.id).attempt == 2
     first.close()
     second.close()
-
-
-def silence(database: Database, worker: FakeWorker) -> None:
-    """Make the worker's last heartbeat a minute old."""
-    with database.session() as session, session.begin():
-        session.get_one(Worker, worker.id).last_seen_at = seconds_from_now(-60)
 
 
 def test_the_broker_may_be_away(server: BackendServer, people: Client, redis_server: RedisServer) -> None:

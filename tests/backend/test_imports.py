@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api.imports import ImportCreate, ImportInfo
+from bapo.api.imports import ImportCreate
 from bapo.api.runs import RunDetail, RunStatus
 from bapo.client import ApiError, Client
-from bapo.config import RunConfig
 from bapo.records import AnyRecord
+from tests.support.imports import CONFIG, begin, send
 from tests.support.journals import batch, evaluation, event, lines_of, sample, step
 from tests.support.refusals import refuses
-
-CONFIG = RunConfig().model_dump(mode="json")
-
-
-def begin(client: Client, source: str, attempts: int = 1) -> ImportInfo:
-    return client.create_import(ImportCreate(name="imported", source=source, config=CONFIG, attempts=attempts))
-
-
-def send(client: Client, info: ImportInfo, records: list[AnyRecord], *, start: int = 0, attempt: int = 1) -> int:
-    body = batch(lines_of(records), token=info.fencing_token, start=start, attempt=attempt)
-    return client.import_records(info.run_id, body).next_offset
 
 
 @pytest.mark.parametrize(

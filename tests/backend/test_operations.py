@@ -19,10 +19,9 @@ from backend.ops.metrics.state import reason_label
 from backend.ops.readiness import STUCK_SECONDS
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
-from tests.backend.test_deleted_runs import context_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import step
-from tests.support.services import BackendServer, RedisServer, new_database, running_backend, wait_until
+from tests.support.services import BackendServer, RedisServer, context_of, new_database, running_backend, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from bapo.api.queue import LimitChange, QueueMove
 from bapo.api.runs import BulkRequest, RunCreate, RunStatus, RunUpdate
 from bapo.api.workers import AttemptOutcome, DrainRequest, GpuInfo
 from bapo.client import Client
-from tests.backend.test_dispatcher import silence
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import event, step
+from tests.support.lost_workers import silence
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, add_person, wait_until
 

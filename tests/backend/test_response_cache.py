@@ -12,7 +12,7 @@ from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Run
 from bapo.api.accounts import TokenCreate
 from bapo.client import Client
-from tests.backend.test_imports import begin, send
+from tests.support.imports import begin, send
 from tests.support.journals import batch, lines_of, sample, step
 from tests.support.services import BackendServer
 

@@ -5,63 +5,21 @@ from __future__ import annotations
 import pytest
 
 from bapo.api.runs import RunStatus
-from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyWrite
+from bapo.api.studies import StudyActionRequest, StudyCreate, StudyWrite
 from bapo.client import ApiError, Client
 from tests.support.fake_worker import FakeWorker
-from tests.support.journals import evaluation, step, tracking
+from tests.support.journals import evaluation, step
 from tests.support.refusals import refuses
 from tests.support.services import wait_until
+from tests.support.studies import TEXT, body, finish, runs_of
 
-TEXT = """
-title = "{title}"
-question = "Is A above B?"
-recipe = "countdown-demo"
-seeds = [1, 2]
-test_sets = ["CD-34"]
-num_runs = 4
-[[arms]]
-name = "A"
-method = "bapo"
-[[arms]]
-name = "B"
-method = "grpo"
-[primary]
-arm = "A"
-against = "B"
-"""
 TUNING = '[tuning]\nseeds = [9]\narms = ["A"]\ngrid = { "method.v" = [2, 3] }\n'
-
-
-def body(title: str, more: str = "", num_runs: int = 4) -> StudyCreate:
-    return StudyCreate(text=TEXT.format(title=title).replace("num_runs = 4", f"num_runs = {num_runs}") + more)
-
-
-def finish(worker: FakeWorker, client: Client, run_id: str, accuracy: float) -> None:
-    """Play a run to its end: two steps and what it was evaluated and tracked with."""
-    claim = worker.begin(client.run(run_id))
-    worker.upload(
-        claim,
-        [
-            evaluation(0, 0.25),
-            tracking(0),
-            tracking(0, replicate=1),
-            step(1),
-            step(2),
-            evaluation(2, accuracy),
-            tracking(2),
-        ],
-    )
-    worker.report(claim, "succeeded")
 
 
 def refused(client: Client, asked: StudyCreate) -> ApiError:
     with pytest.raises(ApiError) as refusal:
         client.create_study(asked)
     return refusal.value
-
-
-def runs_of(study: StudyDetail, arm: str) -> list[str]:
-    return [run.run_id or "" for run in study.runs if run.arm == arm and run.stage == "final"]
 
 
 def test_a_file_is_checked_and_nothing_is_made(admin: Client) -> None:

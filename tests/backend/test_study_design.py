@@ -6,10 +6,10 @@ import pytest
 
 from bapo.api.studies import StudyCreate, StudyDetail, StudyWrite
 from bapo.client import Client
-from tests.backend.test_studies import TEXT
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import evaluation, step
 from tests.support.refusals import refuses
+from tests.support.studies import TEXT
 
 RESULTS = (0.10, 0.30, 0.50, 0.62, 0.12, 0.28, 0.54, 0.60)
 """Of the grid below, seed by seed: c1 = 1/8 with v = 2 and 3, then c1 = 1/4."""

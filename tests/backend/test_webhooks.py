@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
-from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -25,13 +22,11 @@ from bapo.api.alerts import FillRateCondition, RuleScope, RuleWrite
 from bapo.api.runs import RunDetail
 from bapo.api.webhooks import DeliveryInfo, WebhookCreated, WebhookWrite
 from bapo.client import ApiError, Client
-from tests.backend.test_alerts import filled
 from tests.support.fake_worker import FakeWorker
-from tests.support.receiver import Receiver, receiving, respond
+from tests.support.journals import filled
+from tests.support.receiver import Receiver, documented, receiving, respond
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, add_person, wait_until
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "webhooks.md"
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +56,6 @@ def only_delivery(client: Client, made: WebhookCreated) -> DeliveryInfo:
     """The webhook's one message."""
     (found,) = client.deliveries(made.id).items
     return found
-
-
-def documented() -> SimpleNamespace:
-    """The code that the document gives to receivers."""
-    (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, object] = {}
-    exec(code, names)  # noqa: S102 - our own document
-    return SimpleNamespace(**names)
 
 
 def test_states_and_alerts_are_told_signed_as_documented(

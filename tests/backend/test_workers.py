@@ -23,6 +23,7 @@ from bapo.api.workers import (
 from bapo.client import ApiError, Client
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import event, step
+from tests.support.lost_workers import expire
 from tests.support.services import BackendServer, wait_until
 
 
@@ -30,13 +31,6 @@ def refused(call: Any, *arguments: Any) -> ApiError:
     with pytest.raises(ApiError) as refusal:
         call(*arguments)
     return refusal.value
-
-
-def expire(database: Database, run_id: str) -> None:
-    """Let the lease of a run's attempt be over."""
-    with database.session() as session, session.begin():
-        for attempt in session.query(Attempt).filter(Attempt.run_id == run_id, Attempt.state != "ended"):
-            attempt.lease_expires_at = attempt.assigned_at
 
 
 # ---------------------------------------------------------------- registration

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.client import Client
-from tests.backend.test_fork_experiments import make_parent, train
 from tests.browser.conftest import WAIT_MILLISECONDS, assert_fits
 from tests.support.fake_worker import FakeWorker
+from tests.support.forks import make_parent, train
 
 pytestmark = pytest.mark.browser
 

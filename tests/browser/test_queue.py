@@ -12,10 +12,10 @@ from bapo.api.queue import LimitChange
 from bapo.api.runs import RunCreate
 from bapo.api.workers import GpuInfo
 from bapo.client import Client
-from tests.backend.test_dispatcher import silence
 from tests.browser.conftest import WAIT_MILLISECONDS
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import event, step
+from tests.support.lost_workers import silence
 from tests.support.services import BackendServer, RedisServer, wait_until
 
 pytestmark = pytest.mark.browser

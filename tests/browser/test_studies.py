@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.studies import StudyDetail
 from bapo.client import Client
-from tests.backend.test_studies import TEXT, body, finish, runs_of
 from tests.browser.conftest import WAIT_MILLISECONDS, assert_fits
 from tests.support.fake_worker import FakeWorker
+from tests.support.studies import TEXT, body, finish, runs_of
 
 pytestmark = pytest.mark.browser
 

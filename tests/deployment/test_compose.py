@@ -429,6 +429,7 @@ def wait_until_health(host: Host, service: str, *, is_healthy: bool = True) -> N
     wait_for(lambda: host.is_healthy(service) is is_healthy, PATIENCE_SECONDS, pause=1.0)
 
 
+@pytest.mark.e2e
 def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) -> None:
     for service in ("postgres", "redis", "backend", "frontend", "worker"):
         assert not host.is_healthy(service), f"{service} is not up yet"

@@ -7,8 +7,7 @@ import pytest
 from bapo.api.alerts import MetricCondition, RuleScope, RuleWrite
 from bapo.api.runs import RunFork, RunUpdate
 from bapo.api.webhooks import WebhookWrite
-from tests.backend.test_webhooks import documented
-from tests.support.receiver import receiving
+from tests.support.receiver import documented, receiving
 from tests.support.stack import Stack, all_records, at_step, ended, essence, submit, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]

@@ -19,8 +19,8 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.studies import StudyActionRequest, StudyCreate
 from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError, Client
-from tests.backend.test_alerts import filled
 from tests.support.fake_worker import FakeWorker
+from tests.support.journals import filled
 from tests.support.services import OTHER_PROJECT, BackendServer, add_person, wait_until
 
 HIDDEN = (404, "not_found")

@@ -20,7 +20,7 @@ from bapo.api.runs import RunCreate, RunFilters
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard
 from frontend.settings import FrontendSettings
-from tests.backend.test_boards import imported
+from tests.support.imports import imported
 from tests.support.journals import step
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer

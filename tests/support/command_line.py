@@ -16,6 +16,15 @@ from typer.testing import CliRunner
 from bapo.cli import app
 from bapo.deploy import service_log
 
+TINY = [
+    *("--set", "task.num_train=24", "--set", "task.num_test=4"),
+    *("--set", "rollout.batch_size=6", "--set", "rollout.group_size=4", "--set", "training.batch_size=6"),
+    *("--set", 'method.c2=["0","0"]', "--set", 'method.c3=["1/2","3/4"]'),
+    *("--set", "training.steps=4", "--set", "training.checkpoint_interval=2"),
+    *("--set", "tracking.num_prompts=0", "--set", "evaluation.num_samples=2"),
+]
+"""Options of a run that trains for a second."""
+
 
 def run_here(*arguments: str | Path, env: Mapping[str, str | None] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command to its end and return what a process of its own would have returned.

@@ -84,3 +84,33 @@ def evaluation(
 def tracked(step: int, num_correct: Sequence[int], *, replicate: int = 0) -> TrackingRecord:
     """A sampling of the tracked prompts."""
     return tracking(step, num_correct, replicate=replicate, group_size=GROUP_SIZE)
+
+
+COLUMNS = {
+    "critic/rewards/mean": [0.1, 0.2],
+    "actor/entropy": [1.0, 0.9],
+    "actor/grad_norm": [1.0, 1.1],
+    "response_length/mean": [5.0, 6.0],
+    "bapo/batch/x1": [2.0, 1.0],
+    "bapo/batch/x2": [0.0, 1.0],
+    "bapo/batch/x3": [0.0, 0.0],
+    "bapo/batch/batch": [2.0, 2.0],
+    "bapo/batch/batch_size": [2.0, 2.0],
+    "bapo/cost/num_rollouts": [8.0, 20.0],
+    "bapo/cost/num_tokens": [80.0, 200.0],
+    "timing_s/step": [1.0, 1.0],
+    "timing_s/elapsed": [1.0, 2.0],
+}
+
+
+def full(name: str, method: str = "bapo", *, seed: int = 1, **changes: Any) -> RecordedRun:
+    """Return a run that has all that the figures need of one run."""
+    return run(
+        name,
+        method,
+        seed=seed,
+        columns=COLUMNS,
+        evaluations=[evaluation(0, [0, 1, 4]), evaluation(1, [1, 1, 4]), evaluation(2, [2, 3, 4])],
+        tracking=[tracked(0, [0, 0, 2]), tracked(0, [0, 1, 2], replicate=1), tracked(2, [1, 0, 4])],
+        changes=changes,
+    )

@@ -183,3 +183,9 @@ def batch(lines: Sequence[str], *, token: int, start: int = 0, attempt: int = 1,
             "lines": list(lines),
         }
     )
+
+
+def filled(number: int, rate: float, *, attempt: int = 1) -> StepRecord:
+    """Return a step whose batch is filled to this share."""
+    record = step(number, attempt=attempt)
+    return record.model_copy(update={"counts": record.counts.model_copy(update={"fill_rate": rate})})

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "webhooks.md"
 
 
 @dataclass
@@ -83,3 +88,11 @@ def receiving(**properties: Any) -> Iterator[Receiver]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def documented() -> SimpleNamespace:
+    """Return the code that the document gives to receivers."""
+    (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(code, names)  # noqa: S102 - our own document
+    return SimpleNamespace(**names)

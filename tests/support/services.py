@@ -25,6 +25,7 @@ from sqlalchemy import make_url, select
 from sqlalchemy.dialects.postgresql import insert
 
 from backend.auth import passwords, repository
+from backend.kit.context import Context
 from backend.kit.database import Database
 from backend.kit.principal import ALL_SCOPES, hash_of, new_secret
 from backend.kit.settings import Settings
@@ -297,3 +298,10 @@ def database(postgres_url: str) -> Iterator[Database]:
     database = Database(postgres_url)
     yield database
     database.close()
+
+
+def context_of(server: BackendServer) -> Context:
+    """Return the parts of the running server."""
+    app: Any = server.server.config.app
+    context: Context = app.state.context
+    return context

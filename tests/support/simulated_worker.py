@@ -1,4 +1,4 @@
-"""A worker as a process whose trainers train on the simulated engine, in the place of `python -m worker`."""
+"""A worker whose trainers run on the simulated engine, as a process: `python -m tests.support.simulated_worker run`."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.method import has_trait
 from bapo.methods import build_method
 from bapo.rollout import BatchSource, RolloutGroup
-from tests.bapo.methods.test_invariants import KINDS, POOL, legal_configs, streams
 from tests.support.drawing import examples
+from tests.support.legal_configs import KINDS, POOL, legal_configs, streams
 
 REPLICATES = 3
 

@@ -21,8 +21,8 @@ from bapo.methods.bapo import Bapo, bapo_config
 from bapo.records import Cost, PromptVisit, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
 from benchmarks.simulation import SimulatedRun
-from tests.bapo.methods.test_invariants import legal_configs
 from tests.support.drawing import examples
+from tests.support.legal_configs import legal_configs
 
 EVERYTHING = Listing(limit=1000)
 

@@ -6,8 +6,7 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,8 @@ from bapo.cli import app
 from bapo.cli.describe import values_of
 from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
-from tests.support.command_line import run_here
-
-TINY = [
-    *("--set", "task.num_train=24", "--set", "task.num_test=4"),
-    *("--set", "rollout.batch_size=6", "--set", "rollout.group_size=4", "--set", "training.batch_size=6"),
-    *("--set", 'method.c2=["0","0"]', "--set", 'method.c3=["1/2","3/4"]'),
-    *("--set", "training.steps=4", "--set", "training.checkpoint_interval=2"),
-    *("--set", "tracking.num_prompts=0", "--set", "evaluation.num_samples=2"),
-]
+from tests.support.command_line import TINY, run_here
+from tests.support.services import wait_until
 
 
 def test_train_prints_one_json_summary_as_its_last_line(tmp_path: Path) -> None:
@@ -54,22 +46,22 @@ def test_the_same_command_goes_on_and_another_config_is_refused(tmp_path: Path) 
 
 
 def test_ctrl_c_stops_at_a_step_boundary_and_the_command_goes_on(tmp_path: Path) -> None:
-    arguments = ["train", "countdown-demo", *TINY, "--set", "training.steps=400", "--out", str(tmp_path / "run")]
-    with subprocess.Popen(
-        [sys.executable, "-m", "bapo", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as training:
-        assert training.stderr is not None
-        assert training.stdout is not None
-        for line in training.stderr:
-            if line.startswith("step 10/400"):
-                break
-        training.send_signal(signal.SIGINT)
-        out, errors = training.communicate(timeout=60)
-    assert training.returncode == 3, errors
-    summary = json.loads(out.splitlines()[-1])
+    records = tmp_path / "run" / "attempt-1" / "records.jsonl"
+
+    def press() -> None:
+        wait_until(lambda: records.exists() and records.read_text().count('"type":"step"') >= 10)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        pressed = pool.submit(press)
+        steps = ("--set", "training.steps=100000")
+        done = run_here("train", "countdown-demo", *TINY, *steps, "--out", tmp_path / "run")
+        pressed.result()
+    assert done.returncode == 3, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["status"] == "stopped"
-    assert 10 <= summary["steps"] < 400
-    assert "stopping after this step, with a checkpoint" in errors
+    assert 10 <= summary["steps"] < 100_000
+    assert "stopping after this step, with a checkpoint" in done.stderr
     assert (tmp_path / "run" / "checkpoints" / f"step-{summary['steps']:06d}").is_dir()
 
 

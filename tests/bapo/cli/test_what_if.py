@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from bapo.run.control import ControlRequest, append_request
-from tests.bapo.cli.test_commands import TINY
-from tests.support.command_line import run_here
+from tests.support.command_line import TINY, run_here
 
 NUM_STEPS = 12
 

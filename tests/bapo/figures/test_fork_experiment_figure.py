@@ -7,7 +7,7 @@ import pytest
 from bapo.analysis.fork.runs import Arm, ForkPoint
 from bapo.figures.fork_experiment import HISTORY, fork_experiment_figure
 from bapo.figures.theme import LIGHT
-from tests.bapo.analysis.test_fork_experiment import C1, FORK, ROWS, compared, run
+from tests.support.compared_forks import C1, FORK, ROWS, compared, run
 
 
 def test_arms_begin_at_the_fork_and_the_history_is_drawn_once() -> None:

@@ -11,40 +11,12 @@ from bapo.figures.theme import DARK, LIGHT
 from bapo.report.contents import sections_of, selection_of
 from bapo.report.document import drawings
 from bapo.report.section import Section
-from tests.support.figure_runs import evaluation, run, tracked
+from tests.support.figure_runs import full, run, tracked
 
-COLUMNS = {
-    "critic/rewards/mean": [0.1, 0.2],
-    "actor/entropy": [1.0, 0.9],
-    "actor/grad_norm": [1.0, 1.1],
-    "response_length/mean": [5.0, 6.0],
-    "bapo/batch/x1": [2.0, 1.0],
-    "bapo/batch/x2": [0.0, 1.0],
-    "bapo/batch/x3": [0.0, 0.0],
-    "bapo/batch/batch": [2.0, 2.0],
-    "bapo/batch/batch_size": [2.0, 2.0],
-    "bapo/cost/num_rollouts": [8.0, 20.0],
-    "bapo/cost/num_tokens": [80.0, 200.0],
-    "timing_s/step": [1.0, 1.0],
-    "timing_s/elapsed": [1.0, 2.0],
-}
 ORDER = (
     *("Figure 1", "Figure 4", "Table 1", "Figure 5", "Figure 6", "Figure 7, 13", "Figure 7, rates", "Figure 8, 14"),
     *("Figure 9", "Figure 10", "Figure 11", "Figure 12", "Table 2", "Savings", "Figure 15", "Figure 16"),
 )
-
-
-def full(name: str, method: str = "bapo", *, seed: int = 1, **changes: Any) -> RecordedRun:
-    """A run that has all that the figures need of one run."""
-    return run(
-        name,
-        method,
-        seed=seed,
-        columns=COLUMNS,
-        evaluations=[evaluation(0, [0, 1, 4]), evaluation(1, [1, 1, 4]), evaluation(2, [2, 3, 4])],
-        tracking=[tracked(0, [0, 0, 2]), tracked(0, [0, 1, 2], replicate=1), tracked(2, [1, 0, 4])],
-        changes=changes,
-    )
 
 
 def _sections(*runs: RecordedRun, by: str = "config") -> dict[str, Section]:

@@ -11,7 +11,7 @@ from bapo.figures.groups import grouped
 from bapo.figures.theme import LIGHT
 from bapo.report.contents import sections_of, selection_of
 from bapo.report.document import drawings, expected_bytes, remarks_on, report
-from tests.bapo.report.test_contents import full
+from tests.support.figure_runs import full
 
 NOW = datetime(2026, 9, 1, 12, 30, tzinfo=UTC)
 NASTY = "</script><img src=x onerror=alert(1)>"

@@ -13,8 +13,8 @@ from bapo.figures.theme import LIGHT
 from frontend.pages.run.what_if import figures
 from frontend.pages.run.what_if_controls import changes_of, control_values
 from frontend.pages.run.what_if_summary import total_row, totals, words
-from tests.bapo.analysis.test_what_if import config as small_config
-from tests.bapo.analysis.test_what_if import recording
+from tests.support.replayed import config as small_config
+from tests.support.replayed import recording
 
 
 def config(**changes: Any) -> RunConfig:
