@@ -127,7 +127,7 @@ def main() -> None:
             schedule = draw_for(options.day) if options.day else draw(seed, options.faults)
             run_schedule(stack, schedule, Path(place))
         finally:
-            stack.kill_everything()
+            stack.close()
         seed += 1
         if options.day or time.monotonic() >= end:
             return

@@ -18,7 +18,7 @@ from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.chaos.world import PatientClient, is_alive
 from tests.support.disks import fill, small_disk
-from tests.support.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
+from tests.support.stack import NUM_STEPS, Stack, assert_equal_to_undisturbed, at_step, ended, submit, wait_for
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(420)]
 
@@ -30,13 +30,6 @@ MIDDLE = 18
 def client(stack: Stack) -> Iterator[Client]:
     with stack.client() as client:
         yield client
-
-
-def assert_equal_to_undisturbed(client: Client, run_id: str, undisturbed: list[dict[str, Any]]) -> None:
-    for kind in ("step", "evaluation", "tracking"):
-        recorded = essence(all_records(client, run_id, kind))
-        expected = [record for record in undisturbed if record["type"] == kind]
-        assert recorded == sorted(expected, key=lambda record: record["step"]), kind
 
 
 def test_training_does_not_notice_that_the_server_is_away(

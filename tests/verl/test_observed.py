@@ -121,7 +121,7 @@ def product() -> Iterator[Stack]:
         yield stack
         if stack.is_up:
             stack.stop()
-        stack.kill_everything()
+        stack.close()
 
 
 def test_nothing_is_lost_where_the_server_restarts_and_verl_is_killed(tmp_path: Path, product: Stack) -> None:
