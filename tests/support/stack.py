@@ -110,13 +110,25 @@ class Stack:
                 return
         raise AssertionError(f"bapo up ended with code {self._process.wait()}:\n{self.output}")
 
-    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = PATIENCE_SECONDS) -> int:
-        """Signal it and wait for its end."""
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Signal it, wait for its end and return its exit code."""
+        self.interrupt(number)
+        return self.wait(reads_output=number != signal.SIGKILL)
+
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Signal it as Ctrl-C does."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def wait(self, *, reads_output: bool = True) -> int:
+        """Wait for its end and return its exit code.
+
+        Where it was killed, its children hold its output open: there is no end to read to.
+        """
         assert self._process is not None
         assert self._process.stdout is not None
-        self._process.send_signal(number)
-        code = self._process.wait(seconds)
-        self.output += self._process.stdout.read() if number != signal.SIGKILL else ""
+        code = self._process.wait(PATIENCE_SECONDS)
+        self.output += self._process.stdout.read() if reads_output else ""
         self._process.stdout.close()
         self._process = None
         return code

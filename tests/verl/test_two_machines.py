@@ -29,7 +29,7 @@ from tests.verl.comparing import GROUP_SIZE, SETTINGS, assert_equal_updates
 
 # Eleven groups of four: 44 rows are shared out as 22 and 22 by length, whose tokens are not equally many.
 NUM_PROBLEMS = 11
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 """For a node of Ray to be there, on a busy machine."""
 TWO_NODES = {"engine.type": "verl", "engine.verl.nodes": 2}
 ONE_PROCESS = {"engine.type": "local", "engine.verl.nodes": 1, "engine.verl.ray_address": None}
