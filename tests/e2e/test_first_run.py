@@ -1,4 +1,4 @@
-"""What people do to a server over REST and by commands, beside the way of `test_journey.py`."""
+"""What people do to a server over REST and by commands, besides what `test_journey.py` does."""
 
 from __future__ import annotations
 

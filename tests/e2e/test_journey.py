@@ -124,8 +124,8 @@ def test_from_the_first_start_to_a_restored_backup(
         run = ended(client, killed)
         assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, NUM_STEPS), run.status_reason
         assert_equal_to_undisturbed(client, killed, undisturbed_records)
-        told = [each.data for each in heard if each.event == "step"]
-        assert {step for each in told for step in range(each["from_step"], each["step"] + 1)} == {
+        stored = [each.data for each in heard if each.event == "step"]
+        assert {step for each in stored for step in range(each["from_step"], each["step"] + 1)} == {
             *range(1, NUM_STEPS + 1)
         }
         assert (heard[-1].event, heard[-1].data["status"]) == ("status", "succeeded")

@@ -137,10 +137,10 @@ def test_nothing_is_lost_where_the_server_restarts_and_verl_is_killed(tmp_path: 
         try:
             wait_for(on_the_server)
             product.stop()
-            told = len(steps_of(tmp_path))
-            wait_for(lambda: len(steps_of(tmp_path)) >= told + 2)
+            known = len(steps_of(tmp_path))
+            wait_for(lambda: len(steps_of(tmp_path)) >= known + 2)
             product.start("--no-demo")
-            wait_for(lambda: len(on_the_server()) >= told + 2)
+            wait_for(lambda: len(on_the_server()) >= known + 2)
         finally:
             trainer.kill()
             trainer.wait()
