@@ -40,7 +40,7 @@ def server_process(port: int, database_url: str, folder: Path) -> Iterator[subpr
 
 
 def steps_at(client: Client) -> list[int]:
-    """Steps that the server has of the run; none where it does not answer."""
+    """Return the steps that the server has of the run; none where it does not answer."""
     try:
         (found,) = [run for run in client.runs().items if run.name == "through a restart"]
         return [int(record["step"]) for record in client.records(found.id, type="step", limit=500).items]
@@ -58,13 +58,13 @@ def test_no_record_is_lost_where_the_server_is_killed_and_started_again(postgres
         with Client(login["server"], token=login["token"], timeout_seconds=TIMEOUT_SECONDS) as client:
             wait_until(lambda: steps_at(client) == list(range(1, 51)))
     try:
-        # No server answers now; the loop goes on all the same.
-        loop.go_on(50)
+        # No server answers now, and the loop waits for none.
+        loop.release(50)
         wait_until(lambda: loop.has_paused(150))
         with running_backend(postgres_url, tmp_path, port=port) as again, again.client() as client:
             # The loop's end waits half a minute for a server that is away: less than a start may take.
             wait_until(lambda: len(steps_at(client)) == 150)
-            loop.go_on(150)
+            loop.release(150)
             wait_until(lambda: trainer.exitcode is not None)
             assert trainer.exitcode == 0
             assert steps_at(client) == list(range(1, 201))

@@ -30,26 +30,26 @@ class Loop:
     first: int
     last: int
     pauses: tuple[int, ...] = ()
-    """Steps after which it waits until `go_on` is called."""
+    """Steps after which it waits for `release`."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """What `observe.run` is given besides the folder."""
 
     @property
     def rank(self) -> int:
-        """Its rank; 0 where it is the only one."""
+        """Return its rank: 0 where it is the only one."""
         rank: int = self.given.get("rank", 0)
         return rank
 
     def has_paused(self, step: int) -> bool:
-        """Whether it waits after this step, or has waited."""
-        return self._file("told", step).exists()
+        """Return whether it waits after this step, or has waited."""
+        return self._file("paused", step).exists()
 
-    def go_on(self, step: int) -> None:
-        """Let it train beyond a pause."""
-        self._file("beyond", step).touch()
+    def release(self, step: int) -> None:
+        """Let it train beyond the pause after this step."""
+        self._file("released", step).touch()
 
     def lose_patience(self) -> None:
-        """From now on its steps wait for no rank that does not run."""
+        """Let its steps wait no longer for ranks that do not run."""
         self._impatience.touch()
 
     def start(self) -> BaseProcess:
@@ -66,13 +66,13 @@ class Loop:
             for step in range(self.first, self.last + 1):
                 run.step(step, groups=[observe.Group(f"{step} on {self.rank}", [1, 0], ["a", "b"])])
                 if step in self.pauses:
-                    self._file("told", step).touch()
-                    wait_until(lambda step=step: self._may_go_beyond(step))  # type: ignore[misc]
+                    self._file("paused", step).touch()
+                    wait_until(lambda step=step: self._is_released(step))  # type: ignore[misc]
 
-    def _may_go_beyond(self, step: int) -> bool:
+    def _is_released(self, step: int) -> bool:
         if self._impatience.exists():
             merging.PATIENCE_SECONDS = 0.0
-        return self._file("beyond", step).exists()
+        return self._file("released", step).exists()
 
     @property
     def _impatience(self) -> Path:

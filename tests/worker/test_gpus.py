@@ -130,7 +130,7 @@ def worker(server: BackendServer, tmp_path: Path) -> Iterator[WorkerProcess]:
 
 
 def visible(server: BackendServer) -> Mapping[str, Mapping[int, str]]:
-    """CUDA_VISIBLE_DEVICES of each trainer that is at work, by run."""
+    """Read CUDA_VISIBLE_DEVICES of each trainer that is at work, by run."""
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):

@@ -76,7 +76,7 @@ def test_a_worker_trains_over_restarts_of_the_server_and_of_a_trainer_in_a_folde
 
 
 def kill_and_resume(client: Client, runs: Path) -> Path:
-    """Kill the trainer of a run, and wait until the next one has gone further; the run's folder."""
+    """Kill the trainer of a run, wait until the next one has trained beyond it, and return the run's folder."""
     run_id = submit(client, "killed", **{"training.steps": 100_000, "training.checkpoint_interval": 2})
     killed_at = client.wait(run_id, lambda run: run.step >= 3, timeout_seconds=PATIENCE_SECONDS).step
     (trainer,) = trainers_of(runs / run_id)

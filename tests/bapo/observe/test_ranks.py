@@ -148,12 +148,12 @@ def test_a_rank_is_one_process_and_all_have_one_world_size(tmp_path: Path) -> No
 
 
 class Rank(NamedTuple):
-    """A rank that hangs in the middle of its last step until it may go on."""
+    """A rank that hangs in the middle of its last step until it is released."""
 
     loop: Loop
     process: BaseProcess
 
-    def has_told_all(self) -> bool:
+    def has_recorded_all(self) -> bool:
         return self.loop.has_paused(self.loop.last)
 
     def kill(self) -> None:
@@ -161,7 +161,7 @@ class Rank(NamedTuple):
         self.process.join()
 
     def end(self) -> int | None:
-        self.loop.go_on(self.loop.last)
+        self.loop.release(self.loop.last)
         wait_until(lambda: self.process.exitcode is not None)
         return self.process.exitcode
 
@@ -186,9 +186,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def end_all(*ranks: Rank) -> list[int | None]:
-    """Let all go on before any is waited for: rank 0 ends after the others."""
+    """Release all before waiting for any: rank 0 ends after the others."""
     for rank in ranks:
-        rank.loop.go_on(rank.loop.last)
+        rank.loop.release(rank.loop.last)
     return [rank.end() for rank in ranks]
 
 
@@ -197,13 +197,13 @@ def test_a_killed_rank_costs_its_own_groups_until_it_is_back_and_each_step_says_
 ) -> None:
     folder = tmp_path / "run"
     zero, one, two = start(0, 1, 12), start(1, 1, 12), start(2, 1, 5)
-    wait_until(lambda: zero.has_told_all() and two.has_told_all() and len(steps_of(folder)) == 5)
+    wait_until(lambda: zero.has_recorded_all() and two.has_recorded_all() and len(steps_of(folder)) == 5)
     two.kill()
     zero.loop.lose_patience()
     wait_until(lambda: len(steps_of(folder)) == 12)
     # It repeats a step that it had told, and goes on where the others are.
     again = start(2, 5, 14)
-    wait_until(again.has_told_all)
+    wait_until(again.has_recorded_all)
     assert end_all(zero, one, again) == [0, 0, 0]
     steps = steps_of(folder)
     assert [step.step for step in steps] == list(range(1, 15))
@@ -219,12 +219,12 @@ def test_what_ranks_told_survives_the_kill_of_all_and_is_merged_when_they_start_
 ) -> None:
     folder = tmp_path / "run"
     first = [start(0, 1, 4), start(1, 1, 6), start(2, 1, 5)]
-    wait_until(lambda: all(rank.has_told_all() for rank in first))
+    wait_until(lambda: all(rank.has_recorded_all() for rank in first))
     for rank in first:
         rank.kill()
     # Rank 1 is there before rank 0, and all go on from a checkpoint after step 4.
     one = start(1, 5, 7)
-    wait_until(one.has_told_all)
+    wait_until(one.has_recorded_all)
     assert end_all(one, start(2, 5, 7), start(0, 5, 7)) == [0, 0, 0]
     steps = steps_of(folder)
     assert [(step.step, step.attempt) for step in steps] == [(n, 1) for n in range(1, 5)] + [(5, 2), (6, 2), (7, 2)]
@@ -238,7 +238,7 @@ def test_what_ranks_told_survives_the_kill_of_all_and_is_merged_when_they_start_
 def test_a_run_whose_rank_0_never_comes_back_is_completed_before_it_is_imported(tmp_path: Path, start: Start) -> None:
     folder = tmp_path / "run"
     ranks = [start(0, 1, 2), start(1, 1, 3), start(2, 1, 3)]
-    wait_until(lambda: all(rank.has_told_all() for rank in ranks) and len(steps_of(folder)) == 2)
+    wait_until(lambda: all(rank.has_recorded_all() for rank in ranks) and len(steps_of(folder)) == 2)
     merging.merge_left_over(folder)
     assert len(steps_of(folder)) == 2, "its rank 0 runs"
     for rank in ranks:
