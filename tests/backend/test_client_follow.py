@@ -18,6 +18,7 @@ from tests.support.fake_worker import FakeWorker
 from tests.support.journals import step
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, wait_until
+from tests.support.waiting import PATIENCE_SECONDS
 
 FAST = Retries(count=3, first_seconds=0.01, most_seconds=0.02)
 
@@ -196,7 +197,7 @@ def test_events_go_on_after_cuts_none_left_out_and_none_twice(
         worker.upload(claim, [step(number)])
         gate.is_open = True
     worker.report(claim, "succeeded")
-    listening.join(60)
+    listening.join(PATIENCE_SECONDS)
     assert not listening.is_alive()
     covered = [
         number
@@ -214,14 +215,14 @@ def test_events_go_on_after_cuts_none_left_out_and_none_twice(
 def test_waiting_ends_where_it_should(admin: Client, worker: FakeWorker, run: RunDetail) -> None:
     assert admin.wait(run.id, "queued").status == RunStatus.QUEUED
     claim = worker.begin(run)
-    assert admin.wait(run.id, {"running", "paused"}, timeout_seconds=60).status == RunStatus.RUNNING
+    assert admin.wait(run.id, {"running", "paused"}, timeout_seconds=PATIENCE_SECONDS).status == RunStatus.RUNNING
     with pytest.raises(TimeoutError, match=r"within 0\.2 s"):
         admin.wait(run.id, timeout_seconds=0.2)
     worker.upload(claim, [step(1), step(2)])
-    assert admin.wait(run.id, lambda now: now.step >= 2, timeout_seconds=60).step == 2
+    assert admin.wait(run.id, lambda now: now.step >= 2, timeout_seconds=PATIENCE_SECONDS).step == 2
     worker.report(claim, "failed", "out of memory")
     # Nothing will come after the end, whatever is waited for.
-    assert admin.wait(run.id, "paused", timeout_seconds=60).status_reason == "out of memory"
+    assert admin.wait(run.id, "paused", timeout_seconds=PATIENCE_SECONDS).status_reason == "out of memory"
 
 
 @pytest.mark.anyio

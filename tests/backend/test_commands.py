@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,16 +13,18 @@ import httpx
 import pytest
 from sqlalchemy import create_engine, text
 
+from backend.__main__ import main
 from bapo.api.accounts import Login
 from bapo.client import Client
-from tests.support.services import new_database, wait_until
+from tests.support.command_line import main_here
+from tests.support.ports import free_port
+from tests.support.services import new_database
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
 def environment(postgres_url: str, tmp_path: Path) -> dict[str, str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("BAPO_")},
         "BAPO_DATABASE_URL": postgres_url,
@@ -36,14 +37,7 @@ def environment(postgres_url: str, tmp_path: Path) -> dict[str, str]:
 
 
 def backend(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "backend", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    return main_here(main, *arguments, env=environment)
 
 
 def test_help_names_the_commands() -> None:
@@ -123,7 +117,7 @@ def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) 
             assert "in use" in taken.stderr
         finally:
             server.send_signal(signal.SIGTERM)
-        assert server.wait(60) in (0, -signal.SIGTERM)
+        assert server.wait(PATIENCE_SECONDS) in (0, -signal.SIGTERM)
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
 

@@ -14,6 +14,7 @@ from bapo.api.workers import AssignedRunsRequest
 from bapo.client import ApiError, Client, UnreachableError
 from tests.support.fake_worker import FakeWorker
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_worker_that_waits_is_told_of_its_run(remote: FakeWorker, admin: Clien
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(remote.next_runs)
         admin.undrain_worker(remote.id)
-        assert waiting.result(60) == [run.id]
+        assert waiting.result(PATIENCE_SECONDS) == [run.id]
     assert remote.wait_for_runs(0) == []
     remote.report(remote.claim(run.id), "succeeded")
     (info,) = (each for each in admin.queue().workers if each.id == remote.id)
@@ -97,7 +98,7 @@ def test_nobody_takes_what_is_meant_for_a_workers_successor(
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(remote.next_runs)
         admin.undrain_worker(remote.id)
-        assert waiting.result(60) == [run.id]
+        assert waiting.result(PATIENCE_SECONDS) == [run.id]
     remote.report(remote.claim(run.id), "succeeded")
 
 
@@ -118,5 +119,5 @@ def test_a_server_that_stops_answers_at_once(postgres_server: str, tmp_path: Pat
         wait_until(lambda: instruments.REGISTRY.get_sample_value("bapo_http_requests_in_progress") == 1)
         server.server.stop()
         # Cut off, as requests are that last longer than a server takes to end, it would raise.
-        assert waiting.result(60) == []
+        assert waiting.result(PATIENCE_SECONDS) == []
         worker.close()

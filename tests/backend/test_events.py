@@ -21,6 +21,7 @@ from bapo.client import ApiError, AsyncClient, Client
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import evaluation, event, step, tracking
 from tests.support.services import BackendServer, running_backend, wait_until
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 def until(events: Iterator[StreamEvent], name: str) -> list[StreamEvent]:
@@ -157,7 +158,7 @@ def test_every_new_step_is_seen_in_order(
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert opened.wait(60)
+    assert opened.wait(PATIENCE_SECONDS)
     for number in range(1, 21):
         worker.upload(claim, [step(number)])
     reader.join()
@@ -224,9 +225,11 @@ def test_old_events_are_forgotten(backend_server: BackendServer, database: Datab
     admin.create_run(RunCreate(name="x", start=False))
     with database.session() as session, session.begin():
         events.prune(session, 3600)
-        assert events.events_after(session, 0, None) != []
+        old = {event.id for event in events.events_after(session, 0, None)}
+        assert old
         events.prune(session, -1)
-        assert events.events_after(session, 0, None) == []
+        # The server may announce another meanwhile.
+        assert old.isdisjoint(event.id for event in events.events_after(session, 0, None))
 
 
 def test_what_is_rolled_back_is_not_announced(

@@ -18,6 +18,7 @@ from bapo.client.uploads import wait_until_checked
 from tests.support.receiver import Receiver, receiving, respond
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, running_backend, wait_until
+from tests.support.waiting import PATIENCE_SECONDS
 
 Answer = Callable[[BaseHTTPRequestHandler], object]
 MAX_BYTES = 100_000
@@ -166,7 +167,7 @@ def test_what_is_deleted_or_cut_short_by_a_restart_is_never_there_in_half(
 
     def slow(handler: BaseHTTPRequestHandler) -> None:
         in_pieces(content[:1000], length=len(content))(handler)
-        assert arrives.wait(60)
+        assert arrives.wait(PATIENCE_SECONDS)
 
     source.answer = slow
     store = UploadStore(backend_server.settings.upload_store)

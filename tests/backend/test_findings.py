@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
+import runpy
 import sys
 from collections.abc import Mapping
 from io import StringIO
@@ -47,7 +47,10 @@ def test_a_server_finds_what_the_folder_gives(
 def watched_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example of a loop of one's own, which tells neither lengths nor what its trainer does."""
     folder = tmp_path_factory.mktemp("watched")
-    subprocess.run([sys.executable, ROOT / "examples" / "observe_a_loop.py", folder], check=True, capture_output=True)
+    program = str(ROOT / "examples" / "observe_a_loop.py")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [program, str(folder)])
+        runpy.run_path(program, run_name="__main__")
     return folder
 
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 import time
-from collections.abc import Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -30,15 +24,12 @@ from bapo.observe import Group, ObservedRun
 from bapo.observe.upload import SentFile, describe_folder, send_folder
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.line_reader import read_lines
+from tests.support.command_line import run_here
+from tests.support.observed_loops import Loop
 from tests.support.recorded import import_folder
-from tests.support.services import BackendServer, add_person, wait_until
+from tests.support.services import BackendServer, add_person, new_database, running_backend, wait_until
 
 GROUPS = [Group("1 + 1 = ?", [1, 0, 0, 0], ["2", "3", "4", "5"]), Group("2 + 2 = ?", [1, 1, 1, 1])]
-
-
-@pytest.fixture(scope="module")
-def server_settings() -> Mapping[str, Any]:
-    return {"lease_seconds": 3.0}
 
 
 @pytest.fixture
@@ -74,34 +65,28 @@ def test_a_run_appears_at_once_goes_on_and_ends(admin: Client, tmp_path: Path) -
     assert [item.prompt_id for item in admin.prompts(run_id).items] != []
 
 
-def test_a_killed_trainer_has_failed_and_the_rest_is_sent_later(
-    backend_server: BackendServer, admin: Client, tmp_path: Path
-) -> None:
-    script = """
-        import sys, time
-        from bapo import observe
-        run = observe.run("killed", folder=sys.argv[1])
-        for step in range(1, 100_000):
-            run.step(step, groups=[observe.Group("p", [1, 0])])
-            time.sleep(0.02)
-    """
-    known = {"BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token}
-    trainer = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
-        env={**os.environ, **known, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    wait_until(lambda: any(run.name == "killed" and run.step > 1 for run in admin.runs().items))
-    (found,) = [run for run in admin.runs().items if run.name == "killed"]
-    trainer.send_signal(signal.SIGKILL)
-    trainer.wait()
-    wait_until(lambda: admin.run(found.id).status is RunStatus.FAILED)
-    assert admin.run(found.id).status_reason == "nothing was heard of its trainer for 3 s"
+def test_a_killed_trainer_has_failed_and_the_rest_is_sent_later(postgres_server: str, tmp_path: Path) -> None:
+    with (
+        new_database(postgres_server) as url,
+        # The other tests' server waits longer than any of their trainers can be held up.
+        running_backend(url, tmp_path / "server", lease_seconds=3.0) as server,
+        server.client() as admin,
+    ):
+        given = {"name": "killed", "server": server.url, "token": server.admin_token}
+        loop = Loop(tmp_path / "run", 1, 100, pauses=(50,), given=given)
+        trainer = loop.start()
+        wait_until(lambda: any(run.step > 1 for run in admin.runs().items))
+        (found,) = admin.runs().items
+        trainer.kill()
+        trainer.join()
+        wait_until(lambda: admin.run(found.id).status is RunStatus.FAILED)
+        assert admin.run(found.id).status_reason == "nothing was heard of its trainer for 3 s"
 
-    info = admin.create_import(describe_folder(tmp_path, name=None, group=None))
-    assert info.run_id == found.id
-    send_folder(admin, info, tmp_path)
-    recorded = (tmp_path / "attempt-1" / "records.jsonl").read_bytes().count(b'"type":"step"')
-    assert admin.finish_import(info.run_id).step == recorded
+        info = admin.create_import(describe_folder(loop.folder, name=None, group=None))
+        assert info.run_id == found.id
+        send_folder(admin, info, loop.folder)
+        recorded = (loop.folder / "attempt-1" / "records.jsonl").read_bytes().count(b'"type":"step"')
+        assert admin.finish_import(info.run_id).step == recorded
 
 
 @pytest.mark.usefixtures("live")
@@ -308,12 +293,11 @@ def test_a_dump_of_another_trainer_is_a_run_like_any_other(
         (tmp_path / "dump").mkdir(exist_ok=True)
         (tmp_path / f"dump/{step}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ["--from", "verl-dumps", str(tmp_path / "dump"), "--name", "theirs"]
-    command = [sys.executable, "-m", "bapo", "import", *options]
     known = {"BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token}
-    environment = {**os.environ, **known, "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def summary() -> dict[str, Any]:
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = run_here("import", *options, env=known)
+        assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return found
 

@@ -19,7 +19,6 @@ from tests.support.stack import NUM_STEPS, all_records, assignments, essence, re
 from tests.support.trained import train_one_after_another
 
 KINDS = ("step", "evaluation", "tracking")
-SETTLE_SECONDS = 60.0
 Course = tuple[int, str]
 """Training seed, and the parameter changes with the steps at which they took effect, as JSON."""
 
@@ -56,7 +55,7 @@ def check_all(world: World, runs: Sequence[Submitted], folder: Path) -> None:
 
 def nothing_is_held(world: World, client: Client) -> None:
     """No process, slot, lease, promise, request or message is left of runs that have ended."""
-    wait_for(lambda: not world.trainers(), SETTLE_SECONDS)
+    wait_for(lambda: not world.trainers())
     for worker in (LOCAL, REMOTE):
         wait_until_empty(world.folder_of(worker) / "attempts")
     for info in client.workers().items:
@@ -78,12 +77,12 @@ def nothing_is_held(world: World, client: Client) -> None:
 
 def wait_until_empty(folder: Path) -> None:
     """The worker remembers no attempt."""
-    wait_for(lambda: not list(folder.glob("*.json")), SETTLE_SECONDS)
+    wait_for(lambda: not list(folder.glob("*.json")))
 
 
 def wait_until_taken(broker: redis.Redis, queue: str) -> None:
     """No message is left in a queue."""
-    wait_for(lambda: broker.llen(queue) == 0, SETTLE_SECONDS)
+    wait_for(lambda: broker.llen(queue) == 0)
 
 
 # ---------------------------------------------------------------- records

@@ -22,13 +22,11 @@ from bapo.deploy.up.postgres import EmbeddedPostgres
 from bapo.deploy.up.redis import EmbeddedRedis
 from tests.chaos.proxy import Proxy
 from tests.support.disks import mount_read_only
-from tests.support.stack import Stack, wait_for
+from tests.support.stack import PATIENCE_SECONDS, Stack, wait_for
 
 T = TypeVar("T")
 
 LEASE_SECONDS = 4.0
-PATIENCE_SECONDS = 180.0
-"""How long the server may be away."""
 SETTINGS = {
     "BAPO_LEASE_SECONDS": str(LEASE_SECONDS),
     "BAPO_MAX_ATTEMPTS_WITHOUT_PROGRESS": "25",
@@ -66,7 +64,7 @@ class PatientClient(Client):
                     return None
                 raise
 
-        (value,) = wait_for(answer, PATIENCE_SECONDS)
+        (value,) = wait_for(answer)
         return value
 
 
@@ -135,7 +133,7 @@ class World:
             except psycopg.OperationalError:
                 return None
 
-        with wait_for(connected, PATIENCE_SECONDS) as connection:
+        with wait_for(connected) as connection:
             yield connection
 
     # ------------------------------------------------------------ processes
@@ -167,7 +165,7 @@ class World:
         assert self._remote is not None
         remote, self._remote = self._remote, None
         remote.terminate()
-        return remote.wait(90)
+        return remote.wait(PATIENCE_SECONDS)
 
     def folder_of(self, worker: str) -> Path:
         """What a worker keeps."""

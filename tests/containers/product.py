@@ -14,7 +14,8 @@ import yaml
 
 from bapo.client import Client
 from tests.containers.stand_ins import done
-from tests.support.compose import COMPOSE, ROOT, free_port
+from tests.support.compose import COMPOSE, ROOT
+from tests.support.ports import free_port
 
 VERSION = "tested"
 SERVER, WORKER, GPU_WORKER = (f"bapo-{name}:{VERSION}" for name in ("server", "worker", "worker-gpu"))

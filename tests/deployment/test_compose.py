@@ -41,6 +41,7 @@ from tests.support.compose import (
 )
 from tests.support.distributions import brought
 from tests.support.stack import SMALL_RUN, ended, wait_for
+from tests.support.waiting import PATIENCE_SECONDS
 from worker.settings import WorkerSettings
 
 GIVEN = {
@@ -423,13 +424,12 @@ def host() -> Iterator[Host]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def wait_until_health(host: Host, service: str, seconds: float, *, is_healthy: bool = True) -> None:
+def wait_until_health(host: Host, service: str, *, is_healthy: bool = True) -> None:
     # Each look starts a process, which takes the machine from the service that is waited for.
-    wait_for(lambda: host.is_healthy(service) is is_healthy, seconds, pause=1.0)
+    wait_for(lambda: host.is_healthy(service) is is_healthy, PATIENCE_SECONDS, pause=1.0)
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) -> None:
     for service in ("postgres", "redis", "backend", "frontend", "worker"):
         assert not host.is_healthy(service), f"{service} is not up yet"
@@ -439,19 +439,19 @@ def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) ->
     settings += ["-k", str(host.folder / "postgres"), "-h", "127.0.0.1"]
     host.start("postgres", command=[*host.command("postgres"), *settings], user=user)
     host.start("redis")
-    wait_until_health(host, "redis", 30)
-    wait_until_health(host, "postgres", 30)
+    wait_until_health(host, "redis")
+    wait_until_health(host, "postgres")
     create = "SELECT 'CREATE DATABASE bapo' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'bapo')"
     environment = {**host.environment("postgres"), "PGPASSWORD": PASSWORDS["postgres-password"]}
     address = ["-h", "127.0.0.1", "-p", str(host.ports["postgres:5432"]), "-U", "bapo", "-d", "postgres"]
     subprocess.run(["psql", "-q", *address], input=f"{create} \\gexec\n", text=True, env=environment, check=True)
     assert host.run("migrate") == 0, host.log("migrate")
     host.start("backend")
-    wait_until_health(host, "backend", 60)
+    wait_until_health(host, "backend")
     host.start("frontend")
     host.start("worker")
-    wait_until_health(host, "frontend", 60)
-    wait_until_health(host, "worker", 60)
+    wait_until_health(host, "frontend")
+    wait_until_health(host, "worker")
 
     token = (host.folder / "admin" / "admin-token").read_text().strip()
     with Client(f"http://127.0.0.1:{host.port}", token=token) as client:
@@ -462,10 +462,10 @@ def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) ->
         assert (found.step, found.worker) == (6, "worker")
 
     host.stop("redis")
-    wait_until_health(host, "backend", 30, is_healthy=False)
+    wait_until_health(host, "backend", is_healthy=False)
     assert not host.is_healthy("redis")
     host.start("redis")
-    wait_until_health(host, "backend", 30)
+    wait_until_health(host, "backend")
 
     assert host.stop("worker") == 0
     assert host.stop("frontend") in (0, -15)

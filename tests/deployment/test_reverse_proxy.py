@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from bapo.api.runs import RunCreate
-from tests.support.compose import ROOT, free_port
+from tests.support.compose import ROOT
+from tests.support.ports import free_port
 from tests.support.services import wait_until
 from tests.support.stack import Stack
 

@@ -1,26 +1,24 @@
-"""From `bapo up` to a run that succeeded, over REST alone."""
+"""What people do to a server over REST and by commands, besides what `test_journey.py` does."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.support.command_line import run_here
-from tests.support.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, assignments, at_step, ended, submit, wait_for
+from tests.support.stack import SMALL_RUN, Stack, all_records, assignments, ended, submit, wait_for
 from tests.support.trained import train_one_after_another
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -31,63 +29,12 @@ def client(stack: Stack) -> Iterator[Client]:
         yield client
 
 
-def test_the_link_logs_in_once(stack: Stack) -> None:
-    link = re.search(r"(http://\S+/login\?code=\S+)", stack.output)
-    assert link is not None
-    with httpx.Client(follow_redirects=True, timeout=60) as browser:
-        page = browser.get(link[1])
-        assert page.status_code == 200
-        assert page.url.path == "/runs"
-    with httpx.Client(follow_redirects=True, timeout=60) as browser:
-        assert browser.get(link[1]).url.path != "/runs"
-
-
-def test_the_admin_token_is_for_its_owner_only(stack: Stack) -> None:
-    assert stat.S_IMODE((stack.folder / "admin-token").stat().st_mode) == 0o600
-
-
 def test_a_second_instance_on_the_same_folder_is_one_line(stack: Stack) -> None:
     result = run_here("up", "--data", stack.folder, "--port", "1", "--no-browser")
     assert result.returncode == 1
     assert result.stdout == ""
     assert f"Another instance (process {stack.pid}, {stack.url}) is at work in" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-def test_two_runs_are_submitted_train_side_by_side_and_are_read(client: Client) -> None:
-    run_id, other = submit(client, "left"), submit(client, "right", **{"method.type": "grpo"})
-
-    def both() -> bool:
-        return {client.run(each).status for each in (run_id, other)} == {RunStatus.RUNNING}
-
-    wait_for(both)
-    run = ended(client, run_id)
-    assert run.status is RunStatus.SUCCEEDED, run.status_reason
-    assert ended(client, other).status is RunStatus.SUCCEEDED
-    steps = all_records(client, run_id, "step")
-    assert [record["step"] for record in steps] == list(range(1, NUM_STEPS + 1))
-    assert {record["dataset"] for record in all_records(client, run_id, "evaluation")} == {"CD-34", "CD-4"}
-    assert client.samples(run_id, step=NUM_STEPS).items
-    assert client.metrics(run_id, ["critic/rewards/mean"]).steps == list(range(1, NUM_STEPS + 1))
-
-
-def test_pause_frees_the_worker_and_resume_goes_on(client: Client) -> None:
-    run_id = submit(client, "paused")
-    at_step(client, run_id, 5)
-    client.pause(run_id)
-    paused = wait_for(lambda: run if (run := client.run(run_id)).status is RunStatus.PAUSED else None)
-    assert 5 <= paused.step < NUM_STEPS
-    client.resume(run_id)
-    run = ended(client, run_id)
-    assert (run.status, run.attempt) == (RunStatus.SUCCEEDED, 2)
-    assert [record["step"] for record in all_records(client, run_id, "step")] == list(range(1, NUM_STEPS + 1))
-
-
-def test_stop_cancels_at_a_step_boundary(client: Client) -> None:
-    run_id = submit(client, "stopped", **{"training.steps": 2000})
-    at_step(client, run_id, 5)
-    client.stop(run_id)
-    assert ended(client, run_id).status is RunStatus.CANCELLED
 
 
 def run_example(stack: Stack, name: str, *arguments: str) -> str:

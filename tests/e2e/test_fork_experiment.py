@@ -10,7 +10,7 @@ from bapo.api.studies import StudyContinuation, StudyCreate
 from bapo.client import Client
 from tests.support.stack import Stack, all_records, ended, essence, submit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.e2e
 
 
 def records_after(client: Client, run_id: str, step: int, kind: str, until: int) -> list[dict[str, Any]]:

@@ -17,16 +17,18 @@ import pytest
 from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.support.command_line import run_here
-from tests.support.compose import free_port
-from tests.support.stack import Stack, ended, submit, wait_for
+from tests.support.ports import hold_port
+from tests.support.stack import PATIENCE_SECONDS, Stack, ended, submit, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 ELSEWHERE = "127.0.0.2"
 """Another address, as another machine would use; Linux has all of 127/8."""
 
 
 def start(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return run_here("up", "--data", data, "--no-browser", *arguments, env=environment)
+    with hold_port() as held:
+        port = str(held.getsockname()[1])
+        return run_here("up", "--data", data, "--no-browser", "--port", port, *arguments, env=environment)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def start(data: Path, *arguments: str, **environment: str) -> subprocess.Complet
 def test_what_would_let_nobody_or_everybody_in_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    result = start(tmp_path / "data", "--port", str(free_port()), *arguments)
+    result = start(tmp_path / "data", *arguments)
     assert result.returncode == 1
     assert message in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
@@ -48,7 +50,7 @@ def test_what_would_let_nobody_or_everybody_in_is_refused(
 
 
 def test_a_wrong_setting_ends_the_start_by_name(tmp_path: Path) -> None:
-    result = start(tmp_path / "data", "--port", str(free_port()), "--no-demo", BAPO_LEASE_SECONDS="soon")
+    result = start(tmp_path / "data", "--no-demo", BAPO_LEASE_SECONDS="soon")
     assert result.returncode == 1
     assert "BAPO_LEASE_SECONDS = 'soon': must be a number" in result.stderr
     assert "Traceback" not in result.stderr
@@ -87,7 +89,7 @@ def test_a_worker_on_another_address_joins_and_trains(make_stack: Callable[[], S
         finally:
             local.send_signal(signal.SIGCONT)
             joined.send_signal(signal.SIGTERM)
-            assert joined.wait(90) == 0
+            assert joined.wait(PATIENCE_SECONDS) == 0
 
     report = doctor(stack.url, stack.folder)
     grades = {each["check"]: each["grade"] for each in report["findings"]}
@@ -108,14 +110,14 @@ def doctor(url: str, data: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def test_the_doctor_says_what_is_wrong_without_a_server(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
     data = tmp_path / "data"
     data.mkdir()
     (data / "admin-token").write_text("x" * 43)
     (data / "admin-token").chmod(0o644)
-    found = {each["check"]: each for each in doctor(url, data)["findings"]}
+    # Nobody listens on the port.
+    with hold_port() as held:
+        url = f"http://127.0.0.1:{held.getsockname()[1]}"
+        found = {each["check"]: each for each in doctor(url, data)["findings"]}
     assert found["server"]["grade"] == "failure"
     assert "is right and that it is up" in found["server"]["remedy"]
     assert found["secret files"]["grade"] == "failure"

@@ -10,7 +10,7 @@ from bapo.api.webhooks import WebhookWrite
 from tests.support.receiver import documented, receiving
 from tests.support.stack import Stack, all_records, at_step, ended, essence, submit, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.e2e
 
 LONG = 5_000
 """Steps that nobody waits for."""

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stack import NUM_STEPS, SMALL_RUN, Stack, at_step
+from tests.support.gates import Gate
+from tests.support.stack import NUM_STEPS, PATIENCE_SECONDS, SMALL_RUN, Stack, at_step
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.e2e
 
 
 def test_a_watch_outlasts_the_death_of_the_server(stack: Stack, tmp_path: Path) -> None:
+    gate = Gate(stack.folder / "resources" / "watched", 400)
+    with stack.client() as client:
+        held = {**SMALL_RUN, "task.verifier": gate.register(client)}
     described = tmp_path / "small.json"
-    described.write_text(json.dumps({"recipe": "countdown-demo", "name": "watched", **SMALL_RUN}))
+    described.write_text(json.dumps({"recipe": "countdown-demo", "name": "watched", **held}))
     token = (stack.folder / "admin-token").read_text().strip()
     environment = {**os.environ, "BAPO_SERVER": stack.url, "BAPO_TOKEN": token}
     with subprocess.Popen(
@@ -31,8 +35,10 @@ def test_a_watch_outlasts_the_death_of_the_server(stack: Stack, tmp_path: Path) 
         run_id = watching.stdout.readline().strip()
         with stack.client() as client:
             at_step(client, run_id, 3)
+            gate.wait_until_reached()
             stack.service("backend").kill()
-            said, errors = watching.communicate(timeout=240)
+            gate.open()
+            said, errors = watching.communicate(timeout=PATIENCE_SECONDS)
             run = client.wait(run_id)
     assert watching.returncode == 0, errors
     lines = said.splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from backend.kit import instruments
 from bapo.client import BapoError, Client
 from frontend.__main__ import main
 from tests.support.fake_worker import FakeWorker
+from tests.support.ports import free_port
 from tests.support.services import BackendServer, wait_until
 
 
@@ -27,9 +27,7 @@ def _answers(url: str) -> bool:
 
 
 def test_it_stops_at_once_and_silently_while_browsers_listen_and_workers_wait(backend_server: BackendServer) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
         [sys.executable, "-m", "frontend", "serve", "--port", str(port)],

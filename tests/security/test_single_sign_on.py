@@ -25,7 +25,6 @@ from backend.kit.context import Context
 from bapo.api.people import PersonUpdate, ProjectCreate
 from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, Client
 from bapo.deploy.doctor import judgements
-from bapo.deploy.http_server import listen
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.support.openid_provider import (
@@ -37,6 +36,7 @@ from tests.support.openid_provider import (
     OpenIdProvider,
     running_provider,
 )
+from tests.support.ports import free_port
 from tests.support.services import BackendServer, running_backend
 from tests.support.serving import serving
 
@@ -69,8 +69,7 @@ def product(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("product")
     secret_file = folder / "client-secret"
     secret_file.write_text(CLIENT_SECRET + "\n")
-    with listen("127.0.0.1", 0) as reserved:
-        port = reserved.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     settings: dict[str, Any] = {
         "public_url": url,

@@ -7,10 +7,9 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -36,6 +35,7 @@ from backend.serve import build_server
 from bapo.api.accounts import Role, Scope
 from bapo.client import Client
 from bapo.deploy.http_server import Server, listen
+from tests.support.waiting import wait_until as wait_until  # noqa: PLC0414  (tests take it from here)
 
 SHORT_TEMP = Path(tempfile.gettempdir())
 """Sockets have short paths."""
@@ -298,21 +298,6 @@ def database(postgres_url: str) -> Iterator[Database]:
     database = Database(postgres_url)
     yield database
     database.close()
-
-
-PATIENCE_SECONDS = 300.0
-"""Three trainers that start beside other work on two cores take minutes."""
-
-
-def wait_until(condition: Callable[[], bool], timeout_seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait for a condition. Raises AssertionError when it does not come true."""
-    deadline = time.monotonic() + timeout_seconds
-    pause = 0.01
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(pause)
-        # A look is often a request, which takes the machine from what is waited for.
-        pause = min(1.5 * pause, 0.2)
 
 
 def context_of(server: BackendServer) -> Context:

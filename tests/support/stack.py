@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,13 @@ import pytest
 from bapo.api.runs import TERMINAL_STATUSES, RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import comparable, parse_record
+from tests.support.ports import hold_port
 from tests.support.trained import train_one_after_another
 
-START_SECONDS = 120.0
+PATIENCE_SECONDS = 600.0
+"""For what takes seconds while the machine is idle: tests share it with one another and with whatever else runs."""
+ANSWER_SECONDS = 120.0
+"""For an answer of the server, which waits for its turn on a busy machine."""
 NUM_STEPS = 40
 SMALL_RUN: Mapping[str, Any] = {
     "task.num_train": 48,
@@ -45,8 +49,8 @@ SMALL_RUN: Mapping[str, Any] = {
 """A run of a few seconds in which everything happens: re-evaluation, reuse, tracking, evaluation, checkpoints."""
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 120.0, pause: float = 0.2) -> Any:
-    """The first true value of the condition, looked at every `pause` seconds."""
+def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, pause: float = 0.2) -> Any:
+    """Return the first true value of the condition, looked at every `pause` seconds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
@@ -77,9 +81,8 @@ class Stack:
     def __init__(self, folder: Path, python: Path | str = sys.executable) -> None:
         self.folder = folder
         self._python = str(python)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self._held_port = hold_port()
+        self.port: int = self._held_port.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.output = ""
         self._process: subprocess.Popen[str] | None = None
@@ -107,13 +110,25 @@ class Stack:
                 return
         raise AssertionError(f"bapo up ended with code {self._process.wait()}:\n{self.output}")
 
-    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 120.0) -> int:
-        """Signal it and wait for its end."""
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Signal it, wait for its end and return its exit code."""
+        self.interrupt(number)
+        return self.wait(reads_output=number != signal.SIGKILL)
+
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Signal it as Ctrl-C does."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def wait(self, *, reads_output: bool = True) -> int:
+        """Wait for its end and return its exit code.
+
+        Where it was killed, its children hold its output open: there is no end to read to.
+        """
         assert self._process is not None
         assert self._process.stdout is not None
-        self._process.send_signal(number)
-        code = self._process.wait(seconds)
-        self.output += self._process.stdout.read() if number != signal.SIGKILL else ""
+        code = self._process.wait(PATIENCE_SECONDS)
+        self.output += self._process.stdout.read() if reads_output else ""
         self._process.stdout.close()
         self._process = None
         return code
@@ -123,7 +138,9 @@ class Stack:
         return self._process is not None
 
     def client(self) -> Client:
-        return Client(self.url, token=(self.folder / "admin-token").read_text().strip())
+        """Return a client of the administrator, who waits longer for an answer than people do."""
+        token = (self.folder / "admin-token").read_text().strip()
+        return Client(self.url, token=token, timeout_seconds=ANSWER_SECONDS)
 
     def service(self, name: str) -> psutil.Process:
         """A child of `bapo up` by its name."""
@@ -131,12 +148,14 @@ class Stack:
         return next(psutil.Process(entry["pid"]) for entry in entries if entry["name"] == name)
 
     def trainer(self, run_id: str) -> psutil.Process:
-        """The trainer of a run that is at work."""
+        """Return the trainer of a run that is at work."""
 
         def pid() -> int | None:
             for path in (self.folder / "worker" / "attempts").glob(f"{run_id}-*.json"):
-                found: int | None = json.loads(path.read_bytes())["pid"]
-                return found
+                # An attempt's file is removed once the attempt has ended.
+                with suppress(FileNotFoundError):
+                    found: int | None = json.loads(path.read_bytes())["pid"]
+                    return found
             return None
 
         return psutil.Process(wait_for(pid))
@@ -149,13 +168,12 @@ class Stack:
                 found.append(process)
         return found
 
-    def kill_everything(self) -> None:
-        """Whatever a failed test left."""
+    def close(self) -> None:
+        """Kill whatever a failed test left, and give the port back."""
         for process in self.processes():
-            try:
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
+        self._held_port.close()
 
 
 @pytest.fixture(scope="session")
@@ -172,7 +190,7 @@ def make_stack() -> Iterator[Callable[[], Stack]]:
         for stack in made:
             if stack.is_up:
                 stack.stop(signal.SIGTERM)
-            stack.kill_everything()
+            stack.close()
 
 
 @pytest.fixture(scope="session")
@@ -207,9 +225,9 @@ def at_step(client: Client, run_id: str, step: int) -> RunDetail:
     return wait_for(lambda: run if (run := client.run(run_id)).step >= step else None)
 
 
-def ended(client: Client, run_id: str, seconds: float = 240.0) -> RunDetail:
-    """The run, once it has ended."""
-    return wait_for(lambda: run if (run := client.run(run_id)).status in TERMINAL_STATUSES else None, seconds, 0.5)
+def ended(client: Client, run_id: str) -> RunDetail:
+    """Return the run once it has ended."""
+    return wait_for(lambda: run if (run := client.run(run_id)).status in TERMINAL_STATUSES else None, pause=0.5)
 
 
 def all_records(client: Client, run_id: str, kind: str) -> list[dict[str, Any]]:
@@ -222,3 +240,11 @@ def all_records(client: Client, run_id: str, kind: str) -> list[dict[str, Any]]:
         cursor = page.next_cursor
         if cursor is None:
             return items
+
+
+def assert_equal_to_undisturbed(client: Client, run_id: str, undisturbed: Sequence[Mapping[str, Any]]) -> None:
+    """Compare every record of the run with those of one that nothing disturbed: none is lost, none is there twice."""
+    for kind in ("step", "evaluation", "tracking"):
+        recorded = essence(all_records(client, run_id, kind))
+        expected = [record for record in undisturbed if record["type"] == kind]
+        assert recorded == sorted(expected, key=lambda record: record["step"]), kind

@@ -61,7 +61,9 @@ class Trained(NamedTuple):
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """Read the complete lines: a process may be writing another, or was killed while it wrote."""
+    complete, _, _ = path.read_text().rpartition("\n") if path.exists() else ("", "", "")
+    return [json.loads(line) for line in complete.splitlines()]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from bapo.client import Client
 from bapo.records import StepRecord
 from bapo.rollout import prompt_identity
 from bapo.run.run_folder import read_config
+from tests.support.ports import hold_port
 from tests.support.services import BackendServer, running_backend, wait_until
 from tests.trl.conftest import PYTHON, ROOT, Trained, environment, start
 
@@ -176,8 +177,8 @@ def test_a_trainer_that_breaks_says_so_and_keeps_its_steps(train: Train) -> None
 
 @pytest.fixture(scope="module")
 def server_settings() -> Mapping[str, Any]:
-    """So that a trainer that was killed is soon known to be."""
-    return {"lease_seconds": 3.0}
+    """Let a trainer that was killed be known to be soon, and one that is only slow be waited for."""
+    return {"lease_seconds": 10.0}
 
 
 def test_a_killed_trainer_loses_no_step_that_it_finished_and_the_server_has_them(
@@ -198,11 +199,17 @@ def test_a_killed_trainer_loses_no_step_that_it_finished_and_the_server_has_them
     assert sent == list(range(1, len(sent) + 1))
 
 
-def test_a_server_that_restarts_loses_nothing(postgres_url: str, tmp_path: Path) -> None:
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that no other process is given while the server on it is away."""
+    with hold_port() as held:
+        yield held.getsockname()[1]
+
+
+def test_a_server_that_restarts_loses_nothing(postgres_url: str, port: int, tmp_path: Path) -> None:
     trained = Trained(tmp_path / "trained")
-    with running_backend(postgres_url, tmp_path / "server") as server:
+    with running_backend(postgres_url, tmp_path / "server", port=port) as server:
         env = environment(BAPO_SERVER=server.url, BAPO_TOKEN=server.admin_token)
-        port = int(server.url.rpartition(":")[2])
         process = start(
             trained.folder, {"name": "through a restart", "waits_after": 2, "settings": {"max_steps": 6}}, env=env
         )
@@ -211,7 +218,7 @@ def test_a_server_that_restarts_loses_nothing(postgres_url: str, tmp_path: Path)
     (trained.folder / "go").touch()
     wait_until(lambda: process.poll() is not None or len(trained.steps) > 2)
     with running_backend(postgres_url, tmp_path / "server", port=port) as server, server.client() as client:
-        said, _ = process.communicate(timeout=300)
+        said, _ = process.communicate(timeout=600)
         assert process.returncode == 0, said
         assert steps_at(client) == [1, 2, 3, 4, 5, 6]
         (found,) = [run for run in client.runs().items if run.name == "through a restart"]

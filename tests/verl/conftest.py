@@ -37,8 +37,8 @@ def environment() -> None:
     prepare_environment(resolve({"engine": {"type": "verl"}}).config, check_versions())
 
 
-WEIGHT_UPDATE_SECONDS = 20
-"""Most that vLLM may take for new weights, which a test waits for in vain."""
+WEIGHT_UPDATE_SECONDS = 60
+"""Most that vLLM may take for new weights, on a busy machine; a test waits for them in vain."""
 
 
 @pytest.fixture(scope="session")
@@ -48,16 +48,19 @@ def task() -> Task:
 
 
 @pytest.fixture(scope="session")
-def verl_engine(task: Task) -> Iterator[Any]:
-    """One engine for the tests that do not break it, and after them for those that do: it takes a minute to start.
+def verl_engine(task: Task, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Start one engine for the tests that do not break it, and after them for those that do: a start takes a minute.
 
     It keeps the reference from its start, which only one test trains with.
     """
+    # The core alone does without a process that only imports vLLM once more.
+    is_whole = any(item.get_closest_marker("core") is None for item in request.session.items)
     with pytest.MonkeyPatch.context() as patch:
         # So that a test may send a function into vLLM's worker.
         patch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")
-        # vLLM's worker in a process of its own, as on GPUs; in the other tests it has none.
-        patch.setattr("bapo.engines.verl.settings._IN_ONE_PROCESS", "mp")
+        if is_whole:
+            # vLLM's worker in a process of its own, as on GPUs; in the other tests it has none.
+            patch.setattr("bapo.engines.verl.settings._IN_ONE_PROCESS", "mp")
         from bapo.run.engine import build_engine  # noqa: PLC0415
 
         own = {"engine__type": "verl", "engine__verl__weight_update_seconds": WEIGHT_UPDATE_SECONDS}
@@ -88,9 +91,9 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder; verl's own warnings are not ours to mend."""
+    """Mark every test of this folder; verl's own warnings are not ours to remove."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.verl)
             item.add_marker(pytest.mark.filterwarnings("default"))
-            item.add_marker(pytest.mark.timeout(1800))
+            item.add_marker(pytest.mark.timeout(3_600))

@@ -22,8 +22,8 @@ NUM_STEPS, STOPPED_AFTER = 4, 2
 BATCH_SIZE, GROUP_SIZE = 8, 4
 
 
-def of_method(name: str) -> RunConfig:
-    """A run of four small steps, with every part of the method that it can have in so few."""
+def of_method(name: str, **further: Any) -> RunConfig:
+    """Return a run of four small steps, with every part of the method that it can have in so few."""
     short = {"v": 2, "m": 2, "c1": 0.25, "c2": [0.25, 0.5], "c3": [0.5, 0.75]}
     fields = METHODS.classes[name].model_fields
     changes = {
@@ -38,6 +38,7 @@ def of_method(name: str) -> RunConfig:
         "task.num_train": 24,
         "tracking.num_prompts": 0,
         "evaluation.enabled": False,
+        **further,
     }
     return resolve(apply_changes(load_recipe("countdown-quick").explicit, changes)).config
 

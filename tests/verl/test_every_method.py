@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from bapo.config import RunConfig
 from bapo.config.method import METHODS
+from bapo.records import StepRecord
+from bapo.rollout import BatchSource
 from tests.verl.short_runs import assert_it_trained, of_method, train_on
 
 
@@ -19,9 +22,34 @@ def before(verl_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [name for name, each in METHODS.classes.items() if not each.has_critic])
-def test_a_method_trains_stops_and_resumes(verl_engine: Any, before: Path, name: str, tmp_path: Path) -> None:
+MANY_REEVALUATED = {
+    "method.difficult_buffer.capacity": 96,
+    "rollout.batch_size": 32,
+    "training.batch_size": 32,
+    "task.num_train": 96,
+}
+"""So many difficult prompts are answered again that some improve: of those with one right answer of four, every fourth."""
+
+
+def _train(engine: Any, before: Path, config: RunConfig, folder: Path) -> list[StepRecord]:
     # So that no method trains on what others left of the model.
-    verl_engine.load(before)
-    config = of_method(name)
-    assert_it_trained(train_on(verl_engine, config, tmp_path / "run"), config, tmp_path / "run")
+    engine.load(before)
+    records = train_on(engine, config, folder)
+    assert_it_trained(records, config, folder)
+    return records
+
+
+@pytest.mark.core
+def test_bapo_trains_on_fresh_reevaluated_and_reused_groups(verl_engine: Any, before: Path, tmp_path: Path) -> None:
+    records = _train(verl_engine, before, of_method("bapo", **MANY_REEVALUATED), tmp_path / "run")
+    sources = [{visit.source for visit in record.prompts if visit.in_batch} for record in records]
+    assert sources[0] == {BatchSource.FRESH}
+    assert set.union(*sources) == set(BatchSource)
+
+
+WITHOUT_CRITIC = [name for name, each in METHODS.classes.items() if not each.has_critic]
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT_CRITIC if name != "bapo"])
+def test_a_method_trains_stops_and_resumes(verl_engine: Any, before: Path, name: str, tmp_path: Path) -> None:
+    _train(verl_engine, before, of_method(name), tmp_path / "run")

@@ -121,7 +121,7 @@ def product() -> Iterator[Stack]:
         yield stack
         if stack.is_up:
             stack.stop()
-        stack.kill_everything()
+        stack.close()
 
 
 def test_nothing_is_lost_where_the_server_restarts_and_verl_is_killed(tmp_path: Path, product: Stack) -> None:
@@ -135,12 +135,12 @@ def test_nothing_is_lost_where_the_server_restarts_and_verl_is_killed(tmp_path: 
     with (tmp_path / "output.log").open("wb") as output:
         trainer = stock_verl(tmp_path, 1_000, output, **environment)
         try:
-            wait_for(on_the_server, 600)
+            wait_for(on_the_server)
             product.stop()
-            told = len(steps_of(tmp_path))
-            wait_for(lambda: len(steps_of(tmp_path)) >= told + 2, 300)
+            known = len(steps_of(tmp_path))
+            wait_for(lambda: len(steps_of(tmp_path)) >= known + 2)
             product.start("--no-demo")
-            wait_for(lambda: len(on_the_server()) >= told + 2, 300)
+            wait_for(lambda: len(on_the_server()) >= known + 2)
         finally:
             trainer.kill()
             trainer.wait()

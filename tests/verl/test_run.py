@@ -94,7 +94,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             capture_output=True,
             text=True,
             check=False,
-            timeout=900,
+            timeout=1_500,
         )
         assert trainer.returncode in (0, 3), trainer.stdout[-2000:] + trainer.stderr[-6000:]
         exit_codes.append(trainer.returncode)

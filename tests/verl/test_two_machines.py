@@ -6,7 +6,6 @@ Both nodes are on this machine.
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,11 +24,12 @@ from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks import build_task
 from bapo.tasks.base import Task
+from tests.support.ports import hold_port
 from tests.verl.comparing import GROUP_SIZE, SETTINGS, assert_equal_updates
 
 # Eleven groups of four: 44 rows are shared out as 22 and 22 by length, whose tokens are not equally many.
 NUM_PROBLEMS = 11
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 """For a node of Ray to be there, on a busy machine."""
 TWO_NODES = {"engine.type": "verl", "engine.verl.nodes": 2}
 ONE_PROCESS = {"engine.type": "local", "engine.verl.nodes": 1, "engine.verl.ray_address": None}
@@ -42,15 +42,16 @@ def _config(**changes: Any) -> RunConfig:
 @pytest.fixture(scope="module")
 def ray_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A cluster of two nodes, each with a place for one training process; it asks for Ray's token, as by default."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    address, ray = f"127.0.0.1:{port}", str(Path(sys.executable).with_name("ray"))
+    ray = str(Path(sys.executable).with_name("ray"))
     logs = tmp_path_factory.mktemp("ray")
     with (
+        hold_port() as held,
         pytest.MonkeyPatch.context() as patch,
         tempfile.TemporaryDirectory(prefix="ray-") as folder,
         ExitStack() as stack,
     ):
+        port = held.getsockname()[1]
+        address = f"127.0.0.1:{port}"
         patch.setenv("RAY_AUTH_MODE", "token")
         subprocess.run([ray, "get-auth-token", "--generate"], check=True, capture_output=True)
         head = ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ from bapo.api.runs import RunCreate, RunStatus
 from bapo.api.workers import GpuInfo
 from bapo.client import Client
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.simulated_engine import PACE_VARIABLE
+from tests.support.simulated_training import TRAINER
 from tests.support.stack import SMALL_RUN
+from tests.support.waiting import PATIENCE_SECONDS
 from worker.attempts import Attempt
 from worker.settings import WorkerSettings
 from worker.system import Device, devices, usable_gpus
@@ -96,16 +101,16 @@ def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
 
 
 class WorkerProcess:
-    """`python -m worker run` with two GPUs."""
+    """A worker with two GPUs."""
 
     def __init__(self, server: BackendServer, folder: Path) -> None:
         arguments = ["--server", server.url, "--token-file", str(server.settings.worker_token_file)]
         arguments += ["--folder", str(folder), "--gpus", "0,1", "--slots", "3", "--name", "w"]
-        self._command = [sys.executable, "-m", "worker", "run", *arguments]
+        self._command = [sys.executable, "-m", "tests.support.simulated_worker", "run", *arguments]
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(self._command, env={**os.environ, PACE_VARIABLE: "1"}, stderr=subprocess.DEVNULL)
 
     def kill_and_start_again(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -114,7 +119,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -124,12 +129,14 @@ def worker(server: BackendServer, tmp_path: Path) -> Iterator[WorkerProcess]:
     worker.end()
 
 
-def visible(server: BackendServer, run_id: str) -> Mapping[int, str]:
-    """CUDA_VISIBLE_DEVICES of each trainer that is at work on a run."""
-    folder, found = str(server.settings.runs_dir / run_id), {}
-    for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.run.trainer", folder]:
-            found[process.pid] = process.environ()["CUDA_VISIBLE_DEVICES"]
+def visible(server: BackendServer) -> Mapping[str, Mapping[int, str]]:
+    """Read CUDA_VISIBLE_DEVICES of each trainer that is at work, by run."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            module, folder = (arguments := process.cmdline()[1:4])[:2], Path(arguments[-1] if arguments else "/")
+            if module == [*TRAINER] and folder.parent == server.settings.runs_dir:
+                found[folder.name][process.pid] = process.environ()["CUDA_VISIBLE_DEVICES"]
     return found
 
 
@@ -138,26 +145,26 @@ def test_no_two_trainers_see_one_gpu_also_after_the_worker_was_killed(
 ) -> None:
     long: dict[str, Any] = {**SMALL_RUN, "training.steps": 100_000}
     with server.client() as people:
-        runs = {name: _submit(people, name, long) for name in ("a", "b")}
+        a, b = (_submit(people, name, long) for name in ("a", "b"))
         cpu = _submit(people, "cpu", {**long, "engine.device": "cpu"})
-        runs["c"] = _submit(people, "c", long)
-        wait_until(lambda: all(visible(server, run) for run in (runs["a"], runs["b"], cpu)))
-        assert sorted(list(visible(server, run).values()) for run in runs.values()) == [[], ["0"], ["1"]]
+        c = _submit(people, "c", long)
+        wait_until(lambda: visible(server).keys() >= {a, b, cpu})
+        seen = visible(server)
+        assert sorted(list(seen[run].values()) for run in (a, b, c)) == [[], ["0"], ["1"]]
         # A run on the CPU sees none.
-        assert list(visible(server, cpu).values()) == [""]
-        trainers = visible(server, runs["a"]).keys()
-        wait_until(lambda: people.run(runs["c"]).status_reason is not None)
+        assert list(seen[cpu].values()) == [""]
+        wait_until(lambda: people.run(c).status_reason is not None)
         worker.kill_and_start_again()
         people.stop(cpu)
         wait_until(lambda: people.run(cpu).status is RunStatus.CANCELLED)
         # The slot is free now, the GPUs are not: the trainers were found again.
-        wait_until(lambda: people.run(runs["c"]).status_reason == "waits for 1 GPU on one worker to be free")
-        assert visible(server, runs["a"]).keys() == trainers
-        assert not visible(server, runs["c"])
-        people.stop(runs["a"])
-        wait_until(lambda: list(visible(server, runs["c"]).values()) == ["0"])
-        assert not visible(server, runs["a"])
-        for run_id in (runs["b"], runs["c"]):
+        wait_until(lambda: people.run(c).status_reason == "waits for 1 GPU on one worker to be free")
+        assert visible(server) == {a: seen[a], b: seen[b]}
+        people.stop(a)
+        wait_until(lambda: c in visible(server))
+        last = visible(server)
+        assert (last.keys(), list(last[c].values())) == ({b, c}, list(seen[a].values()))
+        for run_id in (b, c):
             people.stop(run_id)
         wait_until(lambda: not people.queue().busy)
 

@@ -21,6 +21,7 @@ from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import lines_of, step
 from tests.support.services import BackendServer, wait_until
+from tests.support.waiting import PATIENCE_SECONDS
 from worker.maintenance_jobs import MaintenanceJobThread
 from worker.run_folders import prepare
 
@@ -113,7 +114,7 @@ def test_what_the_server_knows_it_makes_itself(
     run, _ = _trained(admin, worker, backend_server)
     for kind, suffix in (("config", ".toml"), ("log", ".log"), ("samples", ".jsonl")):
         asked = admin.request_artifact(run.id, ArtifactCreate.model_validate({"kind": kind}))
-        wait_until_ready(admin, asked, 20.0)
+        wait_until_ready(admin, asked, PATIENCE_SECONDS)
         assert asked.file_name.endswith(suffix)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.compose import free_port
+from tests.support.waiting import PATIENCE_SECONDS
 from worker import health
 from worker.gpu_readings import GpuReading, as_system, gpu_readings
 from worker.metrics import WorkerState, serve
@@ -22,10 +21,9 @@ STATE = WorkerState(slots=2, trainers=1, gpus=0, seconds_since_heartbeat=3.0, up
 
 @contextmanager
 def serving(state: WorkerState = STATE, token_file: Path | None = None) -> Iterator[str]:
-    port = free_port()
-    server = serve("127.0.0.1", port, token_file, lambda: state)
+    server = serve("127.0.0.1", 0, token_file, lambda: state)
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -63,7 +61,7 @@ def test_a_token_guards_the_metrics(tmp_path: Path) -> None:
 
 def test_other_machines_are_not_let_in_without_a_token() -> None:
     with pytest.raises(ValueError, match="BAPO_METRICS_TOKEN_FILE"):
-        serve("10.0.0.1", free_port(), None, lambda: STATE)
+        serve("10.0.0.1", 0, None, lambda: STATE)
 
 
 def test_the_driver_is_read(nvidia_smi: Callable[[str], None]) -> None:
@@ -81,24 +79,36 @@ def test_the_driver_is_read(nvidia_smi: Callable[[str], None]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "expected"),
-    [("echo '1, 50, 3, 4, 60'", [50.0]), ("exit 9", []), ("exec sleep 600", [])],
+    ("script", "expected", "patience_seconds"),
+    [
+        ("echo '1, 50, 3, 4, 60'", [50.0], PATIENCE_SECONDS),
+        ("exit 9", [], PATIENCE_SECONDS),
+        ("exec sleep 600", [], 0.2),
+    ],
     ids=["answers", "fails", "hangs"],
 )
 def test_a_driver_that_does_not_answer_holds_up_nobody(
-    nvidia_smi: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, script: str, expected: list[float]
+    nvidia_smi: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    expected: list[float],
+    patience_seconds: float,
 ) -> None:
     nvidia_smi(script)
-    monkeypatch.setattr("bapo.run.nvidia_smi.PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr("bapo.run.nvidia_smi.PATIENCE_SECONDS", patience_seconds)
     assert [each.load_percent for each in gpu_readings()] == expected
 
 
-def test_the_health_command_follows_the_stamp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_health_command_follows_the_stamp(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert health.check_health(tmp_path) == 1
     assert "has been heard by its server yet" in capsys.readouterr().err
     health.stamp(tmp_path)
+    now = [(tmp_path / health.STAMP_FILE).stat().st_mtime]
+    monkeypatch.setattr(health, "time", SimpleNamespace(time=lambda: now[0]))
+    now[0] += health.STALE_AFTER_SECONDS
     assert health.check_health(tmp_path) == 0
-    long_ago = time.time() - health.STALE_AFTER_SECONDS - 5
-    os.utime(tmp_path / health.STAMP_FILE, (long_ago, long_ago))
+    now[0] += 5.0
     assert health.check_health(tmp_path) == 1
     assert "65 s ago" in capsys.readouterr().err

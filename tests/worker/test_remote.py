@@ -26,17 +26,20 @@ from bapo.api.workers import WorkerRegistration
 from bapo.client import ApiError, BapoError, Client, UnreachableError
 from bapo.deploy.doctor import probes
 from bapo.deploy.doctor.findings import Grade
-from tests.support.compose import free_port
+from tests.support.ports import free_port
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
-from tests.support.stack import ended, submit
+from tests.support.small_runs import events, steps_of
+from tests.support.stack import submit
+from tests.support.waiting import PATIENCE_SECONDS
 from worker.errors import WorkerError
 from worker.refusals import lasting_refusal
 from worker.run_folders import runs_dir_here
+from worker.trainer_process import trainers_of
 
 REGISTRATION = WorkerRegistration(name="remote", host="box", slots=1, version="0", delivery="https")
 
 
-def test_a_worker_trains_over_a_restart_of_the_server_in_a_folder_of_its_own(
+def test_a_worker_trains_over_restarts_of_the_server_and_of_a_trainer_in_a_folder_of_its_own(
     postgres_server: str, tmp_path: Path
 ) -> None:
     port, runs = free_port(), tmp_path / "elsewhere" / "runs"
@@ -52,16 +55,34 @@ def test_a_worker_trains_over_a_restart_of_the_server_in_a_folder_of_its_own(
             # It was waiting when the server went.
             with running_backend(url, tmp_path, port=port) as server, server.client() as client:
                 run_id = submit(client, "far away", **{"training.steps": 2})
-                run = ended(client, run_id)
+                run = client.wait(run_id, timeout_seconds=PATIENCE_SECONDS)
                 assert (run.status, run.attempt, run.worker) == (RunStatus.SUCCEEDED, 1, "remote")
                 assert (runs / run_id / "attempt-1" / "records.jsonl").exists()
                 client.delete_run(run_id, permanently=True)
                 wait_until(lambda: not (runs / run_id).exists())
+                folder = kill_and_resume(client, runs)
+                # It ends its trainer after a step, and hands the run back.
                 joined.terminate()
-                assert joined.wait(60) == 0
+                assert joined.wait(PATIENCE_SECONDS) == 0
+            (resumed,) = events(folder, "resumed")
+            recorded = steps_of(folder)
+            assert (resumed.step >= 2, resumed.step % 2) == (True, 0)
+            assert [step.step for step in recorded] == list(range(1, len(recorded) + 1))
+            # Those after the checkpoint are the second trainer's.
+            assert [step.attempt for step in recorded] == [1] * resumed.step + [2] * (len(recorded) - resumed.step)
         finally:
             joined.kill()
             joined.wait()
+
+
+def kill_and_resume(client: Client, runs: Path) -> Path:
+    """Kill the trainer of a run, wait until the next one has trained beyond it, and return the run's folder."""
+    run_id = submit(client, "killed", **{"training.steps": 100_000, "training.checkpoint_interval": 2})
+    killed_at = client.wait(run_id, lambda run: run.step >= 3, timeout_seconds=PATIENCE_SECONDS).step
+    (trainer,) = trainers_of(runs / run_id)
+    trainer.kill()
+    client.wait(run_id, lambda run: run.attempt == 2 and run.step > killed_at + 1, timeout_seconds=PATIENCE_SECONDS)
+    return runs / run_id
 
 
 def test_runs_lie_in_the_workers_folder_where_the_servers_cannot_be_made(tmp_path: Path) -> None:

@@ -15,9 +15,14 @@ import psutil
 import pytest
 
 from bapo.records import EventRecord
+from bapo.run import forking
 from bapo.run.forking import Zygote
 from bapo.run.journal import Journal
 from bapo.run.trainer_process import TrainerProcess
+from tests.support.command_line import main_here
+from tests.support.simulated_training import ZYGOTE, simulated_training
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
+from worker.__main__ import main
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.trainer_process import ending_of, find_trainer, start_trainer_of, trainers_of
 
@@ -25,6 +30,12 @@ from worker.trainer_process import ending_of, find_trainer, start_trainer_of, tr
 @pytest.fixture
 def attempt(tmp_path: Path) -> Attempt:
     return Attempt(run_id="run-1", number=1, fencing_token=7, run_folder=tmp_path / "run-1")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _simulated() -> Iterator[None]:
+    with simulated_training():
+        yield
 
 
 @pytest.fixture(params=["a process of its own", "forked"], scope="module")
@@ -40,8 +51,7 @@ def event(name: str, message: str) -> EventRecord:
 def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt, zygote: Zygote | None) -> None:
     trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
     assert psutil.Process(trainer.pid).pid == os.getpgid(trainer.pid)
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
     assert trainer.exit_code == 2
     ending = ending_of(attempt, trainer.exit_code)
     assert ending.status == "failed"
@@ -51,8 +61,7 @@ def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt, zyg
 def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt, zygote: Zygote | None) -> None:
     trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
     trainer.kill()
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
     assert ending_of(attempt, trainer.exit_code) == Ending(status="lost", reason="the trainer was ended by SIGKILL")
 
 
@@ -67,14 +76,13 @@ def _waiting(attempt: Attempt, number: int) -> Attempt:
 def _zygote_of(trainer: TrainerProcess) -> psutil.Process:
     parent = psutil.Process(trainer.pid).parent()
     assert parent is not None
-    assert parent.cmdline()[1:] == ["-m", "bapo.run.zygote"]
+    assert parent.cmdline()[1:] == ["-m", ZYGOTE]
     return parent
 
 
 def _end(trainer: TrainerProcess) -> int | None:
     trainer.kill()
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
     return trainer.exit_code
 
 
@@ -111,13 +119,13 @@ def test_a_zygote_without_trainers_ends_in_time_and_another_takes_its_place(atte
 
 def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt: Attempt, tmp_path: Path) -> None:
     with closing(Zygote()) as zygote, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forking, "MODULE", "bapo.run.zygote")
         # PyTorch cannot be imported.
         (tmp_path / "torch.py").write_text("raise ImportError('broken')")
         patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path.cwd()}")
         trainer = start_trainer_of(attempt, threads=1, zygote=zygote)
         assert psutil.Process(trainer.pid).ppid() == os.getpid()
-        while trainer.is_running():
-            pass
+        wait_until(lambda: not trainer.is_running())
     assert trainer.exit_code == 2
 
 
@@ -129,32 +137,29 @@ def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt, zyg
     assert found.pid == trainer.pid
     assert find_trainer(known.model_copy(update={"created": trainer.created - 5})) is None
     trainer.kill()
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
     assert find_trainer(known) is None
 
 
 def test_a_trainer_whose_id_was_never_written_down_is_found_by_its_arguments(attempt: Attempt) -> None:
     trainer = start_trainer_of(attempt, threads=1)
-    while (found := find_trainer(attempt)) is None:
-        pass
+    wait_until(lambda: find_trainer(attempt) is not None)
+    found = find_trainer(attempt)
+    assert found is not None
     assert found.pid == trainer.pid
     assert find_trainer(attempt.model_copy(update={"number": 2})) is None
     found.kill()
     assert not found.is_running() or trainer.exit_code is None
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
 
 
 def test_trainers_of_a_folder_are_found_whoever_started_them(attempt: Attempt) -> None:
     trainer = start_trainer_of(attempt, threads=1)
-    while not (found := trainers_of(attempt.run_folder)):
-        pass
-    assert [each.pid for each in found] == [trainer.pid]
+    wait_until(lambda: bool(trainers_of(attempt.run_folder)))
+    assert [each.pid for each in trainers_of(attempt.run_folder)] == [trainer.pid]
     assert trainers_of(attempt.run_folder / "other") == []
     trainer.kill()
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
     assert trainers_of(attempt.run_folder) == []
 
 
@@ -165,8 +170,7 @@ def test_the_trainer_sees_none_of_our_secrets(attempt: Attempt, monkeypatch: pyt
     while not (environment := psutil.Process(trainer.pid).environ()):
         pass
     trainer.kill()
-    while trainer.is_running():
-        pass
+    wait_until(lambda: not trainer.is_running())
     assert not [name for name in environment if name.startswith("BAPO_")]
     assert environment["OMP_NUM_THREADS"] == "3"
 
@@ -228,17 +232,20 @@ def test_attempts_outlive_the_worker(tmp_path: Path, attempt: Attempt) -> None:
     assert list(store.all()) == [other]
 
 
+def worker_here(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return main_here(main, "run", "--server", "http://127.0.0.1:9", "--folder", str(folder), *arguments)
+
+
 def test_a_second_worker_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("t")
-    command = [sys.executable, "-m", "worker", "run", "--server", "http://127.0.0.1:9", "--token-file", str(token)]
-    command += ["--folder", str(tmp_path / "worker")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as first:
+    arguments = ["run", "--server", "http://127.0.0.1:9", "--token-file", str(token), "--folder", str(tmp_path)]
+    with subprocess.Popen([sys.executable, "-m", "worker", *arguments], stderr=subprocess.PIPE, text=True) as first:
         assert first.stderr is not None
         assert "cannot be reached" in first.stderr.readline()
-        second = subprocess.run(command, capture_output=True, text=True, check=False)
+        second = worker_here(tmp_path, "--token-file", str(token))
         first.terminate()
-        assert first.wait(60) == 0
+        assert first.wait(PATIENCE_SECONDS) == 0
     assert second.returncode == 1
     assert "another worker uses" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 1
@@ -253,8 +260,7 @@ def test_a_second_worker_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
-    command = [sys.executable, "-m", "worker", "run", "--server", "http://127.0.0.1:9", "--folder", str(tmp_path)]
-    result = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    result = worker_here(tmp_path, *arguments)
     assert result.returncode in (1, 2)
     assert message in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import resource
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -14,8 +15,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from bapo.deploy import http_server
-from bapo.deploy.http_server import MAX_HEAD_BYTES, OPEN_FILES, Server
+from bapo.deploy.http_server import MAX_HEAD_BYTES, OPEN_FILES, BoundedHttp, Server, listen
 from tests.support.serving import serving
+from tests.support.waiting import wait_until
 
 READ_BYTES = 262_144
 """What asyncio reads at once, at most."""
@@ -78,13 +80,22 @@ def test_a_connection_that_says_nothing_is_ended(address: httpx.URL, monkeypatch
 
 
 def test_the_next_request_of_a_connection_has_its_own_time(address: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "HEAD_SECONDS", 1.0)
+    deadlines: list[asyncio.TimerHandle] = []
+    expect_head = BoundedHttp._expect_head
+
+    def noted(protocol: BoundedHttp) -> None:
+        expect_head(protocol)
+        assert protocol._deadline is not None
+        deadlines.append(protocol._deadline)
+
+    monkeypatch.setattr(BoundedHttp, "_expect_head", noted)
     request = f"GET / HTTP/1.1\r\nHost: {address.host}\r\n\r\n".encode()
     with connect(address) as connection:
-        for _ in range(3):
+        for number in range(1, 4):
             connection.sendall(request)
             assert status_of(connection.recv(1000)) == 200
-            time.sleep(0.6)
+            assert [deadline.cancelled() for deadline in deadlines] == [True] * number
+        monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.5)
         connection.sendall(request[:10])
         assert status_of(connection.recv(1000)) == 408
 
@@ -105,14 +116,25 @@ def test_a_body_that_nobody_reads_any_more_ends_its_connection(
 def test_a_body_that_comes_in_after_its_answer_keeps_the_connection(
     address: httpx.URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_server, "LINGER_SECONDS", 1.0)
+    protocols: list[BoundedHttp] = []
+    connection_made = BoundedHttp.connection_made
+
+    def noted(protocol: BoundedHttp, transport: asyncio.Transport) -> None:
+        protocols.append(protocol)
+        connection_made(protocol, transport)
+
+    monkeypatch.setattr(BoundedHttp, "connection_made", noted)
     head = f"POST / HTTP/1.1\r\nHost: {address.host}\r\nContent-Length: 4\r\n\r\n".encode()
     with connect(address) as connection:
         for _ in range(3):
             connection.sendall(head)
             assert status_of(connection.recv(1000)) == 200
+            wait_until(lambda: protocols[0]._last_moment is not None)
+            last_moment = protocols[0]._last_moment
             connection.sendall(b"late")
-            time.sleep(0.6)
+            wait_until(lambda: protocols[0]._last_moment is None)
+            assert last_moment is not None
+            assert last_moment.cancelled()
         connection.sendall(head)
         assert status_of(connection.recv(1000)) == 200
 
@@ -134,6 +156,15 @@ def test_a_connection_beyond_the_most_is_told_so_and_the_others_are_served(
             assert ask(third) == 503
             assert third.recv(1000) == b""
         assert (ask(first), ask(second)) == (200, 200)
+
+
+def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        with pytest.raises(OSError, match="in use"):
+            listen("127.0.0.1", taken.getsockname()[1])
+        # A socket that is left open warns when it is collected, which fails the test.
+        gc.collect()
 
 
 def test_a_server_may_open_more_files_than_the_usual_1024() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,7 +14,8 @@ from bapo.config import ConfigError
 from bapo.observe import Group, ObservedRun, merging
 from bapo.records import EvaluationRecord, EventRecord, StepRecord, comparable, metrics
 from bapo.run.journal import merged_records
-from tests.support.services import wait_until
+from tests.support.observed_loops import Loop
+from tests.support.waiting import wait_until
 
 
 def begin(folder: Path, rank: int, world_size: int = 2, **given: Any) -> ObservedRun:
@@ -149,43 +147,49 @@ def test_a_rank_is_one_process_and_all_have_one_world_size(tmp_path: Path) -> No
     assert "rank 2 was given world_size 3, and rank 0 2" in "".join(event.message for event in events_of(tmp_path))
 
 
-RANK = """
-    import sys, time
-    from pathlib import Path
-    from bapo import observe
-    from bapo.observe import merging
-    merging.PATIENCE_SECONDS = 1.0
-    folder, rank, first, last = Path(sys.argv[1]), *map(int, sys.argv[2:5])
-    with observe.run("ours", folder=folder, rank=rank, world_size=3) as run:
-        for step in range(first, last + 1):
-            run.step(step, groups=[observe.Group(f"{step} on {rank}", [1, 0], ["a", "b"])])
-        # As a rank that hangs in the middle of a step.
-        Path(f"{folder}.{rank}.told.{last}").touch()
-        while not Path(f"{folder}.go").exists():
-            time.sleep(0.01)
-"""
+class Rank(NamedTuple):
+    """A rank that hangs in the middle of its last step until it is released."""
+
+    loop: Loop
+    process: BaseProcess
+
+    def has_recorded_all(self) -> bool:
+        return self.loop.has_paused(self.loop.last)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+    def end(self) -> int | None:
+        self.loop.release(self.loop.last)
+        wait_until(lambda: self.process.exitcode is not None)
+        return self.process.exitcode
+
+
+Start = Callable[[int, int, int], Rank]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Any:
-    running: list[subprocess.Popen[bytes]] = []
+def start(tmp_path: Path) -> Iterator[Start]:
+    running: list[BaseProcess] = []
 
-    def begun(rank: int, first: int, last: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", textwrap.dedent(RANK), str(tmp_path / "run"), *map(str, (rank, first, last))]
-        running.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}))
-        return running[-1]
+    def begun(rank: int, first: int, last: int) -> Rank:
+        given = {"name": "ours", "rank": rank, "world_size": 3}
+        loop = Loop(tmp_path / "run", first, last, pauses=(last,), given=given)
+        running.append(loop.start())
+        return Rank(loop, running[-1])
 
     yield begun
     for process in running:
         process.kill()
-        process.wait()
+        process.join()
 
 
-Start = Callable[[int, int, int], "subprocess.Popen[bytes]"]
-
-
-def told(folder: Path, rank: int, last: int) -> Callable[[], bool]:
-    return Path(f"{folder}.{rank}.told.{last}").exists
+def end_all(*ranks: Rank) -> list[int | None]:
+    """Release all before waiting for any: rank 0 ends after the others."""
+    for rank in ranks:
+        rank.loop.release(rank.loop.last)
+    return [rank.end() for rank in ranks]
 
 
 def test_a_killed_rank_costs_its_own_groups_until_it_is_back_and_each_step_says_so(
@@ -193,15 +197,14 @@ def test_a_killed_rank_costs_its_own_groups_until_it_is_back_and_each_step_says_
 ) -> None:
     folder = tmp_path / "run"
     zero, one, two = start(0, 1, 12), start(1, 1, 12), start(2, 1, 5)
-    wait_until(told(folder, 2, 5))
+    wait_until(lambda: zero.has_recorded_all() and two.has_recorded_all() and len(steps_of(folder)) == 5)
     two.kill()
-    two.wait()
+    zero.loop.lose_patience()
     wait_until(lambda: len(steps_of(folder)) == 12)
     # It repeats a step that it had told, and goes on where the others are.
     again = start(2, 5, 14)
-    wait_until(told(folder, 2, 14))
-    Path(f"{folder}.go").touch()
-    assert [process.wait(60) for process in (zero, one, again)] == [0, 0, 0]
+    wait_until(again.has_recorded_all)
+    assert end_all(zero, one, again) == [0, 0, 0]
     steps = steps_of(folder)
     assert [step.step for step in steps] == list(range(1, 15))
     assert missing(steps) == [()] * 5 + [(2,)] * 7 + [(0, 1)] * 2
@@ -216,16 +219,13 @@ def test_what_ranks_told_survives_the_kill_of_all_and_is_merged_when_they_start_
 ) -> None:
     folder = tmp_path / "run"
     first = [start(0, 1, 4), start(1, 1, 6), start(2, 1, 5)]
-    wait_until(lambda: all(told(folder, rank, last)() for rank, last in ((0, 4), (1, 6), (2, 5))))
-    for process in first:
-        process.kill()
-        process.wait()
+    wait_until(lambda: all(rank.has_recorded_all() for rank in first))
+    for rank in first:
+        rank.kill()
     # Rank 1 is there before rank 0, and all go on from a checkpoint after step 4.
-    again = [start(1, 5, 7)]
-    wait_until(told(folder, 1, 7))
-    again += [start(2, 5, 7), start(0, 5, 7)]
-    Path(f"{folder}.go").touch()
-    assert [process.wait(60) for process in again] == [0, 0, 0]
+    one = start(1, 5, 7)
+    wait_until(one.has_recorded_all)
+    assert end_all(one, start(2, 5, 7), start(0, 5, 7)) == [0, 0, 0]
     steps = steps_of(folder)
     assert [(step.step, step.attempt) for step in steps] == [(n, 1) for n in range(1, 5)] + [(5, 2), (6, 2), (7, 2)]
     assert missing(steps) == [()] * 7
@@ -238,12 +238,11 @@ def test_what_ranks_told_survives_the_kill_of_all_and_is_merged_when_they_start_
 def test_a_run_whose_rank_0_never_comes_back_is_completed_before_it_is_imported(tmp_path: Path, start: Start) -> None:
     folder = tmp_path / "run"
     ranks = [start(0, 1, 2), start(1, 1, 3), start(2, 1, 3)]
-    wait_until(lambda: told(folder, 1, 3)() and told(folder, 2, 3)() and len(steps_of(folder)) == 2)
+    wait_until(lambda: all(rank.has_recorded_all() for rank in ranks) and len(steps_of(folder)) == 2)
     merging.merge_left_over(folder)
     assert len(steps_of(folder)) == 2, "its rank 0 runs"
-    for process in ranks:
-        process.kill()
-        process.wait()
+    for rank in ranks:
+        rank.kill()
     for _ in range(2):
         merging.merge_left_over(folder)
         assert missing(steps_of(folder)) == [(), (), (0,)]

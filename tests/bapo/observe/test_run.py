@@ -26,6 +26,8 @@ from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
 from tests.support.disks import fill, small_disk
+from tests.support.observed_loops import Loop
+from tests.support.waiting import wait_until
 
 
 def steps_of(folder: Path) -> list[StepRecord]:
@@ -257,22 +259,17 @@ def test_only_rank_0_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_was_told_survives_a_kill(tmp_path: Path) -> None:
-    script = """
-        import os, signal, sys
-        from bapo import observe
-        run = observe.run("killed", folder=sys.argv[1])
-        for step in range(1, 51):
-            run.step(step, groups=[observe.Group("p", [1, 0], ["a", "b"])])
-        os.kill(os.getpid(), signal.SIGKILL)
-    """
-    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
-    ended = subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    assert ended.returncode == -signal.SIGKILL
-    assert [step.step for step in steps_of(tmp_path)] == list(range(1, 51))
+    loop = Loop(tmp_path / "run", 1, 100, pauses=(50,), given={"name": "killed"})
+    process = loop.start()
+    wait_until(lambda: loop.has_paused(50))
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert [step.step for step in steps_of(loop.folder)] == list(range(1, 51))
     # Its lock went with it.
-    with observe.run("killed", folder=tmp_path) as run:
+    with observe.run("killed", folder=loop.folder) as run:
         run.step(51, groups=[Group("p", [1, 0])])
-    assert len(steps_of(tmp_path)) == 51
+    assert len(steps_of(loop.folder)) == 51
 
 
 def test_a_full_disk_loses_steps_says_so_once_and_goes_on(

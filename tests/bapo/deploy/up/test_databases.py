@@ -18,6 +18,7 @@ from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres, open_path
 from bapo.deploy.up.redis import EmbeddedRedis
 from bapo.deploy.up.supervision import Supervisor
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(params=["short", "long path " + "x" * 60])
@@ -35,7 +36,7 @@ def test_postgres_keeps_its_data_over_a_restart(data: DataFolder, said: list[str
         postgres.prepare()
         try:
             child = supervisor.start(postgres.spec())
-            supervisor.wait_until(child, postgres.is_ready, seconds=60)
+            supervisor.wait_until(child, postgres.is_ready, seconds=PATIENCE_SECONDS)
             engine = sqlalchemy.create_engine(postgres.url)
             with engine.begin() as connection:
                 if start == 1:
@@ -50,7 +51,7 @@ def test_postgres_keeps_its_data_over_a_restart(data: DataFolder, said: list[str
 def test_postgres_listens_on_no_network_and_on_a_socket_of_its_own(folder: DataFolder, supervisor: Supervisor) -> None:
     postgres = EmbeddedPostgres(folder)
     postgres.prepare()
-    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready, seconds=60)
+    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready, seconds=PATIENCE_SECONDS)
     engine = sqlalchemy.create_engine(postgres.url)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SHOW listen_addresses").scalar_one() == ""
@@ -64,17 +65,17 @@ def test_postgres_left_by_a_killed_instance_is_stopped_and_starts_again(
     postgres = EmbeddedPostgres(folder)
     postgres.prepare()
     child = supervisor.start(postgres.spec())
-    supervisor.wait_until(child, postgres.is_ready, seconds=60)
+    supervisor.wait_until(child, postgres.is_ready, seconds=PATIENCE_SECONDS)
     assert end_leftovers(folder.processes) == ["postgres"]
     again = supervisor.start(postgres.spec())
-    supervisor.wait_until(again, postgres.is_ready, seconds=60)
+    supervisor.wait_until(again, postgres.is_ready, seconds=PATIENCE_SECONDS)
 
 
 def test_a_first_start_that_was_killed_half_way_begins_anew(folder: DataFolder, supervisor: Supervisor) -> None:
     (folder.postgres / "new" / "base").mkdir(parents=True)
     postgres = EmbeddedPostgres(folder)
     postgres.prepare()
-    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready, seconds=60)
+    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready, seconds=PATIENCE_SECONDS)
 
 
 def test_redis_carries_messages(data: DataFolder, said: list[str]) -> None:
@@ -82,10 +83,10 @@ def test_redis_carries_messages(data: DataFolder, said: list[str]) -> None:
     redis = EmbeddedRedis(data)
     try:
         child = supervisor.start(redis.spec())
-        supervisor.wait_until(child, redis.is_ready, seconds=60)
+        supervisor.wait_until(child, redis.is_ready, seconds=PATIENCE_SECONDS)
         with Connection(redis.url) as connection, connection.SimpleQueue("letters") as letters:
             letters.put({"run_id": "r1"})
-            message = letters.get(timeout=60)
+            message = letters.get(timeout=PATIENCE_SECONDS)
             assert message.payload == {"run_id": "r1"}
             message.ack()
     finally:

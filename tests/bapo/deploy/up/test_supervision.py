@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,15 +17,9 @@ from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers, record_processes
 from bapo.deploy.up.supervision import Supervisor
 from tests.support.disks import fill, small_disk
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 Shell = Callable[..., ChildSpec]
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def test_a_dead_child_is_started_again(supervisor: Supervisor, shell: Shell, said: list[str]) -> None:
@@ -39,7 +32,7 @@ def test_a_dead_child_is_started_again(supervisor: Supervisor, shell: Shell, sai
         pids.update(child.pid for child in supervisor.children)
         return bool(pids - {first.pid})
 
-    wait_for(is_back)
+    wait_until(is_back)
     assert said[0].startswith("child ended (code -9): starting it again in 0.5 s")
 
 
@@ -54,7 +47,7 @@ def test_the_pause_doubles_while_a_child_keeps_dying(
         supervisor.restart_dead()
         return len(said) >= 5
 
-    wait_for(has_died_often)
+    wait_until(has_died_often)
     # 0.01, 0.02, 0.04 and no longer than that.
     assert [line.split(" in ")[1].split(" s")[0] for line in said[:5]] == ["0.01", "0.02", "0.04", "0.04", "0.04"]
 
@@ -72,7 +65,7 @@ def test_a_full_disk_ends_nothing_and_is_made_up_for(place: Path, shell: Shell, 
             supervisor.restart_dead()
             return {child.spec.name for child in supervisor.children} == {"first", "second"}
 
-        wait_for(lambda: is_back() and first not in supervisor.children)
+        wait_until(lambda: is_back() and first not in supervisor.children)
         for _ in range(5):
             supervisor.restart_dead()
         # Said once, however often it is tried.
@@ -100,7 +93,7 @@ def test_a_child_that_cannot_be_started_is_tried_again(supervisor: Supervisor, s
         supervisor.restart_dead()
         return len(said) == 2
 
-    wait_for(is_put_off)
+    wait_until(is_put_off)
     assert said[1] == "child could not be started (Is a directory): starting it again in 1 s"
     child.log.rmdir()
 
@@ -108,13 +101,13 @@ def test_a_child_that_cannot_be_started_is_tried_again(supervisor: Supervisor, s
         supervisor.restart_dead()
         return bool(supervisor.children)
 
-    wait_for(is_back)
+    wait_until(is_back)
 
 
 def test_a_child_that_never_gets_ready_shows_its_log(supervisor: Supervisor, shell: Shell) -> None:
     child = supervisor.start(shell("echo no luck today; exit 3"))
     with pytest.raises(StartError, match=r"child ended with code 3; .*child.log says:\nno luck today"):
-        supervisor.wait_until(child, lambda: False, seconds=20)
+        supervisor.wait_until(child, lambda: False, seconds=PATIENCE_SECONDS)
 
 
 def test_a_child_that_is_too_slow_is_an_error(supervisor: Supervisor, shell: Shell) -> None:
@@ -125,17 +118,17 @@ def test_a_child_that_is_too_slow_is_an_error(supervisor: Supervisor, shell: She
 
 def test_stopping_ends_the_whole_group_of_a_deaf_child(supervisor: Supervisor, shell: Shell) -> None:
     child = supervisor.start(shell("trap '' TERM; sleep 61 & wait; wait", grace_seconds=0.2))
-    wait_for(lambda: len(psutil.Process(child.pid).children()) == 1)
+    wait_until(lambda: len(psutil.Process(child.pid).children()) == 1)
     inner = psutil.Process(child.pid).children()[0]
     supervisor.stop_all()
     assert not psutil.pid_exists(child.pid)
-    wait_for(lambda: not inner.is_running() or inner.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: not inner.is_running() or inner.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_leftovers_of_a_killed_instance_are_ended(folder: DataFolder, supervisor: Supervisor, shell: Shell) -> None:
     line = "trap 'echo asked; exit' TERM; echo up; while :; do sleep 0.05; done"
     children = [supervisor.start(shell(line, name)) for name in ("backend", "worker")]
-    wait_for(lambda: all(child.last_lines() == "up" for child in children))
+    wait_until(lambda: all(child.last_lines() == "up" for child in children))
     assert end_leftovers(folder.processes) == ["backend", "worker"]
     # The worker is killed so that its trainers go on; the others are asked.
     assert [child.last_lines() for child in children] == ["up\nasked", "up"]
