@@ -28,7 +28,7 @@ MANY_REEVALUATED = {
     "training.batch_size": 32,
     "task.num_train": 96,
 }
-"""So many difficult prompts are answered again that some improve: every fourth of those with one right answer of four."""
+"""So many difficult prompts are answered again that some improve: a fourth of those with one right answer of four."""
 
 
 def _train(engine: Any, before: Path, config: RunConfig, folder: Path) -> list[StepRecord]:
