@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.drawing import THOROUGH
+from tests.support.late_imports import TOO_SLOW_TO_COLLECT, import_late, loaded_by_collecting
 
 pytest_plugins = [
     "tests.support.recorded",
@@ -40,9 +41,16 @@ def pytest_collection() -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
+        loaded_by_collecting.update(TOO_SLOW_TO_COLLECT & sys.modules.keys())
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Import what the test's module left for now."""
+    import_late(item.path)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

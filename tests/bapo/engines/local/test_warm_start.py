@@ -7,22 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from bapo.config.paths import SHIPPED_MODELS
 from bapo.config.task import CountdownTaskConfig
-from bapo.engines.local.model_card import model_card
-from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model
-from bapo.engines.local.warm_start import (
-    DEMO_RANGE,
-    MAX_RESPONSE_TOKENS,
-    WarmStartProgress,
-    evaluate_base,
-    warm_start,
-)
 from bapo.tasks import Task, build_task
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from safetensors.torch import load_file
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+    from bapo.engines.local.model_card import model_card
+    from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model
+    from bapo.engines.local.warm_start import (
+        DEMO_RANGE,
+        MAX_RESPONSE_TOKENS,
+        WarmStartProgress,
+        evaluate_base,
+        warm_start,
+    )
 
 FOLDER = SHIPPED_MODELS / "countdown-base"
 
