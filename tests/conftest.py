@@ -30,7 +30,11 @@ for profile, max_examples in (("usual", 25), (THOROUGH, 250)):
     )
 settings.load_profile("usual")
 
-# What collecting loads (PyTorch, the server, every test module) stays until the end: looking through it time and again
+# The models of tests are tiny: several threads wait for each other for longer than they compute. One takes a tenth of
+# the CPU time, and does not wait on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What collecting loads (the server, every test module) stays until the end: looking through it time and again
 # took a third of the CPU time of that.
 gc.disable()
 
