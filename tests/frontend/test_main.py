@@ -14,6 +14,7 @@ import pytest
 
 from backend.kit import instruments
 from bapo.client import BapoError, Client
+from frontend.__main__ import main
 from tests.support.fake_worker import FakeWorker
 from tests.support.services import BackendServer, wait_until
 
@@ -66,7 +67,9 @@ def test_it_stops_at_once_and_silently_while_browsers_listen_and_workers_wait(ba
     assert process.returncode in (0, -signal.SIGTERM)
 
 
-def test_a_command_is_needed() -> None:
-    result = subprocess.run([sys.executable, "-m", "frontend"], capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert "serve" in result.stderr
+def test_a_command_is_needed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["frontend"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "serve" in capsys.readouterr().err
