@@ -20,6 +20,7 @@ pytest_plugins = [
     "tests.support.services",
     "tests.support.fake_worker",
     "tests.support.simulated",
+    "tests.support.simulated_training",
     "tests.support.stack",
 ]
 

@@ -13,6 +13,7 @@ from bapo.config.engine import EngineConfig
 from bapo.run.processes import process_of
 from bapo.run.zygote import TITLE_ROOM, Forked, ForkRequest
 
+MODULE = "bapo.run.zygote"
 READ_BYTES = 65_536
 ROOM_BYTES = 4_096
 """A process's title takes the place of its first arguments and environment, and no more."""
@@ -74,7 +75,7 @@ class _Family:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bapo.run.zygote"],
+            [sys.executable, "-m", MODULE],
             env={**environment, TITLE_ROOM: "-" * ROOM_BYTES},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.resolve import resolve
+from bapo.engines.base import Engine
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
@@ -38,6 +39,7 @@ from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_atte
 from bapo.run.steering import Steering
 from bapo.run.write_failures import is_write_failure
 from bapo.tasks import build_task
+from bapo.tasks.base import Task
 
 STATE_FILE = "state.json"
 
@@ -91,16 +93,18 @@ def train(
     attempt: int | None = None,
     observer: Observer | None = None,
     stop: threading.Event | None = None,
+    build: Callable[[RunConfig, Task], Engine] = build_engine,
 ) -> TrainingSummary:
     """Train from the newest sound checkpoint, or from the beginning, to the end or to a requested stop.
 
-    Setting `stop` ends the run at the next step boundary with a checkpoint. Raises ConfigError for a config, data or
-    model that cannot be trained, or another config than the folder's; JournalError and OSError when the disk is full.
+    Setting `stop` ends the run at the next step boundary with a checkpoint. `build` makes the engine. Raises
+    ConfigError for a config, data or model that cannot be trained, or another config than the folder's; JournalError
+    and OSError when the disk is full.
     """
     with exclusive(run_folder):
         claim_config(run_folder, config)
         attempt = attempt or next_attempt(run_folder)
-        training = _Attempt(run_folder, config, attempt, observer, stop or threading.Event())
+        training = _Attempt(run_folder, config, attempt, observer, stop or threading.Event(), build)
         try:
             summary = training.run()
         except Exception as error:
@@ -122,6 +126,7 @@ class _Attempt:
         attempt: int,
         observer: Observer | None,
         stop: threading.Event,
+        build: Callable[[RunConfig, Task], Engine],
     ) -> None:
         self.run_folder = run_folder
         self.folder = run_folder / f"attempt-{attempt}"
@@ -131,6 +136,7 @@ class _Attempt:
         self._resources = ExitStack()
         self._observer = observer
         self._stop = stop
+        self._build = build
         self._begin = time.perf_counter()
         self._completed = 0
         self._saved = 0
@@ -185,7 +191,7 @@ class _Attempt:
         self._problems = {problem.prompt_id: problem for problem in self._task.train}
         held_out = self._task.evaluation_sets.values()
         self._held_out = {problem.prompt_id: problem for problems in held_out for problem in problems}
-        self._engine = build_engine(config, self._task)
+        self._engine = self._build(config, self._task)
         self._resources.callback(self._engine.close)
         self._gpu_load = self._resources.enter_context(GpuLoad(config))
         self._schedule = PromptSchedule(

@@ -21,8 +21,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict
 from setproctitle import setproctitle
 
-from bapo.run import trainer
-from bapo.run.engine import local_engine
+from bapo.run import engine, trainer
 
 IDLE_SECONDS = 600
 """Without trainers."""
@@ -59,7 +58,7 @@ class Forked(BaseModel):
 
 def main() -> int:
     """Fork trainers until nobody asks any longer. Returns an exit code, also of each trainer, in its own process."""
-    local_engine()
+    engine.local_engine()
     signal.signal(signal.SIGCHLD, _tell_endings)
     signal.signal(signal.SIGALRM, _end_if_idle)
     signal.alarm(IDLE_SECONDS)

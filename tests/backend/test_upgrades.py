@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,10 @@ from sqlalchemy import inspect, make_url, select, text
 
 from backend.kit.database import Database
 from backend.models import Base, MetricTail, StepRow
-from backend.ops.migrate import alembic_config, is_current, migrate
+from backend.ops.migrate import MIGRATION_LOCK, alembic_config, is_current, migrate
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.deploy.up.postgres import binaries
-from tests.support.services import new_database, running_backend
+from tests.support.services import new_database, running_backend, wait_until
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RELEASES = ("0012",)
@@ -154,25 +153,21 @@ def test_a_database_of_an_earlier_release_is_served(postgres_server: str, tmp_pa
             assert client.run(again.id).parent_id == IMPORTED
 
 
-def test_two_servers_that_start_at_once_migrate_once(postgres_server: str, tmp_path: Path) -> None:
+def test_two_servers_that_start_at_once_migrate_once(postgres_server: str) -> None:
     with new_database(postgres_server, is_empty=True) as url:
-        environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("BAPO_")},
-            "BAPO_DATABASE_URL": url,
-            "BAPO_BROKER_URL": "redis://127.0.0.1:1/0",
-            "BAPO_RUNS_DIR": str(tmp_path),
-            "BAPO_ADMIN_TOKEN_FILE": str(tmp_path / "admin"),
-            "BAPO_WORKER_TOKEN_FILE": str(tmp_path / "worker"),
-        }
-        both = [
-            subprocess.Popen(
-                [sys.executable, "-m", "backend", "migrate"], env=environment, stderr=subprocess.PIPE, text=True
-            )
-            for _ in range(2)
-        ]
-        for each in both:
-            _, errors = each.communicate(timeout=120)
-            assert (each.returncode, errors) == (0, "")
-        database = Database(url)
-        assert is_current(database.engine)
-        database.close()
+        first, second = Database(url), Database(url)
+        waiting = text(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+            " WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted"
+        )
+        with ThreadPoolExecutor(1) as pool:
+            with first.engine.begin() as connection:
+                # The first is about to migrate when the second starts.
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+                started = pool.submit(migrate, second.engine)
+                wait_until(lambda: connection.execute(waiting).scalar_one() == 1)
+                command.upgrade(alembic_config(connection), "head")
+            started.result()
+        assert is_current(first.engine)
+        first.close()
+        second.close()

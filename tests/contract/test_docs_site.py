@@ -18,6 +18,7 @@ from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.site
 
 
 class Document(HTMLParser):

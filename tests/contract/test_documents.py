@@ -71,13 +71,6 @@ def test_named_python_objects_exist(document: Path) -> None:
     assert missing == []
 
 
-@in_document
-def test_links_lead_somewhere(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8"))
-    missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
-    assert missing == []
-
-
 def test_nobody_is_told_to_install_what_is_on_no_index() -> None:
     # Anybody could register the name; the checkout's own package is `.` with its extras.
     texts = [*DOCUMENTS, *(path for folder in ("bapo", "scripts", "worker") for path in (ROOT / folder).rglob("*.py"))]

@@ -1,11 +1,10 @@
-"""docs/extending.md does what it says: its package is installed, its commands run, and the product knows its types."""
+"""docs/extending.md does what it says: its package can be installed, its commands run, the product knows its types."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -35,14 +34,10 @@ from frontend.components.config_form.methods import field_text, own_bases
 from frontend.pages.compare.looks import styles
 from frontend.pages.run.charts import charts_of
 from frontend.pages.run.what_if_controls import control_kinds
+from tests.contract.extending_page import blocks, register, write_package
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-
-
-def blocks() -> list[tuple[str, str, str]]:
-    """Language, file and text of each block of the page."""
-    return [(match[1], match[2] or "", match[3]) for match in BLOCK.finditer(PAGE.read_text())]
+FEWER_SAMPLES = ("--set", "evaluation.num_samples=2", "--set", "tracking.num_prompts=0")
+"""Of the base model and of the trained one: the page's commands sample for most of their time."""
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +47,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed(folder: Path) -> Iterator[None]:
-    """The page's package, built and installed by pip into a folder of its own, as a new process would find it."""
-    for _, file, text in blocks():
-        if file:
-            with (folder / file).open("a") as opened:
-                opened.write(text)
-    site = folder / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(folder)], check=True)
+    """Put the page's package and its entry points on the path, as an editable installation does."""
+    write_package(folder)
+    site = register(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(site))
+        patch.syspath_prepend(str(folder))
         METHODS.forget()
         TASKS.forget()
         yield
@@ -81,7 +72,9 @@ def printed(folder: Path, _installed: None) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for command in commands:
-            result = CliRunner().invoke(app, shlex.split(command)[1:], catch_exceptions=False)
+            words = shlex.split(command)[1:]
+            arguments = [*words, *(FEWER_SAMPLES if words[0] == "train" else ())]
+            result = CliRunner().invoke(app, arguments, catch_exceptions=False)
             assert result.exit_code == 0, (command, result.output)
             outputs[command] = result.output
     # `bapo train` ends its process, and leaves its own behind.

@@ -63,6 +63,7 @@ def model(name: str) -> Any:
     return getattr(importlib.import_module(f"{PACKAGE}.models"), name)
 
 
+@pytest.mark.api
 @pytest.mark.usefixtures("generated")
 def test_a_generated_client_logs_in_submits_lists_reads_and_stops(
     backend_server: BackendServer, worker: FakeWorker, admin: Client
@@ -91,6 +92,7 @@ def test_a_generated_client_logs_in_submits_lists_reads_and_stops(
         assert call("runs", "stop_run")(client=client, run_id=run.id).status.value == "stopping"
 
 
+@pytest.mark.api
 @pytest.mark.usefixtures("generated")
 def test_its_refusals_are_typed(backend_server: BackendServer) -> None:
     with client_of(backend_server, backend_server.admin_token) as client:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,15 @@ COMMANDS = (METHODS.default.type_name(), ProbeConfig.type_name())
 """Also names of commands, so that only comparisons with them are looked for."""
 
 
-def sources() -> Iterator[Path]:
-    for package in ("bapo", "backend", "frontend", "worker"):
-        for path in (ROOT / package).rglob("*"):
-            if path.suffix in (".py", ".js", ".css") and OWN_PLACE not in path.parents:
-                yield path
+@cache
+def sources() -> Mapping[str, str]:
+    """Read all code but the config classes of methods, by its place."""
+    return {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+        for package in ("bapo", "backend", "frontend", "worker")
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in (".py", ".js", ".css") and OWN_PLACE not in path.parents
+    }
 
 
 @pytest.mark.parametrize("name", METHODS.classes)
@@ -28,9 +33,10 @@ def test_a_methods_type_stands_only_with_its_config_class(name: str) -> None:
     quoted = rf"""["'`]{name}["'`]"""
     pattern = rf"([=!]=|\bcase) *{quoted}" if name in COMMANDS else quoted
     found = [
-        f"{path.relative_to(ROOT)}:{number}"
-        for path in sources()
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        f"{place}:{number}"
+        for place, text in sources().items()
+        if re.search(pattern, text)
+        for number, line in enumerate(text.splitlines(), start=1)
         if re.search(pattern, line)
     ]
     assert found == [], f"ask the class variables of {METHODS.classes[name].__name__} instead"

@@ -1,4 +1,4 @@
-"""The description of the API, and the server held to it by generated requests."""
+"""The description of the API, and the server held to it: by the requests that it shows and by generated ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
+from schemathesis.core import NOT_SET
 from schemathesis.core.result import Ok
+from schemathesis.schemas import APIOperation
+from schemathesis.specs.openapi.adapter.parameters import OpenApiParameter
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -62,22 +65,66 @@ def requestable(description: dict[str, Any]) -> dict[str, Any]:
     return {f"{each.ok().method.upper()} {each.ok().path}": each.ok() for each in found if isinstance(each, Ok)}
 
 
+def draft(admin: Client) -> str:
+    """Make a run that waits for its start, and return its identifier."""
+    return admin.create_run(RunCreate(name="draft", recipe="countdown-demo", start=False)).id
+
+
+@pytest.fixture(scope="module")
+def unchanged_run(admin: Client) -> str:
+    """Make a run that nothing changes or deletes."""
+    return draft(admin)
+
+
+def shown_request(operation: APIOperation[Any, Any, Any], run_id: str) -> Case[Any]:
+    """Make the request that the description shows: its examples, and for a run this one."""
+
+    def value(parameter: OpenApiParameter) -> Any:
+        schema = parameter.definition["schema"]
+        if parameter.name in ("run", "run_id"):
+            return [run_id] if schema.get("type") == "array" else run_id
+        shown = [*schema.get("examples", ()), *schema.get("enum", ())]
+        return shown[0] if shown else schema.get("minimum", 1) if schema.get("type") == "integer" else "nothing"
+
+    contents = operation.definition.raw.get("requestBody", {}).get("content", {})
+    media_type = next(iter(contents), None)
+    return operation.Case(
+        path_parameters={each.name: value(each) for each in operation.path_parameters},
+        query={each.name: value(each) for each in operation.query if each.is_required},
+        body=NOT_SET if media_type is None else contents[media_type].get("example", b"nothing"),
+        media_type=media_type,
+    )
+
+
+def validate(case: Case[Any], server: BackendServer) -> None:
+    """Send the request with an administrator's or a worker's token and hold the answer to the description."""
+    is_workers = case.operation.definition.raw["x-permission"] == "work"
+    token = server.worker_token if is_workers else server.admin_token
+    headers = {"Authorization": f"Bearer {token}"}
+    case.call_and_validate(base_url=server.url, headers=headers, checks=CHECKS, timeout=60)
+
+
+@pytest.mark.parametrize("name", REQUESTABLE)
+def test_the_request_that_is_shown_is_answered_as_described(
+    name: str, requestable: dict[str, Any], backend_server: BackendServer, admin: Client, unchanged_run: str
+) -> None:
+    run_id = unchanged_run if name.startswith("GET ") or "{run_id}" not in name else draft(admin)
+    validate(shown_request(requestable[name], run_id), backend_server)
+
+
+@pytest.mark.api
 @pytest.mark.parametrize("name", REQUESTABLE)
 def test_the_server_keeps_to_its_description(
     name: str, requestable: dict[str, Any], backend_server: BackendServer, admin: Client
 ) -> None:
-    is_workers = requestable[name].definition.raw["x-permission"] == "work"
-    token = backend_server.worker_token if is_workers else backend_server.admin_token
-    run = admin.create_run(RunCreate(name="draft", recipe="countdown-demo", start=False))
+    run_id = draft(admin)
 
     @FEW
     @given(case=requestable[name].as_strategy(), is_known=st.booleans())
     def check(case: Case[Any], is_known: bool) -> None:
         if is_known and "run_id" in case.path_parameters:
-            case.path_parameters["run_id"] = run.id
-        case.call_and_validate(
-            base_url=backend_server.url, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=60
-        )
+            case.path_parameters["run_id"] = run_id
+        validate(case, backend_server)
 
     check()
 

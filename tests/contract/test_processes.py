@@ -24,8 +24,12 @@ STARTED: dict[str, set[str]] = {
 
 def started(file: Path) -> set[str]:
     """Modules after a `"-m"` in lists and tuples; a name stands for the strings that the file gives it."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
     found: set[str] = set()
+    # Parsing takes most of the time, and few files have the flag.
+    if '"-m"' not in text:
+        return found
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.List | ast.Tuple):
             for flag, module in zip(node.elts, node.elts[1:], strict=False):

@@ -13,6 +13,7 @@ from tests.support.services import BackendServer
 EXAMPLES = 300 if is_thorough() else 12
 
 
+@pytest.mark.api
 @pytest.mark.timeout(600)
 def test_an_administrator_and_a_worker_find_no_server_error(backend_server: BackendServer) -> None:
     headers = {"": bearer(backend_server.admin_token), "work": bearer(backend_server.worker_token)}
@@ -20,6 +21,7 @@ def test_an_administrator_and_a_worker_find_no_server_error(backend_server: Back
     assert statuses["200"] + statuses["201"] > EXAMPLES
 
 
+@pytest.mark.api
 @pytest.mark.timeout(600)
 def test_a_member_with_the_token_of_no_worker_finds_none_either(backend_server: BackendServer, member: Client) -> None:
     person = {"Authorization": member.http.headers["Authorization"]}
@@ -28,6 +30,7 @@ def test_a_member_with_the_token_of_no_worker_finds_none_either(backend_server: 
     assert statuses["200"] + statuses["201"] > 0
 
 
+@pytest.mark.api
 def test_a_stranger_finds_no_server_error_and_nothing_else(backend_server: BackendServer) -> None:
     statuses = explore(backend_server.url, described(), {"": {}, "open": {}}, 4)
     # 404 and 422: secrets of links to boards that are none.

@@ -16,6 +16,7 @@ from bapo.client import Client
 from tests.support.distributions import ROOT, brought
 from tests.support.services import BackendServer
 
+pytestmark = pytest.mark.packaging
 SOURCES = ("bapo", "backend", "frontend", "worker", "migrations")
 
 

@@ -428,6 +428,7 @@ def wait_until_health(host: Host, service: str, seconds: float, *, is_healthy: b
     wait_for(lambda: host.is_healthy(service) is is_healthy, seconds, pause=1.0)
 
 
+@pytest.mark.e2e
 @pytest.mark.timeout(300)
 def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) -> None:
     for service in ("postgres", "redis", "backend", "frontend", "worker"):

@@ -23,6 +23,7 @@ from bapo.deploy.settings import known_variables, variable_of
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
 from tests.support.compose import ROOT
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
+from tests.support.simulated_engine import PACE_VARIABLE
 from tests.support.stack import submit
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS
@@ -213,8 +214,8 @@ def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
 def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServer) -> None:
     # Read as the script reads it: by bash, so that the values reach the worker by the environment only.
     job.settings.write_text(
-        f"BAPO_SERVER_URL={server.url}\nBAPO_WORKER_TOKEN={server.worker_token}\n"
-        f"WORKER_COMMAND='{sys.executable} -m worker run'\nPYTHONPATH={ROOT}\nOMP_NUM_THREADS=1\n"
+        f"BAPO_SERVER_URL={server.url}\nBAPO_WORKER_TOKEN={server.worker_token}\nPYTHONPATH={ROOT}\n"
+        f"WORKER_COMMAND='{sys.executable} -m tests.support.simulated_worker run'\n{PACE_VARIABLE}=0.2\n"
     )
     with server.client() as client:
         # No checkpoint is due: only the signal writes one.
@@ -227,7 +228,7 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
             wait_until(lambda: step() >= 3)
             wait_until(lambda: client.run(run_id).stop_seconds is not None)
             commands = [part for each in psutil.Process(process.pid).children(True) for part in each.cmdline()]
-            assert "bapo.run.trainer" in commands
+            assert "tests.support.simulated_trainer" in commands
             assert not any(server.worker_token in part for part in commands)
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_SECONDS + 30) == 0

@@ -5,24 +5,49 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.support.command_line import run_here
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run_example(*arguments: str, cwd: Path, env: Mapping[str, str]) -> str:
-    """Its output."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+class Runner:
+    """Runs an example in this process, in a folder: a new process imports for longer than an example takes."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, printed: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._patch = patch
+        self._printed = printed
+        patch.chdir(folder)
+
+    def script(self, file: Path, *arguments: str) -> str:
+        """Run a script as its readers do, and return its output."""
+        self._patch.setattr(sys, "argv", [str(file), *arguments])
+        runpy.run_path(str(file), run_name="__main__")
+        return self._printed.readouterr().out
+
+    def notebook(self, file: Path) -> tuple[str, dict[str, Any]]:
+        """Run the code of a notebook, and return its output and its variables."""
+        cells = json.loads(file.read_text())["cells"]
+        code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
+        variables: dict[str, Any] = {"__name__": "__main__"}
+        exec(compile(code, str(file), "exec"), variables)  # noqa: S102 - an example of ours
+        return self._printed.readouterr().out, variables
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
@@ -42,43 +67,45 @@ def test_stuck_means_no_rise_between_the_last_two_means(rewards: Sequence[float]
     assert function(rewards, 2, 0.1 - 1e-9) is is_stuck
 
 
-def test_the_task_of_ones_own_trains_and_is_verified_by_its_own_function(tmp_path: Path) -> None:
+def test_the_task_of_ones_own_trains_and_is_verified_by_its_own_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "own_task"
     shutil.copytree(EXAMPLES / "own_task", folder)
+    monkeypatch.chdir(folder)
     small = ("training.steps=3", "rollout.batch_size=8", "training.batch_size=8", "evaluation.num_samples=2")
     arguments = [part for assignment in small for part in ("--set", assignment)]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    said = run_example("-m", "bapo", "train", "recipe.toml", *arguments, "--out", "run", cwd=folder, env=env)
-    summary = json.loads(said.splitlines()[-1])
+    done = run_here("train", "recipe.toml", *arguments, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
     assert (summary["status"], summary["steps"]) == ("succeeded", 3)
     assert [each["dataset"] for each in summary["evaluations"]] == ["held_out"]
     # The shipped model solves 44 % of these problems before it is trained on them.
     assert 0.2 < summary["evaluations"][0]["base"]["value"] < 0.7
 
 
-def test_the_problems_of_ones_own_are_those_that_the_script_writes(tmp_path: Path) -> None:
-    script = shutil.copy(EXAMPLES / "own_task" / "make_problems.py", tmp_path)
-    run_example(str(script), cwd=tmp_path, env=os.environ)
+def test_the_problems_of_ones_own_are_those_that_the_script_writes(runner: Runner) -> None:
+    runner.script(Path(shutil.copy(EXAMPLES / "own_task" / "make_problems.py", runner.folder)))
     for name in ("problems.jsonl", "held_out.jsonl"):
-        assert (tmp_path / name).read_text() == (EXAMPLES / "own_task" / name).read_text()
+        assert (runner.folder / name).read_text() == (EXAMPLES / "own_task" / name).read_text()
 
 
-def test_the_notebook_draws_each_figure_from_run_folders(recorded_folders: Mapping[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
+def test_the_notebook_draws_each_figure_from_run_folders(recorded_folders: Mapping[str, Path], runner: Runner) -> None:
+    (runner.folder / "runs").mkdir()
     for name, folder in recorded_folders.items():
-        (tmp_path / "runs" / name).symlink_to(folder)
-    cells = json.loads((EXAMPLES / "figures.ipynb").read_text())["cells"]
-    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-    checks = "\nfor figure in (accuracies, batches, unlocked):\n    assert len(figure.data)\n"
-    said = run_example("-c", "\n".join(code) + checks, cwd=tmp_path, env=os.environ)
+        (runner.folder / "runs" / name).symlink_to(folder)
+    said, variables = runner.notebook(EXAMPLES / "figures.ipynb")
+    assert all(len(variables[name].data) for name in ("accuracies", "batches", "unlocked"))
     assert re.search(r"^GRPO 2 \[0\.\d+", said, re.MULTILINE)
 
 
-def test_the_notebook_observes_a_loop_and_leaves_out_what_it_never_solves(tmp_path: Path) -> None:
+def test_the_notebook_observes_a_loop_and_leaves_out_what_it_never_solves(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notebook = json.loads((EXAMPLES / "observe.ipynb").read_text())
     assert (notebook["nbformat"], notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
-    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    said = run_example("-c", "\n".join(code), cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
+    monkeypatch.setattr(tempfile, "tempdir", str(runner.folder))
+    said, _ = runner.notebook(EXAMPLES / "observe.ipynb")
     assert "prompts with two visits or more were never solved" in said
     # A fifth of the prompts are hopeless, and the list holds those that were visited often enough to be sure.
     kept = re.search(r"^(\d+) of 100 prompts stay", said, re.MULTILINE)
@@ -110,8 +137,8 @@ def test_the_readme_names_every_example() -> None:
     assert [name for name in examples if f"]({name}" not in text] == []
 
 
-def test_a_loop_of_ones_own_is_observed_in_three_lines(tmp_path: Path) -> None:
-    said = run_example(str(EXAMPLES / "observe_a_loop.py"), "run", cwd=tmp_path, env=dict(os.environ))
+def test_a_loop_of_ones_own_is_observed_in_three_lines(runner: Runner) -> None:
+    said = runner.script(EXAMPLES / "observe_a_loop.py", "run")
     assert "recorded 40 steps in run" in said
-    journal = (tmp_path / "run" / "attempt-1" / "records.jsonl").read_text()
+    journal = (runner.folder / "run" / "attempt-1" / "records.jsonl").read_text()
     assert journal.count('"type":"step"') == 40

@@ -1,16 +1,16 @@
-"""Whole runs of the local engine that take seconds, and what they recorded."""
+"""Configs of whole runs that take seconds at most, and what such runs recorded."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.records import AnyRecord, EventRecord, StepRecord, comparable
 from bapo.run.journal import RECORDS_FILE, attempt_folders, merged_records, read_records
-from bapo.run.trainer import TrainingSummary, train
+from bapo.run.trainer import TrainingSummary
 
 OF_ANY_METHOD = {
     "task.num_train": 48,
@@ -49,8 +49,10 @@ class _StopAfter:
             self.stop.set()
 
 
-def train_until(step: int, run_folder: Path, settings: RunConfig) -> TrainingSummary:
-    """Train, and ask for a stop once a step has been recorded."""
+def train_until(
+    step: int, run_folder: Path, settings: RunConfig, train: Callable[..., TrainingSummary]
+) -> TrainingSummary:
+    """Train, and ask for a stop once a step has been recorded; `train` chooses the engine."""
     stopping = _StopAfter(step)
     return train(run_folder, settings, observer=stopping, stop=stopping.stop)
 

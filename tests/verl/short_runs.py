@@ -12,9 +12,9 @@ from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.method import METHODS
 from bapo.config.recipes import load_recipe
 from bapo.records import StepRecord
-from bapo.run import trainer
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.journal import merged_records
+from bapo.run.trainer import train
 from tests.verl.comparing import configured
 from tests.verl.replaying import decisions, replayed_decisions
 
@@ -47,16 +47,12 @@ def train_on(engine: Any, config: RunConfig, folder: Path) -> list[StepRecord]:
     folder.mkdir()
     append_request(folder, ControlRequest(id="a", author="test", at_step=STOPPED_AFTER + 1, stop=True))
     # The engine takes a minute to start, and is the same for all.
-    with (
-        configured(engine, config),
-        patch.object(trainer, "build_engine", lambda *_: engine),
-        patch.object(engine, "close", lambda: None),
-    ):
-        stopped = trainer.train(folder, config)
+    with configured(engine, config), patch.object(engine, "close", lambda: None):
+        stopped = train(folder, config, build=lambda *_: engine)
         # In a trainer this happens by its end: nothing of the first attempt may free rows that the second reads back.
         gc.collect()
         engine._free_released_rows()
-        ended = trainer.train(folder, config)
+        ended = train(folder, config, build=lambda *_: engine)
     assert (stopped.status, stopped.steps) == ("stopped", STOPPED_AFTER)
     assert (ended.status, ended.steps) == ("succeeded", NUM_STEPS)
     return [record for record in merged_records(folder) if isinstance(record, StepRecord)]

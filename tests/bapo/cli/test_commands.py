@@ -6,8 +6,7 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,8 @@ from bapo.cli.describe import values_of
 from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
 from tests.support.command_line import TINY, run_here
+from tests.support.services import wait_until
+from tests.support.simulated_engine import PACE_VARIABLE
 
 
 def test_train_prints_one_json_summary_as_its_last_line(tmp_path: Path) -> None:
@@ -33,6 +34,7 @@ def test_train_prints_one_json_summary_as_its_last_line(tmp_path: Path) -> None:
     assert "step 4/4: reward" in result.stderr
 
 
+@pytest.mark.usefixtures("simulated_engine")
 def test_the_same_command_goes_on_and_another_config_is_refused(tmp_path: Path) -> None:
     first = run_here("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
     assert first.returncode == 0, first.stderr
@@ -45,23 +47,27 @@ def test_the_same_command_goes_on_and_another_config_is_refused(tmp_path: Path) 
     assert "Traceback" not in other.stderr
 
 
-def test_ctrl_c_stops_at_a_step_boundary_and_the_command_goes_on(tmp_path: Path) -> None:
-    arguments = ["train", "countdown-demo", *TINY, "--set", "training.steps=400", "--out", str(tmp_path / "run")]
-    with subprocess.Popen(
-        [sys.executable, "-m", "bapo", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as training:
-        assert training.stderr is not None
-        assert training.stdout is not None
-        for line in training.stderr:
-            if line.startswith("step 10/400"):
-                break
-        training.send_signal(signal.SIGINT)
-        out, errors = training.communicate(timeout=60)
-    assert training.returncode == 3, errors
-    summary = json.loads(out.splitlines()[-1])
+@pytest.mark.usefixtures("simulated_engine")
+def test_ctrl_c_stops_at_a_step_boundary_and_the_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PACE_VARIABLE, "0.02")
+    records = tmp_path / "run" / "attempt-1" / "records.jsonl"
+
+    def press() -> None:
+        wait_until(lambda: records.exists() and records.read_text().count('"type":"step"') >= 10)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        pressed = pool.submit(press)
+        steps = ("--set", "training.steps=100000")
+        done = run_here("train", "countdown-demo", *TINY, *steps, "--out", tmp_path / "run")
+        pressed.result()
+    assert done.returncode == 3, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["status"] == "stopped"
-    assert 10 <= summary["steps"] < 400
-    assert "stopping after this step, with a checkpoint" in errors
+    assert 10 <= summary["steps"] < 100_000
+    assert "stopping after this step, with a checkpoint" in done.stderr
     assert (tmp_path / "run" / "checkpoints" / f"step-{summary['steps']:06d}").is_dir()
 
 
@@ -148,6 +154,7 @@ def test_import_of_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     assert result.stderr.startswith(f"run folder = '{tmp_path}': it holds no config.json")
 
 
+@pytest.mark.usefixtures("simulated_engine")
 def test_import_without_a_server_is_one_line(tmp_path: Path) -> None:
     trained = run_here("train", "countdown-demo", *TINY, "--set", "training.steps=1", "--out", tmp_path)
     assert trained.returncode == 0, trained.stderr

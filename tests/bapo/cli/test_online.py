@@ -22,6 +22,8 @@ from bapo.api.accounts import PasswordSet
 from bapo.api.runs import RunCreate, RunDetail, RunUpdate
 from bapo.cli import app
 from bapo.client import Client
+from bapo.own_data.job import carry_out
+from tests.support.command_line import run_here
 from tests.support.fake_worker import FakeWorker
 from tests.support.forks import make_parent, train
 from tests.support.journals import evaluation, step
@@ -380,21 +382,18 @@ def test_ends_differ_by_what_went_wrong(cli: Cli, tmp_path: Path) -> None:
     assert "--token-file" in cli("runs", code=4, BAPO_TOKEN="", XDG_CONFIG_HOME=str(tmp_path)).stderr
 
 
-def complete(words: Sequence[str], **environment: str) -> list[str]:
-    """What bash would offer for the last word."""
-    asked = {
+def asked(words: Sequence[str]) -> dict[str, str]:
+    """What bash puts into the environment to ask for the last word."""
+    return {
         "_BAPO_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(words),
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("bapo"))],
-        env={**os.environ, **environment, **asked},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.split()
+
+
+def complete(words: Sequence[str], **environment: str) -> list[str]:
+    """What bash would offer for the last word."""
+    return run_here(env=environment | asked(words)).stdout.split()
 
 
 def test_words_are_completed_from_the_server_and_without_it(backend_server: BackendServer, trained: RunDetail) -> None:
@@ -407,6 +406,20 @@ def test_words_are_completed_from_the_server_and_without_it(backend_server: Back
     assert complete(["bapo", "submit", "countdown-g"], **away) == ["countdown-grpo"]
     assert complete(["bapo", "submit", "countdown-demo", "--set", "method.c1"], **away) == ["method.c1="]
     assert {"star", "start", "steer", "stop"} <= set(complete(["bapo", "st"]))
+
+
+def test_a_shell_completes_with_the_installed_program() -> None:
+    script = """
+    eval "$(bapo completion bash)"
+    COMP_WORDS=(bapo st) COMP_CWORD=1
+    _bapo_completion bapo
+    printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        ["bash", "-c", script], env=os.environ | {"PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert {"star", "start", "steer", "stop"} <= set(done.stdout.split()), done.stderr
 
 
 def test_a_grid_is_read_and_steered_as_one_study(cli: Cli, admin: Client) -> None:
@@ -596,7 +609,11 @@ def test_prices_are_set_and_listed(cli: Cli, admin: Client, worker: FakeWorker) 
     assert admin.prices().items[1].hour_price == 0.5
 
 
-def test_own_data_is_uploaded_checked_and_registered(cli: Cli, admin: Client, tmp_path: Path) -> None:
+def test_own_data_is_uploaded_checked_and_registered(
+    cli: Cli, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # That a check has a process to itself is for tests/bapo/own_data/test_checking.py.
+    monkeypatch.setattr("backend.uploads.checking.check_apart", lambda job, **_: carry_out(job))
     rows = [{"question": f"{n} + {n} = ?", "answer": 2 * n, "level": n % 3} for n in range(60)]
     file = tmp_path / "sums.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))

@@ -13,8 +13,8 @@ from bapo.config import RunConfig, apply_changes, resolve
 from bapo.run.checkpoint import CheckpointError
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.fork import ForkOrigin, begin_fork, fork_problems, read_origin
-from bapo.run.trainer import train
 from tests.support import small_runs
+from tests.support.simulated_trainer import train
 from tests.support.small_runs import config_of, events, lines, steps_of
 
 SETTINGS = {

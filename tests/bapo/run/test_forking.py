@@ -1,14 +1,22 @@
-"""Where trainers may be forked."""
+"""Where trainers may be forked, and that those that are train as others do."""
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import closing
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from bapo.config.engine import EngineConfig
-from bapo.run.forking import can_fork
+from bapo.run.forking import Zygote, can_fork
+from bapo.run.run_folder import claim_config
+from bapo.run.trainer import EXIT_SUCCEEDED, train
+from bapo.run.trainer_process import start_trainer
+from tests.support.services import wait_until
+from tests.support.small_runs import OF_ANY_METHOD, OF_BAPO, config_of, lines
 
 
 @pytest.mark.parametrize(
@@ -31,3 +39,18 @@ def test_only_the_local_engine_on_linux_without_gpus_is_forked(
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     assert can_fork(EngineConfig(type=engine), python, has_gpus=has_gpus) is expected
+
+
+def test_a_forked_trainer_trains_like_one_in_a_process_of_its_own(tmp_path: Path) -> None:
+    short = {"training.steps": 3, "evaluation.enabled": False, "tracking.num_prompts": 0}
+    settings = config_of(OF_ANY_METHOD, OF_BAPO, short)
+    train(tmp_path / "here", settings)
+    claim_config(tmp_path / "forked", settings)
+    log = tmp_path / "trainer.log"
+    with closing(Zygote()) as zygote:
+        trainer = start_trainer(
+            str(tmp_path / "forked"), python=sys.executable, environment=os.environ, threads=1, log=log, zygote=zygote
+        )  # fmt: skip
+        wait_until(lambda: not trainer.is_running())
+    assert trainer.exit_code == EXIT_SUCCEEDED, log.read_text()
+    assert lines(tmp_path / "forked") == lines(tmp_path / "here")

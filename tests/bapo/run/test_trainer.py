@@ -1,4 +1,4 @@
-"""Whole runs of the local engine on the shipped model: resumed equals undisturbed, requests, damaged checkpoints."""
+"""The course of a run, on the simulated engine: requests, what is lost or damaged, disks, methods that are resumed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError
-from bapo.config.method import METHODS
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
+from bapo.records import AnyRecord, EvaluationRecord, StepRecord
 from bapo.rollout import BatchSource
 from bapo.run.checkpoint import CheckpointError, checkpoint_name
 from bapo.run.control import ControlRequest, append_request
@@ -28,10 +27,11 @@ from bapo.run.trainer import (
     EXIT_SUCCEEDED,
     TrainingSummary,
     main,
-    train,
 )
 from bapo.tasks import build_task
 from tests.support.disks import mount_read_only, small_disk
+from tests.support.simulated_trainer import train
+from tests.support.simulated_training import ROOT, TRAINER
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
 
 
@@ -47,7 +47,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was stopped after step 5, with checkpoints of steps 3 and 5. Nobody writes to it."""
     folder = tmp_path_factory.mktemp("stopped") / "run"
     folder.mkdir()
-    assert train_until(5, folder, config()).status == "stopped"
+    assert train_until(5, folder, config(), train).status == "stopped"
     return folder
 
 
@@ -55,68 +55,6 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stopped_run(stopped: Path, tmp_path: Path) -> Path:
     """A copy of it that goes on."""
     return shutil.copytree(stopped, tmp_path / "run")
-
-
-def test_a_run_records_every_step_evaluation_and_tracking(undisturbed: Path) -> None:
-    records = merged_records(undisturbed)
-    steps = [record for record in records if isinstance(record, StepRecord)]
-    assert [record.step for record in steps] == list(range(1, 9))
-    # 48 prompts, 12 a step: four steps make an epoch.
-    assert [record.epoch for record in steps] == [0, 0, 0, 0, 1, 1, 1, 1]
-    # v = 3: α is θ0 in steps 1 and 2, and the weights after step t - 1 from t = 3 and t = 6 on.
-    assert [record.rollout_version for record in steps] == [0, 0, 2, 2, 2, 5, 5, 5]
-    evaluated = {(r.step, r.dataset) for r in records if isinstance(r, EvaluationRecord)}
-    assert evaluated == {(step, name) for step in (0, 4, 8) for name in ("CD-34", "CD-4")}
-    tracked = [(r.step, r.replicate) for r in records if isinstance(r, TrackingRecord)]
-    assert tracked == [(0, 0), (0, 1), (4, 0), (8, 0)]
-
-
-def test_what_every_visited_or_held_out_prompt_says_is_kept_once(undisturbed: Path) -> None:
-    evaluations = [record for record in merged_records(undisturbed) if isinstance(record, EvaluationRecord)]
-    asked = {visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts}
-    asked |= {prompt_id for record in evaluations for prompt_id in record.prompt_ids}
-    lines = (undisturbed / "attempt-1" / "samples.jsonl").read_bytes().splitlines()
-    told = [line for line in map(json.loads, lines) if line["type"] == "prompt"]
-    assert {line["prompt_id"] for line in told} == asked
-    assert len({line["prompt_id"] for line in told}) == len(told)
-    assert all(line["prompt"] and line["answer"] for line in told)
-
-
-def test_the_composition_adds_up_in_every_step(undisturbed: Path) -> None:
-    for record in steps_of(undisturbed):
-        counts = record.counts
-        assert (
-            counts.x1 + (counts.x2 or 0) + (counts.x3 or 0)
-            == counts.batch
-            == sum(record.batch_histogram)
-            <= counts.batch_size
-        )
-        assert sum(record.fresh_histogram) == counts.fresh == 12
-        assert (counts.reevaluated or 0) == (counts.improved or 0) + (counts.solved or 0) + (
-            counts.still_difficult or 0
-        )
-        assert counts.reevaluated == 0 or record.step % 2 == 0
-        for visit in record.prompts:
-            if visit.source is BatchSource.FRESH:
-                assert visit.policy_version == record.rollout_version
-            elif visit.source is BatchSource.REEVALUATED:
-                # Answered by the weights after step t - 1, never by α.
-                assert visit.policy_version == record.step - 1
-
-
-def test_re_evaluated_and_reused_groups_do_occur(undisturbed: Path) -> None:
-    steps = steps_of(undisturbed)
-    assert sum((record.counts.reevaluated or 0) for record in steps) > 0
-    assert sum((record.counts.x3 or 0) for record in steps) > 0
-
-
-@pytest.mark.parametrize("after", [1, 4, 6])
-def test_a_resumed_run_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path, after: int) -> None:
-    summary = train_until(after, tmp_path, config())
-    assert (summary.status, summary.steps) == ("stopped", after)
-    summary = train(tmp_path, config())
-    assert (summary.status, summary.steps) == ("succeeded", 8)
-    assert lines(tmp_path) == lines(undisturbed)
 
 
 def test_a_run_that_lost_its_last_steps_repeats_them_alike(undisturbed: Path, stopped_run: Path) -> None:
@@ -163,7 +101,7 @@ def test_a_parameter_change_takes_effect_at_its_step_and_again_after_a_crash(tmp
         folder.mkdir()
         append_request(folder, ControlRequest(id="1", author="ada", at_step=5, set={"method.c1": 0, "method.v": 1}))
     train(folders[0], config())
-    train_until(6, folders[1], config())
+    train_until(6, folders[1], config(), train)
     shutil.rmtree(folders[1] / "checkpoints" / "step-000006")
     train(folders[1], config())
     assert lines(folders[0]) == lines(folders[1])
@@ -201,21 +139,13 @@ def test_another_config_on_the_same_folder_is_refused_field_by_field(undisturbed
     assert caught.value.problems[0].remedy == f"the run in {undisturbed} has 3: use that, or another folder"
 
 
-@pytest.mark.parametrize("method", sorted(METHODS.classes))
-def test_every_method_trains(tmp_path: Path, method: str) -> None:
-    # What is evaluated and tracked does not depend on the method.
-    short = {"training.steps": 3, "evaluation.enabled": False, "tracking.num_prompts": 0}
-    settings = config_of(OF_ANY_METHOD, short, {"method.type": method})
-    assert train(tmp_path, settings).steps == 3
-
-
 @pytest.mark.parametrize("method", ["dapo", "mopps"])
 def test_a_resumed_method_that_chooses_its_prompts_equals_an_undisturbed_one(tmp_path: Path, method: str) -> None:
     own = {"dapo": {"method.overlong_buffer_tokens": 8}, "mopps": {"method.candidates": 2}}[method]
     settings = config_of(OF_ANY_METHOD, own, {"method.type": method, "training.steps": 5})
     train(tmp_path / "undisturbed", settings)
     # As after kill -9 in step 4 or 5: the journal is ahead of the checkpoint of step 3.
-    train_until(4, tmp_path / "resumed", settings)
+    train_until(4, tmp_path / "resumed", settings, train)
     shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000004")
     train(tmp_path / "resumed", settings)
     assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
@@ -245,7 +175,7 @@ def test_a_resumed_replay_method_equals_an_undisturbed_one(tmp_path: Path, own: 
     }  # fmt: skip
     settings = config_of(OF_ANY_METHOD, few, own)
     train(tmp_path / "undisturbed", settings)
-    train_until(3, tmp_path / "resumed", settings)
+    train_until(3, tmp_path / "resumed", settings, train)
     shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000003")
     train(tmp_path / "resumed", settings)
     assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
@@ -261,8 +191,8 @@ def test_the_log_has_a_line_per_step_and_the_best_checkpoint_is_kept(
     settings = config(training__checkpoint_interval=1, training__keep_checkpoints=1, evaluation__interval=1)
     (tmp_path / "config.json").write_text(settings.model_dump_json())
     # Where another attempt goes on, what the first one saw is still known.
-    train_until(5, tmp_path, settings)
-    assert main([str(tmp_path)]) == 0
+    train_until(5, tmp_path, settings, train)
+    assert main([str(tmp_path)], train) == 0
     told = capsys.readouterr().out.splitlines()
     steps = [line for line in told if "/8: reward" in line]
     assert len(steps) == 3
@@ -289,6 +219,13 @@ def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(
     assert main([str(tmp_path)]) == EXIT_BAD_INPUT
     assert "model.path = 'no/such/folder'" in capsys.readouterr().err
     assert events(tmp_path, "failed")[0].data == {"bad_input": True, "cannot_write": False}
+
+
+def test_a_trainer_process_of_a_folder_without_a_config_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bapo.run.trainer", str(tmp_path), "--attempt", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_BAD_INPUT
+    assert "it holds no config.json" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -334,10 +271,10 @@ def test_a_folder_that_becomes_read_only_under_a_run_is_written_again_later(
         # The journal went on until the first checkpoint.
         assert [record.step for record in steps_of(folder)] == [1, 2, 3]
         # Nor does an attempt begin.
-        assert main([str(folder), "--attempt", "2"]) == EXIT_CANNOT_WRITE
+        assert main([str(folder), "--attempt", "2"], train) == EXIT_CANNOT_WRITE
         assert capsys.readouterr().err.splitlines()[-1].startswith("OSError: [Errno 30] Read-only file system")
         subprocess.run(["umount", str(folder)], check=True)
-        assert main([str(folder), "--attempt", "2"]) == EXIT_SUCCEEDED
+        assert main([str(folder), "--attempt", "2"], train) == EXIT_SUCCEEDED
         assert lines(folder) == lines(undisturbed)
 
 
@@ -356,15 +293,16 @@ def test_a_run_whose_folder_is_moved_ends_instead_of_training_for_nobody(tmp_pat
     assert [record.step for record in steps_of(elsewhere)] == [1, 2]
 
 
+@pytest.mark.usefixtures("simulated_engine")
 def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path, undisturbed: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "config.json").write_bytes((undisturbed / "config.json").read_bytes())
-    command = [sys.executable, "-m", "bapo.run.trainer", str(folder), "--attempt"]
+    command = [sys.executable, *TRAINER, str(folder), "--attempt"]
     # No file may grow beyond this, which is less than a checkpoint.
-    full = ["prlimit", "--fsize=1000000:"]
+    full = ["prlimit", "--fsize=200000:"]
     assert subprocess.run([*full, *command, "1"], capture_output=True, check=False).returncode == EXIT_CANNOT_WRITE
-    assert main([str(folder), "--attempt", "2"]) == EXIT_SUCCEEDED
+    assert main([str(folder), "--attempt", "2"], train) == EXIT_SUCCEEDED
     assert lines(folder) == lines(undisturbed)
 
 

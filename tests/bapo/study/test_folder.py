@@ -1,11 +1,13 @@
-"""A study in a folder: made by real trainers, resumed, amended, refused."""
+"""A study in a folder: made by trainers on the simulated engine, resumed, amended, refused."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,12 +15,14 @@ import psutil
 import pytest
 
 from bapo.config.errors import ConfigError
-from bapo.run import nvidia_smi
+from bapo.run import forking, nvidia_smi
 from bapo.run.journal import attempt_folders
 from bapo.study.folder import StudyFolder, state_of
 from bapo.study.running import StudyRunner
 from tests.support.command_line import run_here
 from tests.support.services import wait_until
+from tests.support.simulated_engine import PACE_VARIABLE
+from tests.support.simulated_training import simulated_training
 
 TEXT = """
 title = "Tiny"
@@ -55,6 +59,12 @@ def bapo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return run_here("study", *arguments)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _simulated_engine() -> Iterator[None]:
+    with simulated_training():
+        yield
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("study")
@@ -72,16 +82,27 @@ def made(place: Path, file: Path) -> Path:
     """A study that was killed in its first run and made whole by the same command."""
     folder = place / "made"
     process = subprocess.Popen(
-        [sys.executable, "-m", "bapo", "study", str(file), "--out", str(folder), "--workers", "2"],
+        [
+            sys.executable,
+            "-m",
+            "tests.support.simulated_bapo",
+            "study",
+            str(file),
+            "--out",
+            str(folder),
+            "--workers",
+            "2",
+        ],
+        env={**os.environ, PACE_VARIABLE: "0.5"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     first = folder / "runs" / "main--a--seed-1"
     wait_until(lambda: bool(attempt_folders(first)) and state_of(first)[2] >= 1)
     if not nvidia_smi.query("index"):
-        # Trainers are forked: none imports PyTorch by itself.
+        # Trainers are forked: none imports the engine by itself.
         [zygote] = psutil.Process(process.pid).children()
-        assert zygote.cmdline()[1:] == ["-m", "bapo.run.zygote"]
+        assert zygote.cmdline()[1:] == ["-m", forking.MODULE]
     # Ctrl-C: the trainers end at their next step boundary.
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) in (0, 130)

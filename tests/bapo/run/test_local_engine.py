@@ -1,0 +1,127 @@
+"""Whole runs of the local engine on the shipped model: what is recorded; resumed and forked equals undisturbed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bapo.config.method import METHODS
+from bapo.records import EvaluationRecord, StepRecord, TrackingRecord
+from bapo.rollout import BatchSource
+from bapo.run.fork import ForkOrigin, begin_fork
+from bapo.run.journal import merged_records
+from bapo.run.trainer import train
+from tests.support import small_runs
+from tests.support.small_runs import OF_ANY_METHOD, config, config_of, lines, steps_of
+
+train_until = partial(small_runs.train_until, train=train)
+TRAINING_ALONE = {"evaluation.enabled": False, "tracking.num_prompts": 0}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert train(folder, config()).status == "succeeded"
+    return folder
+
+
+def test_a_run_records_every_step_evaluation_and_tracking(undisturbed: Path) -> None:
+    records = merged_records(undisturbed)
+    steps = [record for record in records if isinstance(record, StepRecord)]
+    assert [record.step for record in steps] == list(range(1, 9))
+    # 48 prompts, 12 a step: four steps make an epoch.
+    assert [record.epoch for record in steps] == [0, 0, 0, 0, 1, 1, 1, 1]
+    # v = 3: α is θ0 in steps 1 and 2, and the weights after step t - 1 from t = 3 and t = 6 on.
+    assert [record.rollout_version for record in steps] == [0, 0, 2, 2, 2, 5, 5, 5]
+    evaluated = {(r.step, r.dataset) for r in records if isinstance(r, EvaluationRecord)}
+    assert evaluated == {(step, name) for step in (0, 4, 8) for name in ("CD-34", "CD-4")}
+    tracked = [(r.step, r.replicate) for r in records if isinstance(r, TrackingRecord)]
+    assert tracked == [(0, 0), (0, 1), (4, 0), (8, 0)]
+
+
+def test_what_every_visited_or_held_out_prompt_says_is_kept_once(undisturbed: Path) -> None:
+    evaluations = [record for record in merged_records(undisturbed) if isinstance(record, EvaluationRecord)]
+    asked = {visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts}
+    asked |= {prompt_id for record in evaluations for prompt_id in record.prompt_ids}
+    lines = (undisturbed / "attempt-1" / "samples.jsonl").read_bytes().splitlines()
+    kept = [line for line in map(json.loads, lines) if line["type"] == "prompt"]
+    assert {line["prompt_id"] for line in kept} == asked
+    assert len({line["prompt_id"] for line in kept}) == len(kept)
+    assert all(line["prompt"] and line["answer"] for line in kept)
+
+
+def test_the_composition_adds_up_in_every_step(undisturbed: Path) -> None:
+    for record in steps_of(undisturbed):
+        counts = record.counts
+        assert (
+            counts.x1 + (counts.x2 or 0) + (counts.x3 or 0)
+            == counts.batch
+            == sum(record.batch_histogram)
+            <= counts.batch_size
+        )
+        assert sum(record.fresh_histogram) == counts.fresh == 12
+        assert (counts.reevaluated or 0) == (counts.improved or 0) + (counts.solved or 0) + (
+            counts.still_difficult or 0
+        )
+        assert counts.reevaluated == 0 or record.step % 2 == 0
+        for visit in record.prompts:
+            if visit.source is BatchSource.FRESH:
+                assert visit.policy_version == record.rollout_version
+            elif visit.source is BatchSource.REEVALUATED:
+                # Answered by the weights after step t - 1, never by α.
+                assert visit.policy_version == record.step - 1
+
+
+def test_re_evaluated_and_reused_groups_do_occur(undisturbed: Path) -> None:
+    steps = steps_of(undisturbed)
+    assert sum((record.counts.reevaluated or 0) for record in steps) > 0
+    assert sum((record.counts.x3 or 0) for record in steps) > 0
+
+
+def test_a_run_that_is_resumed_again_and_again_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
+    # Before α has its own weights, after it got them (v = 3), and with groups in the buffers.
+    for after in (1, 4, 6):
+        summary = train_until(after, tmp_path, config())
+        assert (summary.status, summary.steps) == ("stopped", after)
+    summary = train(tmp_path, config())
+    assert (summary.status, summary.steps) == ("succeeded", 8)
+    assert lines(tmp_path) == lines(undisturbed)
+
+
+def test_a_fork_with_the_same_config_takes_its_parents_course(undisturbed: Path, tmp_path: Path) -> None:
+    begin_fork(tmp_path, undisturbed, ForkOrigin(run_id="parent", step=6))
+    assert train(tmp_path, config()).steps == 8
+    assert lines(tmp_path) == lines(undisturbed, after=6)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS.classes))
+def test_every_method_trains(tmp_path: Path, method: str) -> None:
+    # What is evaluated and tracked does not depend on the method. In step 3 every prompt comes up again.
+    short = {**TRAINING_ALONE, "task.num_train": 24, "training.steps": 3}
+    settings = config_of(OF_ANY_METHOD, short, {"method.type": method})
+    assert train(tmp_path, settings).steps == 3
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        # Several batches of prompts in a step, and responses without their cut ones.
+        {"method.type": "dapo", "method.overlong_buffer_tokens": 8},
+        # Single responses of stored groups.
+        {"method.type": "repo", "method.strategy": "variance", "method.retrieved_responses": 5},
+    ],
+    ids=lambda own: own["method.type"],
+)
+def test_a_resumed_method_equals_an_undisturbed_one(tmp_path: Path, own: dict[str, Any]) -> None:
+    few = {**TRAINING_ALONE, "task.num_train": 24, "training.steps": 4, "training.checkpoint_interval": 2}
+    settings = config_of(OF_ANY_METHOD, few, own)
+    train(tmp_path / "undisturbed", settings)
+    train_until(3, tmp_path / "resumed", settings)
+    shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000003")
+    train(tmp_path / "resumed", settings)
+    assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
