@@ -116,7 +116,7 @@ def test_runs_that_are_out_of_date_are_trained_once_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"bapo": {"losses.py": digest_of(PACKAGE / "losses.py")}}
-    current = {**own, "settings": recorded.settings_digest(), "torch": recorded.torch_version()}
+    current: dict[str, object] = {**own, "settings": recorded.settings_digest(), "torch": recorded.torch_version()}
     trained: list[Path] = []
     said: list[str] = []
 
@@ -135,7 +135,9 @@ def test_runs_that_are_out_of_date_are_trained_once_and_reported(
     assert {each.name for each in folder.iterdir()} == {*RUNS, INPUTS}
     assert (trained, said) == ([], [])
 
-    for changed in ({"bapo": {"losses.py": "0"}}, {"bapo": {"gone.py": "0"}}, {"settings": "0"}, {"torch": "1.0"}):
+    of_bapo: list[dict[str, object]] = [{"bapo": {"losses.py": "0"}}, {"bapo": {"gone.py": "0"}}]
+    changes = [*of_bapo, {"settings": "0"}, {"torch": "1.0"}]
+    for changed in changes:
         ship(tmp_path / "shipped", current | changed)
         assert current_runs(cache, said.append) == cache / "trained"
     assert (len(trained), said) == (1, [OUT_OF_DATE] * 4)

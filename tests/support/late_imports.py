@@ -53,10 +53,10 @@ def late_imports() -> Iterator[None]:
 
     def remember(
         name: str,
-        _globals: Mapping[str, object] | None = None,
-        _locals: Mapping[str, object] | None = None,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
         fromlist: Sequence[str] | None = (),
-        _level: int = 0,
+        level: int = 0,
     ) -> Any:
         if fromlist:
             return _Source(name)
