@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ from bapo.records import AnyRecord, SampleRecord
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.support.fake_worker import FakeWorker
-from tests.support.services import BackendServer, running_backend
+from tests.support.services import NO_BROKER, BackendServer, running_backend
 from tests.support.serving import serving
 from tests.support.simulation import Simulation
 
@@ -49,15 +50,35 @@ WAIT_MILLISECONDS = 60_000
 expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The browser; while it is open, an event loop runs in this thread, so that it must not outlive the module."""
+    """The browser; while it is open, an event loop runs in this thread, so that it ends with the folder's tests."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: install Debian's package `chromium`")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def backend_port() -> Iterator[int]:
+    """A port that the servers of all modules take, one after the other."""
+    # Bound, but silent: no other program gets it between two servers, which may listen on it all the same.
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
+
+
+@pytest.fixture(scope="package")
+def dashboard(backend_port: int) -> Iterator[str]:
+    """Address of the dashboard, the same for all modules: of another origin Chromium would compile the scripts again.
+
+    What it keeps of a module's server goes by sessions and runs, which no other server knows.
+    """
+    with serving(create_app(FrontendSettings(backend_url=f"http://127.0.0.1:{backend_port}"))) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -68,19 +89,15 @@ def backend_settings() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def backend_server(
-    postgres_url: str, tmp_path_factory: pytest.TempPathFactory, backend_settings: Mapping[str, Any]
+    postgres_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    backend_settings: Mapping[str, Any],
+    backend_port: int,
 ) -> Iterator[BackendServer]:
-    """A server of this module, with its settings."""
-    settings = {"broker_url": "redis://127.0.0.1:1/0", **backend_settings}
-    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), **settings) as server:
+    """A server of this module, with its settings and a database of its own, behind the dashboard."""
+    settings = {"broker_url": NO_BROKER, **backend_settings}
+    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), port=backend_port, **settings) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def dashboard(backend_server: BackendServer) -> Iterator[str]:
-    """Address of the dashboard."""
-    with serving(create_app(FrontendSettings(backend_url=backend_server.url))) as url:
-        yield url
 
 
 @dataclass
@@ -121,9 +138,9 @@ class Visitor:
         assert not unexpected, unexpected
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def window(chromium: Browser, dashboard: str) -> Iterator[Page]:
-    """The window of a module's tests: a new one would compile all scripts again, which takes longer than most tests."""
+    """The window of all tests: a new one would compile all scripts again, which takes longer than most tests."""
     context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT)
     context.set_default_timeout(WAIT_MILLISECONDS)
     yield context.new_page()
@@ -131,7 +148,7 @@ def window(chromium: Browser, dashboard: str) -> Iterator[Page]:
 
 
 @pytest.fixture
-def stranger(window: Page) -> Iterator[Visitor]:
+def stranger(window: Page, backend_server: BackendServer) -> Iterator[Visitor]:
     """A window that has not logged in and remembers nothing."""
     visitor = Visitor.watching(window)
     yield visitor
