@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from playwright.sync_api import (
     Error,
     Locator,
     Page,
+    Request,
     ViewportSize,
     expect,
     sync_playwright,
@@ -29,7 +31,7 @@ from bapo.records import AnyRecord, SampleRecord
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.support.fake_worker import FakeWorker
-from tests.support.services import NO_BROKER, BackendServer, running_backend
+from tests.support.services import NO_BROKER, BackendServer, running_backend, wait_until
 from tests.support.serving import serving
 from tests.support.simulation import Simulation
 
@@ -129,8 +131,11 @@ class Visitor:
         self.page.remove_listener("pageerror", self._on_error)
         self.page.unroute_all()
         log_out(self.page)
+        self.page.context.clear_permissions()
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.set_viewport_size(VIEWPORT)
+        # Whatever lies there on the next page is not hovered over.
+        self.page.mouse.move(0, 0)
 
     def check(self) -> None:
         """Raises AssertionError where the browser complained of something that no test provoked."""
@@ -268,3 +273,44 @@ def view_of(page: Page) -> dict[str, str]:
     """The keys of its address, asked of the page: what Playwright itself knows of it is as old as its last call."""
     found: dict[str, str] = page.evaluate("Object.fromEntries(new URLSearchParams(location.search))")
     return found
+
+
+def address_of(page: Page) -> str:
+    """Its address without the host, asked of the page, as `view_of`."""
+    address: str = page.evaluate("location.pathname + location.search")
+    return address
+
+
+def id_of(page: Page) -> str:
+    """The identifier of the run, board or study whose page is open."""
+    return address_of(page).partition("?")[0].rpartition("/")[2]
+
+
+def wait_for_view(page: Page, view: dict[str, str]) -> None:
+    """Wait until the address has these keys, and no others."""
+    wait_until(lambda: view_of(page) == view, WAIT_MILLISECONDS / 1000)
+
+
+@contextmanager
+def requests_of(page: Page, part: str) -> Iterator[list[str]]:
+    """The addresses with this part that the page asks for meanwhile."""
+    addresses: list[str] = []
+
+    def note(request: Request) -> None:
+        if part in request.url:
+            addresses.append(request.url)
+
+    page.on("request", note)
+    yield addresses
+    page.remove_listener("request", note)
+
+
+@contextmanager
+def beginning_with(page: Page, script: str) -> Iterator[None]:
+    """Each document that the page opens meanwhile begins with the script; Playwright's own stay for good."""
+    session = page.context.new_cdp_session(page)
+    session.send("Page.enable")
+    made = session.send("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    yield
+    session.send("Page.removeScriptToEvaluateOnNewDocument", made)
+    session.detach()

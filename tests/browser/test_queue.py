@@ -87,6 +87,7 @@ def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, admin: Clien
     page.keyboard.press("ArrowUp")
     wait_until(lambda: in_line(page) == ["one", "three", "two"])
     # Where the run went, the focus went too.
+    expect(handle).to_be_focused()
     page.keyboard.press("ArrowUp")
     wait_until(lambda: in_line(page) == ["three", "one", "two"])
 
