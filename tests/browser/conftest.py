@@ -45,6 +45,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # What was compiled of a script is kept, however long no page has called it.
+    "--js-flags=--no-flush-bytecode",
 )
 VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
 WAIT_MILLISECONDS = 60_000

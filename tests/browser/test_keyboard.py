@@ -211,6 +211,6 @@ def test_an_answer_to_less_than_is_typed_by_now_changes_nothing(page: Page, work
     }""")
     wait_until(lambda: page.evaluate("true") and bool(held), WAIT_MILLISECONDS / 1000)
     held[0].continue_()
-    page.wait_for_function("window.isRead")
+    page.wait_for_function("() => window.isRead")
     expect(palette.get_by_role("option", selected=True).locator(".palette-label")).to_have_text("Keyboard shortcuts")
     expect(palette.get_by_role("option", name="not asked for")).to_have_count(0)

@@ -114,7 +114,7 @@ def test_what_was_removed_at_once_does_not_come_back(page: Page) -> None:
     with page.expect_request("**/_dash-update-component*"):
         page.evaluate(write, f"{before}\n# More.\n")
     page.evaluate(write, before)
-    page.wait_for_function("window.isAtRest()")
+    page.wait_for_function("() => window.isAtRest()")
     expect(text).to_have_value(before)
 
 
