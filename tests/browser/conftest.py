@@ -136,6 +136,7 @@ class Visitor:
         self.page.context.clear_permissions()
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.set_viewport_size(VIEWPORT)
+        self.page.emulate_media(color_scheme="light")
         # Whatever lies there on the next page is not hovered over.
         self.page.mouse.move(0, 0)
 

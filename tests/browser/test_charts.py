@@ -310,8 +310,7 @@ def _change() -> Any:
 def test_a_log_is_followed_searched_and_read_backwards(page: Page, played: PlayedRun) -> None:
     worker, claim = played.worker, played.claim
     assert claim is not None
-    for begin in range(0, 250):
-        worker.upload_lines(claim, [f"line {begin} of the log"], "log")
+    worker.upload_lines(claim, [f"line {number} of the log" for number in range(250)], "log")
     page.goto(f"/runs/{played.run.id}?tab=log")
     lines = page.locator("#log-text .log-line")
     expect(lines).to_have_count(200)
