@@ -149,7 +149,8 @@ class Visitor:
 @pytest.fixture(scope="package")
 def window(chromium: Browser, dashboard: str) -> Iterator[Page]:
     """The window of all tests: a new one would compile all scripts again, which takes longer than most tests."""
-    context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT)
+    # Without the shimmer of what loads and the pulse of what runs, for which a page is drawn sixty times a second.
+    context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT, reduced_motion="reduce")
     context.set_default_timeout(WAIT_MILLISECONDS)
     yield context.new_page()
     context.close()
