@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from backend.records import endpoints
 from bapo.api.runs import ParameterChange
 from bapo.client import Client
 from bapo.records import EventRecord
@@ -307,10 +308,15 @@ def _change() -> Any:
     return ParameterChange(set={"method.m": 3})
 
 
-def test_a_log_is_followed_searched_and_read_backwards(page: Page, played: PlayedRun) -> None:
+def test_a_log_is_followed_searched_and_read_backwards(
+    page: Page, played: PlayedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker, claim = played.worker, played.claim
     assert claim is not None
-    worker.upload_lines(claim, [f"line {number} of the log" for number in range(250)], "log")
+    # A piece is what one upload brought: five of fifty lines stand for two hundred and fifty.
+    monkeypatch.setattr(endpoints, "LOG_PIECES", 4)
+    for begin in range(0, 250, 50):
+        worker.upload_lines(claim, [f"line {begin + number} of the log" for number in range(50)], "log")
     page.goto(f"/runs/{played.run.id}?tab=log")
     lines = page.locator("#log-text .log-line")
     expect(lines).to_have_count(200)
