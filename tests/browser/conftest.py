@@ -56,7 +56,7 @@ expect.set_options(timeout=WAIT_MILLISECONDS)
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The browser; while it is open, an event loop runs in this thread, so that it ends with the folder's tests."""
+    """Start the browser; while it is open, an event loop runs in this thread, so it ends with the folder's tests."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: install Debian's package `chromium`")
     with sync_playwright() as playwright:
@@ -67,7 +67,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def backend_port() -> Iterator[int]:
-    """A port that the servers of all modules take, one after the other."""
+    """Reserve a port that the servers of all modules take, one after the other."""
     # Bound, but silent: no other program gets it between two servers, which may listen on it all the same.
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,7 +77,7 @@ def backend_port() -> Iterator[int]:
 
 @pytest.fixture(scope="package")
 def dashboard(backend_port: int) -> Iterator[str]:
-    """Address of the dashboard, the same for all modules: of another origin Chromium would compile the scripts again.
+    """Serve the dashboard, at one address for all modules: at another, Chromium would compile the scripts again.
 
     What it keeps of a module's server goes by sessions and runs, which no other server knows.
     """
@@ -98,7 +98,7 @@ def backend_server(
     backend_settings: Mapping[str, Any],
     backend_port: int,
 ) -> Iterator[BackendServer]:
-    """A server of this module, with its settings and a database of its own, behind the dashboard."""
+    """Serve the API behind the dashboard, with the settings of this module and its own database."""
     settings = {"broker_url": NO_BROKER, **backend_settings}
     with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), port=backend_port, **settings) as server:
         yield server
@@ -148,7 +148,7 @@ class Visitor:
 
 @pytest.fixture(scope="package")
 def window(chromium: Browser, dashboard: str) -> Iterator[Page]:
-    """The window of all tests: a new one would compile all scripts again, which takes longer than most tests."""
+    """Open the window of all tests: a new one would compile all scripts again, which takes longer than most tests."""
     # Without the shimmer of what loads and the pulse of what runs, for which a page is drawn sixty times a second.
     context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT, reduced_motion="reduce")
     context.set_default_timeout(WAIT_MILLISECONDS)
@@ -280,13 +280,13 @@ def view_of(page: Page) -> dict[str, str]:
 
 
 def address_of(page: Page) -> str:
-    """Its address without the host, asked of the page, as `view_of`."""
+    """Ask the page for its address, without the host."""
     address: str = page.evaluate("location.pathname + location.search")
     return address
 
 
 def id_of(page: Page) -> str:
-    """The identifier of the run, board or study whose page is open."""
+    """Read the identifier of the run, board or study whose page is open from its address."""
     return address_of(page).partition("?")[0].rpartition("/")[2]
 
 
@@ -297,7 +297,7 @@ def wait_for_view(page: Page, view: dict[str, str]) -> None:
 
 @contextmanager
 def requests_of(page: Page, part: str) -> Iterator[list[str]]:
-    """The addresses with this part that the page asks for meanwhile."""
+    """Collect the addresses with this part that the page asks for meanwhile."""
     addresses: list[str] = []
 
     def note(request: Request) -> None:
@@ -311,7 +311,7 @@ def requests_of(page: Page, part: str) -> Iterator[list[str]]:
 
 @contextmanager
 def beginning_with(page: Page, script: str) -> Iterator[None]:
-    """Each document that the page opens meanwhile begins with the script; Playwright's own stay for good."""
+    """Run the script first in each document that the page opens meanwhile; `add_init_script` would do so for good."""
     session = page.context.new_cdp_session(page)
     session.send("Page.enable")
     made = session.send("Page.addScriptToEvaluateOnNewDocument", {"source": script})

@@ -313,7 +313,7 @@ def test_a_log_is_followed_searched_and_read_backwards(
 ) -> None:
     worker, claim = played.worker, played.claim
     assert claim is not None
-    # A piece is what one upload brought: five of fifty lines stand for two hundred and fifty.
+    # The server sends so many uploads at once: the first fifty lines remain to be asked for.
     monkeypatch.setattr(endpoints, "LOG_PIECES", 4)
     for begin in range(0, 250, 50):
         worker.upload_lines(claim, [f"line {begin + number} of the log" for number in range(50)], "log")

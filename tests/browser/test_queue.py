@@ -32,7 +32,7 @@ def submit(client: Client, name: str) -> str:
 
 @pytest.fixture
 def one_slot(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    """A worker that is online however slow the browser is: why a run waits is otherwise that it is silent."""
+    """Keep a worker online however slow the browser is: otherwise a run waits because the worker is silent."""
     worker = FakeWorker(backend_server, slots=1)
     with worker.beating():
         yield worker
