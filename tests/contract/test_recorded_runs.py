@@ -136,7 +136,7 @@ def test_runs_that_are_out_of_date_are_trained_once_and_reported(
     assert (trained, said) == ([], [])
 
     of_bapo: list[dict[str, object]] = [{"bapo": {"losses.py": "0"}}, {"bapo": {"gone.py": "0"}}]
-    changes = [*of_bapo, {"settings": "0"}, {"torch": "1.0"}]
+    changes: list[dict[str, object]] = [*of_bapo, {"settings": "0"}, {"torch": "1.0"}]
     for changed in changes:
         ship(tmp_path / "shipped", current | changed)
         assert current_runs(cache, said.append) == cache / "trained"
