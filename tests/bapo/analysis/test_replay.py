@@ -229,6 +229,18 @@ def test_draws_of_a_prompt_do_not_depend_on_the_others() -> None:
     assert len(set(one.tolist())) > 1
 
 
+def test_each_seed_step_prompt_and_replicate_has_its_own_draws() -> None:
+    stream = RecordedStream(visits_of_rows([Row(1, prompt, BatchSource.FRESH, 4) for prompt in "ab"], 8))
+
+    def draws(*, seed: int = 1, step: int = 2, prompt: int = 0) -> tuple[int, ...]:
+        found = ReevaluationModel(stream, seed).answers(np.full(50, prompt), step, np.arange(50))
+        return tuple(found.num_correct.tolist())
+
+    drawn = [draws(), draws(seed=2), draws(step=3), draws(prompt=1)]
+    assert len(set(drawn)) == len(drawn)
+    assert all(len(set(replicates)) > 1 for replicates in drawn)
+
+
 def test_an_estimate_rests_on_the_nearest_visit() -> None:
     rows = [
         Row(1, "a", BatchSource.FRESH, 0),

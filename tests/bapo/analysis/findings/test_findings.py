@@ -301,6 +301,13 @@ def test_a_policy_far_from_its_reference_is_found() -> None:
     assert isinstance(reference_drift(stream()), TooLittle)
 
 
+def test_a_policy_that_may_still_be_near_its_reference_is_not_found() -> None:
+    # Five blocks of the last 100 steps, of mean 0.6 and deviation 0.4: 0.6 ± 2.78 · 0.4/√5 = [0.10, 1.10], and 0.5 lies
+    # within.
+    levels = [0.6] * 5 + [0.2, 1.0, 0.2, 1.0, 0.6]
+    assert reference_drift(stream(metrics={"actor/kl_loss": np.repeat(levels, 20).tolist()})) is None
+
+
 def test_held_out_accuracy_must_fall_while_the_reward_rises() -> None:
     reward = noisy(0.2 + 0.002 * np.arange(200))
     base = stream(metrics={"critic/rewards/mean": reward})
