@@ -73,6 +73,22 @@ def test_fractions_are_compared_exactly(left: Any, right: Any, expected: bool) -
     assert same(FIELDS["method.c1"], left, right) is expected
 
 
+@pytest.mark.parametrize(
+    ("path", "left", "right", "expected"),
+    [
+        ("task.num_operands", [3, 4], [3, 4], True),
+        ("task.num_operands", [3, 4], [4, 3], False),
+        ("task.num_operands", [3, 4], [3], False),
+        ("task.exclude_prompts", ["a:1f", "b:2e"], ["b:2e", "a:1f"], False),
+        ("task.exclude_prompts", [], None, True),
+        # Boxes to tick have no order.
+        ("method.without", ["reused", "reevaluated"], ["reevaluated", "reused"], True),
+    ],
+)
+def test_lists_are_equal_in_the_same_order(path: str, left: Any, right: Any, expected: bool) -> None:
+    assert same(FIELDS[path], left, right) is expected
+
+
 def _form(**base: Any) -> list[FormField]:
     values = {path.replace("__", "."): value for path, value in base.items()}
     return [FormField(FIELDS[path], value) for path, value in values.items()]
