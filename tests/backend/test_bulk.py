@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select, update
 
+from backend.kit.database import Database, seconds_from_now
+from backend.kit.idempotency import KEPT_SECONDS, prune
+from backend.models import IdempotentRequest
 from bapo.api.runs import BulkRequest, Matching, RunCreate, RunDetail, RunFilters, RunStatus
 from bapo.client import ApiError, Client
 from tests.support.refusals import refuses
@@ -77,6 +81,20 @@ def test_all_that_match_a_filter_are_changed_if_they_are_as_many_as_agreed(admin
     assert member.bulk(agreed).num_done == 1
     answer = admin.bulk(agreed)
     assert (answer.num_done, {result.run_id for result in answer.results}) == (3, {run.id for run in runs})
+
+
+def test_a_key_is_valid_for_a_week(admin: Client, database: Database) -> None:
+    star = BulkRequest(run_ids=[draft(admin).id], action="star")
+    ages = {"younger": KEPT_SECONDS - 60, "older": KEPT_SECONDS + 60}
+    keys = IdempotentRequest.key.in_(ages)
+    for key in ages:
+        admin.bulk(star, idempotency_key=key)
+    with database.session() as session, session.begin():
+        for key, age in ages.items():
+            written = update(IdempotentRequest).where(IdempotentRequest.key == key)
+            session.execute(written.values(created_at=seconds_from_now(-age)))
+        prune(session)
+        assert session.scalars(select(IdempotentRequest.key).where(keys)).all() == ["younger"]
 
 
 @pytest.mark.parametrize(
