@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from bapo.client import ApiError, Client
 from bapo.client.call import Call
 from bapo.run.control import read_requests
 from bapo.run.journal import RECORDS_FILE, Journal
+from bapo.run.line_reader import read_lines
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import event, sample, step
 from tests.support.services import BackendServer, wait_until
@@ -120,23 +122,28 @@ def test_a_new_uploader_goes_on_where_the_server_is(admin: Client, worker: FakeW
 
 
 def test_lines_that_a_lost_attempt_left_are_uploaded_by_the_next(
-    admin: Client, worker: FakeWorker, attempt: Attempt
+    admin: Client, worker: FakeWorker, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # One line at a time, as if there were more than one request takes.
+    monkeypatch.setattr("worker.upload.read_lines", partial(read_lines, chunk_bytes=1))
     write_steps(attempt, 1, 2)
     pump_all(Uploader(worker.client, attempt))
-    # Written after the worker had died; the next attempt resumes from the checkpoint of step 3.
-    write_steps(attempt, 3, 4)
+    # Written after the worker had died; the next attempt resumes from the checkpoint of step 4.
+    write_steps(attempt, 3, 5)
     worker.client.post_outcome(attempt.run_id, AttemptOutcome(fencing_token=attempt.fencing_token, status="lost"))
     claim = worker.claim(attempt.run_id)
     assert claim.attempt == 2
     second = attempt.model_copy(update={"number": 2, "fencing_token": claim.fencing_token})
     journal = Journal(second.folder)
-    journal.write(event("resumed", 3, attempt=2))
+    journal.write(event("resumed", 4, attempt=2))
     journal.close()
-    write_steps(second, 4, 5)
+    write_steps(second, 5, 6)
     pump_all(Uploader(worker.client, second))
     records = admin.records(attempt.run_id, type="step", limit=1000).items
-    assert [(record["step"], record["attempt"]) for record in records] == [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)]
+    assert [(record["step"], record["attempt"]) for record in records] == [
+        *((number, 1) for number in (1, 2, 3, 4)),
+        *((number, 2) for number in (5, 6)),
+    ]
 
 
 def test_an_attempt_that_was_replaced_is_refused_for_good(worker: FakeWorker, attempt: Attempt) -> None:
