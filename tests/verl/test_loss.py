@@ -9,6 +9,8 @@ import pytest
 
 from bapo.config.objective import Aggregation, Objective
 
+# In every ./test: the start of verl has imported it already, and on its one rank a wrong scale would be no other loss.
+pytestmark = pytest.mark.core
 SHARE = 1 / 3
 
 
