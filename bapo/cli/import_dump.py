@@ -90,11 +90,11 @@ def describe_import(result: Imported) -> None:
     """Say on standard error what the fields were read from, and what is not in the record."""
     errors = Console(stderr=True)
     for field, place in result.understood.items():
-        errors.print(f"{field}: {place}", markup=False, highlight=False)
+        errors.print(f"{field}: {place}", markup=False, highlight=False, soft_wrap=True)
     for message in result.messages:
-        errors.print(message, markup=False, highlight=False)
+        errors.print(message, markup=False, highlight=False, soft_wrap=True)
     for kind, count in result.left_out.items():
-        errors.print(f"left out: {count:,} × {kind}", markup=False, highlight=False)
+        errors.print(f"left out: {count:,} × {kind}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show(dump: OpenedDump, settings: Settings) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from bapo.files.safe_paths import files_inside
 from bapo.observe.dumps.columns import Reader, column_reader
 from bapo.observe.dumps.files import DumpFile
-from bapo.observe.dumps.prime_rl import effective_files, is_evaluation, prime_rl_rollouts
+from bapo.observe.dumps.prime_rl import PLACES, effective_files, is_evaluation, prime_rl_rollouts
 from bapo.observe.dumps.problems import dump_error
 from bapo.observe.dumps.rows import number_types, read_rows
 
@@ -42,6 +42,8 @@ class Dump:
     trainer: str
     repeats: bool
     """Whether a file may hold the rollouts of the one before it once more."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """What each field is read from, where rows are nested."""
     counted: Sequence[DumpFile] = ()
     """Files of which it is only counted what their trainer left out."""
 
@@ -64,7 +66,7 @@ _EXPECTED = {
 }
 _EVALUATIONS = re.compile(r"eval_rollouts\.jsonl|traces\.jsonl")
 _STEP_FOLDER = re.compile(r"step_(?P<step>\d{1,9})")
-_PLAIN = {field: field for field in ("prompt", "response", "reward", "step")}
+_PLAIN = {name: name for name in ("prompt", "response", "reward", "step")}
 _COLUMNS: Mapping[Format, Mapping[str, str]] = {
     Format.TRL: {"prompt": "prompt", "response": "completion", "step": "step"},
     Format.VERL: {"prompt": "input", "response": "output", "reward": "score", "step": "step", "answer": "gts"},
@@ -82,13 +84,14 @@ def open_dump(path: Path, kind: Format, given: Mapping[str, str], *, evaluations
         if given:
             raise dump_error("--column", next(iter(given)), "the rows of prime-rl are nested: leave it out")
         taken, counted = effective_files(files)
-        return Dump(folder, taken, prime_rl_rollouts, {}, (), TRAINERS[kind], repeats=False, counted=counted)
+        trainer = TRAINERS[kind]
+        return Dump(folder, taken, prime_rl_rollouts, {}, (), trainer, repeats=False, places=PLACES, counted=counted)
     first = _first_row(folder, files)
     columns = {**_COLUMNS[kind], **given}
     if kind is Format.TRL and "reward" not in given:
         columns["reward"] = ",".join(_reward_columns(folder, files, columns))
     # What no option names may be missing, as long as a group and its rewards remain.
-    optional = {field for field in columns if field not in given} - {"prompt"}
+    optional = {name for name in columns if name not in given} - {"prompt"}
     if "step" in optional and "step" not in first and any(file.step is None for file in files):
         remedy = "no column gives the training step: add --column step=COLUMN, or number the files"
         raise dump_error("--column", f"found: {', '.join(first) or 'none'}", remedy)

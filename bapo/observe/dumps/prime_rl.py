@@ -14,6 +14,19 @@ from bapo.observe.dumps.columns import Rollout, rollout
 from bapo.observe.dumps.files import DumpFile
 from bapo.observe.dumps.problems import row_error
 
+PLACES = {
+    "prompt": "the messages before the first answer",
+    "response": "the messages from the first answer on",
+    "reward": "Σ score · weight of the named rewards, or the reward of the row",
+    "step": "the number of the folder",
+    "answer": "the answer of the task",
+    "source": "the environment's name",
+    "group": "the group's id, or task and example",
+    "num_tokens": "the tokens that mask marks as sampled",
+    "is_cut": "is_truncated, or how the last call ended",
+    "policy_version": "the policy that began to answer",
+}
+"""What each field is read from."""
 _TRACES = "traces.jsonl"
 _EFFECTIVE, _ALL = "effective", "all"
 
@@ -77,10 +90,10 @@ def _plain_rollout(file: str, row: int, values: Mapping[str, Any]) -> Rollout:
 
 def _rollouts_of_episode(file: str, row: int, values: Mapping[str, Any]) -> Iterator[Rollout]:
     traces = values["traces"]
+    if values.get("ok") is False or traces is None:
+        return
     if not isinstance(traces, list):
         raise row_error("traces", file, row, traces, "give the list of the episode's traces")
-    if values.get("ok") is False:
-        return
     env, group = _structure(values.get("env")), _structure(values.get("group")).get("id")
     work = _structure(_structure(values.get("run")).get("work"))
     policy = work.get("policy")

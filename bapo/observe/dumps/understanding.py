@@ -40,8 +40,8 @@ class Understanding:
 
     def _place(self, field: str) -> str | None:
         if field not in self._dump.columns:
-            # Rows of prime-rl are nested.
-            return "nested" if not self._dump.columns and self._num_values[field] else None
+            is_there = field not in _OPTIONAL or self._num_values[field]
+            return self._dump.places.get(field) if is_there else None
         names = self._dump.columns[field].split(",")
         if field == "step" and names[0] not in self._dump.found:
             return "the number in the name of the file"
