@@ -83,7 +83,7 @@ def _problem(given: Mapping[str, Any]) -> dict[str, Any]:
     num_images, num_marks = len(row.get("images", ())), row["prompt"].count(IMAGE_MARK)
     if num_images and not num_marks:
         row["prompt"] = IMAGE_MARK * num_images + row["prompt"]
-    elif num_images != num_marks and ("images" in row or isinstance(given.get("prompt"), list)):
+    elif num_images != num_marks and ("images" in row or _has_image_parts(given.get("prompt"))):
         raise RowError(f"the prompt has {num_marks} times {IMAGE_MARK}, and images holds {num_images}")
     return row
 
@@ -105,6 +105,14 @@ def _asked(messages: Sequence[Any]) -> str:
         return "\n\n".join(filter(None, (content_text(content, IMAGE_MARK) for content in said)))
     except MessageError as error:
         raise RowError(f"the prompt cannot be read: {error}") from None
+
+
+def _has_image_parts(prompt: Any) -> bool:
+    contents = (
+        [message.get("content") for message in prompt if isinstance(message, dict)] if isinstance(prompt, list) else []
+    )
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return any(content_text([part], IMAGE_MARK) == IMAGE_MARK for part in parts if isinstance(part, dict))
 
 
 def _asks(message: Mapping[str, Any]) -> bool:
