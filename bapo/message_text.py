@@ -155,7 +155,7 @@ def _bytes(held: Any) -> bytes:
         return b"\0".join(filter(None, map(_bytes, held)))
     if hasattr(held, "tobytes"):
         try:
-            return f"{getattr(held, 'mode', '')} {getattr(held, 'size', '')} ".encode() + held.tobytes()
+            return f"{getattr(held, 'mode', '')} {getattr(held, 'size', '')} ".encode() + bytes(held.tobytes())
         except OSError as error:
             raise MessageError(f"an image of the prompt cannot be read ({error}): give one that can") from None
     return b""
