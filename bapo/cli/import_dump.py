@@ -19,7 +19,7 @@ from bapo.observe.dumps.columns import parsed_columns
 from bapo.observe.dumps.formats import Dump, Format, open_dump
 from bapo.observe.dumps.importing import Imported, Settings, import_dump
 from bapo.observe.dumps.problems import dump_error
-from bapo.observe.dumps.steps import EARLIER_GROUPS, DumpedStep, groups_of, latest_rollouts, read_steps
+from bapo.observe.dumps.steps import EARLIER_GROUPS, DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
 from bapo.observe.dumps.understanding import Understanding
 from bapo.observe.folder import FOLDERS
 from bapo.observe.group import Group, RejectedGroupError, prompt_text
@@ -130,10 +130,10 @@ class _Seen:
         self._understanding = Understanding(dump)
         self._steps: list[int] = []
         self._group_sizes: Counter[int] = Counter()
-        self._sizes: Sizes | None = None
         self._num_correct = self._num_known = 0
         self._lowest, self._highest = math.inf, -math.inf
-        for step in read_steps(dump, self.left_out):
+        self._sizes, steps = sizes_ahead(read_steps(dump, self.left_out))
+        for step in steps:
             self._note(step)
         if not self.first:
             raise dump_error("FOLDER", str(dump.folder), "its files hold no row")
@@ -146,8 +146,8 @@ class _Seen:
             self.left_out[EARLIER_GROUPS] += num_earlier
         groups = groups_of(rollouts, self._settings.source, self._sizes)
         sizes = Counter(len(group.rewards) for group in groups)
+        self.first = self.first or groups
         if self._sizes is None:
-            self.first = groups
             self._sizes = Sizes(max(sizes, key=lambda size: (sizes[size], size)), len(groups))
         self._group_sizes += sizes
         known = [reward for group in groups for reward in group.rewards if math.isfinite(reward)]

@@ -16,7 +16,7 @@ from bapo.observe import folder as folders
 from bapo.observe.dumps.files import DumpFile
 from bapo.observe.dumps.formats import Dump
 from bapo.observe.dumps.problems import dump_error
-from bapo.observe.dumps.steps import DumpedStep, groups_of, latest_rollouts, read_steps
+from bapo.observe.dumps.steps import DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
 from bapo.observe.dumps.understanding import Understanding
 from bapo.observe.group import Group
 from bapo.observe.observation import Observation, RejectedStepError, Sizes
@@ -70,7 +70,7 @@ def import_dump(
     """
     settings = settings._replace(trainer=settings.trainer or dump.trainer)
     left_out: Counter[str] = Counter()
-    steps = read_steps(dump, left_out)
+    known, steps = sizes_ahead(read_steps(dump, left_out))
     first = next(steps, None)
     if first is None:
         raise dump_error("FOLDER", str(dump.folder), "its files hold no row: give the folder of a run that has trained")
@@ -93,13 +93,13 @@ def import_dump(
         observation = Observation(
             attempt=next_attempt(out),
             reward_threshold=settings.reward_threshold,
-            sizes=sizes,
+            sizes=sizes or known,
             samples_per_step=settings.samples_per_step,
             is_past=True,
         )
         if written.latest is not None:
             observation.resume_after(written.latest)
-        writer = _Writer(out, observation, settings, written, identity, held)
+        writer = _Writer(out, observation, settings, written, identity, held, has_sizes=sizes is not None)
         told = read_steps(evaluations, left_out) if evaluations is not None else iter(())
         pending = next(told, None)
         num_bytes = 0
@@ -181,6 +181,8 @@ class _Writer:
         written: _Written,
         identity: str,
         held: ExitStack,
+        *,
+        has_sizes: bool,
     ) -> None:
         self.num_steps = self.num_evaluations = 0
         self.messages: list[str] = []
@@ -191,7 +193,7 @@ class _Writer:
         self._identity = identity
         self._held = held
         self._journal: Journal | None = None
-        self._has_sizes = observation.sizes is not None
+        self._has_sizes = has_sizes
         self._dump_attempt = 0
         self._last_step = written.last_step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from bapo.observe.dumps.attempts import Attempts
@@ -19,6 +19,8 @@ from bapo.observe.observation import Sizes
 REPEATS = "steps that repeat the rollouts of the one before"
 FAILED = "episodes that failed"
 FILTERED = "episodes that the trainer filtered out"
+MOST_AHEAD = 16
+"""Steps that are in memory at once, and only where the log begins with steps that hold several attempts."""
 EARLIER_GROUPS = "groups of an earlier attempt at a step"
 
 
@@ -129,6 +131,28 @@ def _told(rollouts: Sequence[Rollout]) -> tuple[Any, ...]:
 
 def _key(rollout: Rollout) -> int:
     return hash((rollout.source, rollout.prompt))
+
+
+def sizes_ahead(steps: Iterator[DumpedStep]) -> tuple[Sizes | None, Iterator[DumpedStep]]:
+    """Return the sizes of a log whose first steps hold several attempts, and all steps; None where one attempt is all.
+
+    Of such a step alone, two attempts in groups of 4 look like one in groups of 8: the first step that a later attempt
+    does not repeat says which.
+    """
+    seen: list[DumpedStep] = []
+    sizes = None
+    for step in steps:
+        seen.append(step)
+        first = seen[0].rollouts
+        size = len(list(next(groupby(first, key=_key))[1]))
+        if _num_repetitions(step.rollouts, size) == 1:
+            counts = set(Counter(map(_key, step.rollouts)).values())
+            if len(seen) > 1 and counts == {size}:
+                sizes = Sizes(size, len(first) // _num_repetitions(first, size) // size)
+            break
+        if len(seen) == MOST_AHEAD:
+            break
+    return sizes, chain(seen, steps)
 
 
 def latest_rollouts(rollouts: Sequence[Rollout], sizes: Sizes | None) -> tuple[Sequence[Rollout], int]:

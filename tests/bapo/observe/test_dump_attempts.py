@@ -14,6 +14,7 @@ from bapo.observe.dumps.formats import Format, open_dump
 from bapo.observe.dumps.importing import Settings
 from bapo.records import EventRecord, StepRecord
 from bapo.run.journal import merged_records, read_records
+from bapo.run.run_folder import read_config
 from tests.support.dumps import imported, problem_of, steps_of, write_rows
 
 Row = Mapping[str, Any]
@@ -85,6 +86,23 @@ def test_a_resumed_log_that_was_sorted_since_has_the_later_rollouts(tmp_path: Pa
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert counts_of(tmp_path / "run") == {1: [0, 0], 2: [0, 0], 3: [1, 1], 4: [1, 1]}
     assert result.left_out == {"earlier_attempt": 2}
+
+
+def test_a_sorted_log_of_a_trainer_that_began_again_has_the_later_rollouts(tmp_path: Path) -> None:
+    repeated = [told(step, reward) for step in (1, 2, 3) for reward in (0.0, 1.0)]
+    log = log_of(tmp_path / "log.jsonl", *repeated, told(4, 1.0))
+    result = imported(log, Format.JSONL, tmp_path / "run")
+    assert counts_of(tmp_path / "run") == {step: [1, 1] for step in (1, 2, 3, 4)}
+    assert result.left_out == {"earlier_attempt": 6}
+    assert read_config(tmp_path / "run").rollout.group_size == 2
+
+
+def test_groups_that_were_generated_in_two_passes_are_whole(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "log.jsonl", *(told(step, reward) for step in (1, 2) for reward in (0.0, 1.0)))
+    result = imported(log, Format.JSONL, tmp_path / "run")
+    # Nothing says that they are two attempts.
+    assert read_config(tmp_path / "run").rollout.group_size == 4
+    assert result.left_out == {}
 
 
 def test_groups_of_another_size_are_left_out_and_not_split(tmp_path: Path) -> None:
