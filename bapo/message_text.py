@@ -96,7 +96,7 @@ def _mapping(message: Any) -> Mapping[str, Any]:
 
 
 def _items(given: Any) -> Iterable[Any]:
-    """The items of a list, a tuple or an array; none of None. Raises MessageError for anything else."""
+    """Return the items of a list, a tuple or an array; none of None. Raises MessageError for anything else."""
     if given is None:
         return ()
     if hasattr(given, "tolist"):
@@ -143,7 +143,7 @@ def _in_place(kind: str, held: Any, image_mark: str | None) -> str:
 
 
 def _bytes(held: Any) -> bytes:
-    """What a part holds, the same each time it is read; nothing of an object that cannot be read."""
+    """Return what a part holds, the same each time it is read; nothing of an object that cannot be read."""
     if isinstance(held, bytes):
         return held
     if isinstance(held, str | bool | int | float):
@@ -162,7 +162,7 @@ def _bytes(held: Any) -> bytes:
 
 
 def _call_text(call: Any) -> str:
-    """`name(arguments)` of a tool call, whether it is a structure or a structure as JSON."""
+    """Return `name(arguments)` of a tool call, whether it is a structure or a structure as JSON."""
     if hasattr(call, "model_dump"):
         call = call.model_dump()
     if isinstance(call, str):

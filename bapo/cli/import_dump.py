@@ -156,7 +156,7 @@ class _Seen:
         self._lowest, self._highest = min([self._lowest, *known]), max([self._highest, *known])
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """What it holds, in the order in which it is shown."""
+        """Return what it holds, in the order in which it is shown."""
         dump, threshold = self._dump, self._settings.reward_threshold
         files = [*dump.files, *dump.counted]
         yield "trainer", self._settings.trainer or dump.trainer or "not named: give --trainer"

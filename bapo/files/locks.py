@@ -20,7 +20,7 @@ def hold(path: Path, *, waits: bool = False, is_marked: bool = True) -> FileIO:
     """Lock a file until it is released, or this process ends.
 
     A forked process shares the lock of an open file, so that a data loader's worker that outlives its trainer would
-    keep the trainer out of its own folder: a forked process closes the file, which stays locked for its parent.
+    keep the trainer out of its folder: a forked process closes the file, which stays locked for its parent.
     `waits`: until another process releases it. `is_marked`: the file says whose it is. Raises HeldError and OSError.
     """
     # Unbuffered, so that nothing is left to be written by a forked process. It is not emptied before it is ours.
@@ -71,7 +71,7 @@ def _holder(file: FileIO, path: Path) -> str:
 
 
 def _processes_with(path: Path) -> list[int]:
-    """Other processes of this machine that have a file open, as far as they may be seen."""
+    """Find the other processes of this machine that have a file open, as far as they may be seen."""
     found = set()
     inode = path.stat()
     for opened in Path("/proc").glob("[0-9]*/fd/*"):

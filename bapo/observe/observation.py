@@ -448,7 +448,7 @@ class Observation:
 
 
 def _sizes_of(groups: Sequence[Group]) -> Sizes:
-    """The sizes of the groups that have rewards. Raises RejectedStepError with what is wrong with the first."""
+    """Return the sizes of the groups that have rewards. Raises RejectedStepError with what is wrong with the first."""
     lengths = []
     wrong: RejectedGroupError | None = None
     for group in groups:

@@ -63,7 +63,7 @@ class ObservedRun:
         """Events that the disk had no room for."""
         self._told_of_loss = False
         self._process = os.getpid()
-        self._told_of_fork = False
+        self._warned_of_fork = False
 
     @property
     def rejections(self) -> Mapping[str, int]:
@@ -93,9 +93,9 @@ class ObservedRun:
 
     @property
     def _is_forked(self) -> bool:
-        """Whether this is another process than that which began to observe, such as a data loader's worker.
+        """Return whether this is another process than that which began to observe, such as a data loader's worker.
 
-        The run is not its own: it may end while the run goes on, and nothing says which of the two has a step.
+        It may end while the run continues, and nothing says which of the two has a step.
         """
         return os.getpid() != self._process
 
@@ -103,8 +103,8 @@ class ObservedRun:
         """Write lines; those that cannot be made, by a RejectedStepError or any other exception, are counted."""
         # Before the lock: another thread may have held it as the process was forked.
         if self._is_forked:
-            if not self._told_of_fork and self._files is not None:
-                self._told_of_fork = True
+            if not self._warned_of_fork and self._files is not None:
+                self._warned_of_fork = True
                 LOG.warning(
                     "%s is not recorded: process %d began to observe the run, and this one was forked from it; call "
                     "observe.run in the process that trains",

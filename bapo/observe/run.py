@@ -113,7 +113,7 @@ def run(
 
 
 def _checked_rank(rank: int | None) -> int:
-    """The rank of this process. Raises ConfigError."""
+    """Return the rank of this process. Raises ConfigError."""
     if rank is None:
         given = os.environ.get("RANK", "").strip()
         if given and not (given.isascii() and given.isdigit() and len(given) <= 9):

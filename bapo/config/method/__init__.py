@@ -87,7 +87,7 @@ def methods_with(trait: Trait) -> list[str]:
 
 
 def replay_methods(own: str | None = None) -> list[str]:
-    """Return the methods that a recorded run can be replayed as: those that make batches by a rule of their own.
+    """Return the methods that a recorded run can be replayed as: those whose rule makes batches.
 
     `own`: the run's method, which always is one of them.
     """

@@ -13,7 +13,7 @@ REPLACED = "steps that a later attempt repeats"
 UNFINISHED = "responses of a last step that repeats an earlier one in part"
 
 
-class _Told(NamedTuple):
+class _Earlier(NamedTuple):
     """What is remembered of a step: little, for a log has many."""
 
     num_rows: int
@@ -30,7 +30,7 @@ class Attempts:
         self.number = 0
         """Of the attempt that is being read, from 0."""
         self._step = -1
-        self._told: dict[int, _Told] = {}
+        self._earlier: dict[int, _Earlier] = {}
 
     def is_taken(
         self, step: int, keys: Sequence[int], file: str, row: int, is_last: bool, left_out: Counter[str]
@@ -43,7 +43,7 @@ class Attempts:
         counts = Counter(keys)
         sizes = Counter(counts.values())
         size = max(sizes, key=lambda each: (sizes[each], each))
-        earlier = self._told.get(step)
+        earlier = self._earlier.get(step)
         if earlier is not None:
             is_shared = not counts.keys().isdisjoint(earlier.keys)
             if len(keys) < earlier.num_rows and not (is_shared and min(counts.values()) >= earlier.group_size):
@@ -60,5 +60,5 @@ class Attempts:
         if step < self._step:
             self.number += 1
         self._step = step
-        self._told[step] = _Told(len(keys), size, array("q", counts))
+        self._earlier[step] = _Earlier(len(keys), size, array("q", counts))
         return True

@@ -153,7 +153,7 @@ def _first_row(folder: Path, files: Sequence[DumpFile]) -> Mapping[str, Any]:
 
 
 def _reward_columns(folder: Path, files: Sequence[DumpFile], columns: Mapping[str, str]) -> list[str]:
-    """TRL writes one column per reward function, under its name: the numbers that are nothing else.
+    """Name the columns of TRL's reward functions, one each: the numbers that are nothing else.
 
     A column is judged by its type in all files: it may lack a value in a whole file, and then has no type there.
     """

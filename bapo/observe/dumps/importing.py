@@ -206,8 +206,8 @@ class _Writer:
             self._begin_attempt(dumped.attempt, step)
         rollouts, num_earlier = latest_rollouts(dumped.rollouts, observation.sizes)
         if num_earlier:
-            told = f"step {step} has all its prompts again, in whole groups: the last of each count"
-            observation.reject("earlier_attempt", told, count=num_earlier)
+            message = f"step {step} has all its prompts again, in whole groups: the last of each count"
+            observation.reject("earlier_attempt", message, count=num_earlier)
         groups = groups_of(rollouts, self._settings.source, observation.sizes)
         try:
             lines = observation.lines_of_step(step, groups, at=_time_of(dump, dumped.file))
@@ -232,8 +232,8 @@ class _Writer:
         """Write what follows as a later attempt, whose steps replace those of the earlier ones."""
         self._dump_attempt = number
         if self._journal is not None:
-            told = f"step {step} comes again after step {self._observation.step}, as where a trainer resumes"
-            self.messages.append(f"{told}: of the steps that it repeats the later rollouts count")
+            message = f"step {step} comes again after step {self._observation.step}, as where a trainer resumes"
+            self.messages.append(f"{message}: of the steps that it repeats the later rollouts count")
             self._journal = None
             self._observation.attempt += 1
         self._observation.step = 0

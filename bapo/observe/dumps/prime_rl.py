@@ -152,13 +152,13 @@ def _rollout_of_trace(
 
 
 def _num_tokens(nodes: Sequence[Mapping[str, Any]]) -> int | None:
-    """Tokens that the policy sampled, which `mask` marks; None where it is not there."""
+    """Count the tokens that the policy sampled, which `mask` marks; None where it is not there."""
     masks = [mask for node in nodes if isinstance(mask := node.get("mask"), list)]
     return sum(flag is True or flag == 1 for mask in masks for flag in mask) if masks else None
 
 
 def _end_of(trace: Mapping[str, Any]) -> Any:
-    """Whether the trace was cut, or how its last generation ended; None where that is not said."""
+    """Return whether the trace was cut, or how its last generation ended; None where that is not said."""
     if trace.get("is_truncated") is not None:
         return trace["is_truncated"]
     calls = trace.get("calls")
@@ -167,7 +167,7 @@ def _end_of(trace: Mapping[str, Any]) -> Any:
 
 
 def _reward_of(file: str, row: int, trace: Mapping[str, Any]) -> Any:
-    """Σ score · weight over the named rewards; None where scoring did not run."""
+    """Return Σ score · weight over the named rewards; None where scoring did not run."""
     if "reward" in trace:
         return trace["reward"]
     rewards = trace.get("rewards")

@@ -57,11 +57,11 @@ def read_steps(dump: Dump, left_out: Counter[str]) -> Iterator[DumpedStep]:
     before: tuple[Any, ...] = ()
     for rows in _consecutive(dump, left_out):
         if dump.repeats:
-            told = _told(rows.rollouts)
-            if told == before:
+            rollouts = _recognised(rows.rollouts)
+            if rollouts == before:
                 left_out[REPEATS] += 1
                 continue
-            before = told
+            before = rollouts
         keys = [_key(each) for each in rows.rollouts]
         if attempts.is_taken(rows.step, keys, rows.first_file.name, rows.rollouts[0].row, rows.is_last, left_out):
             yield DumpedStep(rows.step, rows.rollouts, rows.file, attempts.number)
@@ -124,8 +124,8 @@ def _count_left_out(dump: Dump, left_out: Counter[str]) -> None:
             left_out[FILTERED] += num_good - num_taken
 
 
-def _told(rollouts: Sequence[Rollout]) -> tuple[Any, ...]:
-    """Enough to recognise the rollouts; the hashes of the texts, so that the texts themselves can go."""
+def _recognised(rollouts: Sequence[Rollout]) -> tuple[Any, ...]:
+    """Return enough to recognise the rollouts: the hashes of the texts, so that the texts themselves can go."""
     return tuple((hash(each.prompt), hash(each.response), each.reward) for each in rollouts)
 
 
@@ -169,7 +169,7 @@ def latest_rollouts(rollouts: Sequence[Rollout], sizes: Sizes | None) -> tuple[S
 
 
 def _num_repetitions(rollouts: Sequence[Rollout], group_size: int) -> int:
-    """How often all prompts of a step come in the same order, each with one group's responses in a row; 1 if not."""
+    """Count how often all prompts come in the same order, each with one group's responses in a row; 1 if not."""
     blocks = [(key, len(list(members))) for key, members in groupby(rollouts, key=_key)]
     keys = [key for key, _ in blocks]
     times = keys.count(keys[0])
@@ -179,7 +179,7 @@ def _num_repetitions(rollouts: Sequence[Rollout], group_size: int) -> int:
 
 
 def groups_of(rollouts: Sequence[Rollout], source: str | None, sizes: Sizes | None = None) -> list[Group]:
-    """The groups of a step, in the order of their first responses.
+    """Return the groups of a step, in the order of their first responses.
 
     Responses belong together by the dump's own mark, and without one by prompt and data source: then a prompt that was
     drawn k times gives k groups of the run's size, or of the size that most have. Where all prompts of a step have

@@ -254,7 +254,7 @@ def test_really_recorded_runs_are_replayed_exactly(recorded_folders: Mapping[str
 
 
 def observed_recording(folder: Path) -> Recording:
-    """Steps of 4, 6 and 5 groups, of which the last is not trained on."""
+    """Record steps of 4, 6 and 5 groups, of which the last is not trained on."""
     with observe.run("theirs", folder=folder) as run:
         for step, size in enumerate((4, 6, 5), 1):
             groups = [Group(f"p{place}", [1, 0], in_batch=(step, place) != (3, 4)) for place in range(size)]

@@ -20,8 +20,8 @@ from tests.support.dumps import imported, problem_of, steps_of, write_rows
 Row = Mapping[str, Any]
 
 
-def told(step: int, reward: float = 0.0, *, prompts: str = "ab", size: int = 2) -> list[Row]:
-    """A step in which each prompt has `size` responses, one after the other; the first has the reward."""
+def step_rows(step: int, reward: float = 0.0, *, prompts: str = "ab", size: int = 2) -> list[Row]:
+    """Return a step in which each prompt has `size` responses, one after the other; the first has the reward."""
     return [
         {"prompt": prompt, "response": f"{at}", "reward": reward if at == 0 else 0.0, "step": step}
         for prompt in prompts
@@ -39,7 +39,9 @@ def counts_of(folder: Path) -> dict[int, list[int]]:
 
 def test_steps_that_a_resumed_trainer_repeats_replace_the_earlier_ones(tmp_path: Path) -> None:
     log = log_of(
-        tmp_path / "log.jsonl", *(told(step) for step in (1, 2, 3, 4)), *(told(step, 1.0) for step in (3, 4, 5))
+        tmp_path / "log.jsonl",
+        *(step_rows(step) for step in (1, 2, 3, 4)),
+        *(step_rows(step, 1.0) for step in (3, 4, 5)),
     )
     result = imported(log, Format.JSONL, tmp_path / "run")
 
@@ -54,10 +56,10 @@ def test_steps_that_a_resumed_trainer_repeats_replace_the_earlier_ones(tmp_path:
 
 
 def test_an_import_of_a_log_that_has_been_resumed_since_adds_the_attempt(tmp_path: Path) -> None:
-    first = [told(step) for step in (1, 2, 3)]
+    first = [step_rows(step) for step in (1, 2, 3)]
     log = log_of(tmp_path / "log.jsonl", *first)
     imported(log, Format.JSONL, tmp_path / "run")
-    log_of(log, *first, *(told(step, 1.0) for step in (2, 3, 4)))
+    log_of(log, *first, *(step_rows(step, 1.0) for step in (2, 3, 4)))
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert counts_of(tmp_path / "run") == {1: [0, 0], 2: [1, 1], 3: [1, 1], 4: [1, 1]}
     # 2 and 3 were there; 4 is new.
@@ -68,7 +70,9 @@ def test_an_import_of_a_log_that_has_been_resumed_since_adds_the_attempt(tmp_pat
 
 
 def test_an_import_that_was_killed_within_a_later_attempt_is_completed(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "log.jsonl", *(told(step) for step in (1, 2, 3)), *(told(step, 1.0) for step in (2, 3)))
+    log = log_of(
+        tmp_path / "log.jsonl", *(step_rows(step) for step in (1, 2, 3)), *(step_rows(step, 1.0) for step in (2, 3))
+    )
     imported(log, Format.JSONL, tmp_path / "run")
     path = tmp_path / "run/attempt-2/records.jsonl"
     kept = path.read_bytes().splitlines(keepends=True)
@@ -82,15 +86,15 @@ def test_an_import_that_was_killed_within_a_later_attempt_is_completed(tmp_path:
 
 
 def test_a_resumed_log_that_was_sorted_since_has_the_later_rollouts(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "log.jsonl", told(1), told(2), told(3), told(3, 1.0), told(4, 1.0))
+    log = log_of(tmp_path / "log.jsonl", step_rows(1), step_rows(2), step_rows(3), step_rows(3, 1.0), step_rows(4, 1.0))
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert counts_of(tmp_path / "run") == {1: [0, 0], 2: [0, 0], 3: [1, 1], 4: [1, 1]}
     assert result.left_out == {"earlier_attempt": 2}
 
 
 def test_a_sorted_log_of_a_trainer_that_began_again_has_the_later_rollouts(tmp_path: Path) -> None:
-    repeated = [told(step, reward) for step in (1, 2, 3) for reward in (0.0, 1.0)]
-    log = log_of(tmp_path / "log.jsonl", *repeated, told(4, 1.0))
+    repeated = [step_rows(step, reward) for step in (1, 2, 3) for reward in (0.0, 1.0)]
+    log = log_of(tmp_path / "log.jsonl", *repeated, step_rows(4, 1.0))
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert counts_of(tmp_path / "run") == {step: [1, 1] for step in (1, 2, 3, 4)}
     assert result.left_out == {"earlier_attempt": 6}
@@ -98,7 +102,7 @@ def test_a_sorted_log_of_a_trainer_that_began_again_has_the_later_rollouts(tmp_p
 
 
 def test_groups_that_were_generated_in_two_passes_are_whole(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "log.jsonl", *(told(step, reward) for step in (1, 2) for reward in (0.0, 1.0)))
+    log = log_of(tmp_path / "log.jsonl", *(step_rows(step, reward) for step in (1, 2) for reward in (0.0, 1.0)))
     result = imported(log, Format.JSONL, tmp_path / "run")
     # Nothing says that they are two attempts.
     assert read_config(tmp_path / "run").rollout.group_size == 4
@@ -106,7 +110,7 @@ def test_groups_that_were_generated_in_two_passes_are_whole(tmp_path: Path) -> N
 
 
 def test_groups_of_another_size_are_left_out_and_not_split(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "log.jsonl", told(1), told(2, size=4), told(3))
+    log = log_of(tmp_path / "log.jsonl", step_rows(1), step_rows(2, size=4), step_rows(3))
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert list(counts_of(tmp_path / "run")) == [1, 3]
     assert result.left_out == {"group_size": 2, "step": 1}
@@ -115,15 +119,19 @@ def test_groups_of_another_size_are_left_out_and_not_split(tmp_path: Path) -> No
 
 def test_prompts_that_were_all_drawn_twice_are_two_groups_each(tmp_path: Path) -> None:
     # As many rows as the step before: four groups of two.
-    log = log_of(tmp_path / "log.jsonl", told(1, prompts="abcd"), [*told(2, prompts="ab"), *told(2, 1.0, prompts="ab")])
+    log = log_of(
+        tmp_path / "log.jsonl",
+        step_rows(1, prompts="abcd"),
+        [*step_rows(2, prompts="ab"), *step_rows(2, 1.0, prompts="ab")],
+    )
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert counts_of(tmp_path / "run")[2] == [0, 1, 0, 1]
     assert result.left_out == {}
 
 
 def test_rows_of_steps_that_are_mixed_are_refused(tmp_path: Path) -> None:
-    step = told(1)
-    log = log_of(tmp_path / "log.jsonl", step[:3], told(2), step[3:], told(3))
+    step = step_rows(1)
+    log = log_of(tmp_path / "log.jsonl", step[:3], step_rows(2), step[3:], step_rows(3))
     with pytest.raises(ConfigError) as found:
         imported(log, Format.JSONL, tmp_path / "run")
     # Rows 1 to 3, then the four of step 2.
@@ -133,7 +141,7 @@ def test_rows_of_steps_that_are_mixed_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_last_step_that_repeats_a_part_leaves_the_whole_one(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "log.jsonl", told(1, 1.0), told(2, 1.0), told(1, 1.0), told(2)[:3])
+    log = log_of(tmp_path / "log.jsonl", step_rows(1, 1.0), step_rows(2, 1.0), step_rows(1, 1.0), step_rows(2)[:3])
     result = imported(log, Format.JSONL, tmp_path / "run")
     assert counts_of(tmp_path / "run") == {1: [1, 1], 2: [1, 1]}
     assert result.left_out["responses of a last step that repeats an earlier one in part"] == 3
@@ -141,16 +149,16 @@ def test_a_last_step_that_repeats_a_part_leaves_the_whole_one(tmp_path: Path) ->
 
 def test_files_that_each_hold_all_steps_are_refused(tmp_path: Path) -> None:
     for rank in (0, 1):
-        log_of(tmp_path / f"logs/rank{rank}.jsonl", told(1, prompts=f"{rank}"), told(2, prompts=f"{rank}"))
+        log_of(tmp_path / f"logs/rank{rank}.jsonl", step_rows(1, prompts=f"{rank}"), step_rows(2, prompts=f"{rank}"))
     with pytest.raises(ConfigError) as found:
         imported(tmp_path / "logs", Format.JSONL, tmp_path / "run")
     assert "'rank1.jsonl, row 1: 1': rank0.jsonl has this step too" in problem_of(found.value)
 
 
 def test_the_file_of_a_resumed_trainer_continues_the_one_before(tmp_path: Path) -> None:
-    log_of(tmp_path / "logs/1-begun.jsonl", told(1), told(2), told(3))
-    log_of(tmp_path / "logs/2-resumed.jsonl", told(3, 1.0), told(4, 1.0))
-    log_of(tmp_path / "logs/3-resumed.jsonl", told(4), told(5))
+    log_of(tmp_path / "logs/1-begun.jsonl", step_rows(1), step_rows(2), step_rows(3))
+    log_of(tmp_path / "logs/2-resumed.jsonl", step_rows(3, 1.0), step_rows(4, 1.0))
+    log_of(tmp_path / "logs/3-resumed.jsonl", step_rows(4), step_rows(5))
     imported(tmp_path / "logs", Format.JSONL, tmp_path / "run")
     found = [record.step for record in merged_records(tmp_path / "run") if isinstance(record, StepRecord)]
     assert found == [1, 2, 3, 4, 5]
@@ -158,7 +166,16 @@ def test_the_file_of_a_resumed_trainer_continues_the_one_before(tmp_path: Path) 
 
 
 def test_a_dry_run_counts_what_an_import_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = log_of(tmp_path / "log.jsonl", told(1), told(2), told(3), told(3, 1.0), told(4), told(4, 1.0), told(4, 1.0))
+    log = log_of(
+        tmp_path / "log.jsonl",
+        step_rows(1),
+        step_rows(2),
+        step_rows(3),
+        step_rows(3, 1.0),
+        step_rows(4),
+        step_rows(4, 1.0),
+        step_rows(4, 1.0),
+    )
     show(OpenedDump(open_dump(log, Format.JSONL, {}), None), Settings())
     shown = " ".join(capsys.readouterr().out.split())
     assert "steps 4, from 1 to 4" in shown

@@ -19,7 +19,7 @@ from tests.support.dumps import imported, problem_of, steps_of, write_rows
 
 
 def write_table(path: Path, step: int, **columns: Any) -> None:
-    """Completions of TRL: two groups of two, and these columns."""
+    """Write completions of TRL: two groups of two, and these columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table = {"step": [step] * 4, "prompt": ["p", "p", "q", "q"], "completion": list("abcd"), **columns}
     pyarrow.parquet.write_table(pyarrow.table(table), path)

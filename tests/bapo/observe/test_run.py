@@ -323,7 +323,7 @@ def test_a_forked_process_records_nothing_and_ends_no_run(tmp_path: Path, caplog
     assert f"process {os.getpid()} began to observe the run" in (tmp_path / "said").read_text()
 
 
-def test_a_second_observer_is_told_which_process_holds_the_folder(tmp_path: Path) -> None:
+def test_a_second_observer_hears_which_process_holds_the_folder(tmp_path: Path) -> None:
     with observe.run("mine", folder=tmp_path), pytest.raises(ConfigError, match=f"using it .process {os.getpid()}"):
         observe.run("mine", folder=tmp_path)
 
