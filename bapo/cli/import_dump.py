@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -14,16 +15,19 @@ from rich.table import Table
 from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import console, user_text
-from bapo.observe.dumps.columns import FIELDS, parsed_columns
+from bapo.observe.dumps.columns import parsed_columns
 from bapo.observe.dumps.formats import Dump, Format, open_dump
 from bapo.observe.dumps.importing import Imported, Settings, import_dump
 from bapo.observe.dumps.problems import dump_error
-from bapo.observe.dumps.steps import groups_of, read_steps
+from bapo.observe.dumps.steps import EARLIER_GROUPS, DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
+from bapo.observe.dumps.understanding import Understanding
 from bapo.observe.folder import FOLDERS
-from bapo.observe.group import RejectedGroupError, numbers, prompt_text
+from bapo.observe.group import Group, RejectedGroupError, prompt_text
+from bapo.observe.observation import Sizes
 
 SHOWN_CHARACTERS = 300
 SHOWN_RESPONSES = 3
+SHOWN_GROUPS = 16
 
 
 class DumpOptions(NamedTuple):
@@ -83,36 +87,26 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
 
 
 def describe_import(result: Imported) -> None:
-    """Say on standard error what is not in the record."""
+    """Say on standard error what the fields were read from, and what is not in the record."""
     errors = Console(stderr=True)
+    for field, place in result.understood.items():
+        errors.print(f"{field}: {place}", markup=False, highlight=False, soft_wrap=True)
     for message in result.messages:
-        errors.print(message, markup=False, highlight=False)
+        errors.print(message, markup=False, highlight=False, soft_wrap=True)
     for kind, count in result.left_out.items():
-        errors.print(f"left out: {count:,} × {kind}", markup=False, highlight=False)
+        errors.print(f"left out: {count:,} × {kind}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show(dump: OpenedDump, settings: Settings) -> None:
-    """Print what was understood of a dump, with its first step. Raises ConfigError."""
-    training = dump.training
-    left_out: Counter[str] = Counter()
-    first = next(read_steps(training, left_out), None)
-    if first is None:
-        raise dump_error("FOLDER", str(training.folder), "its files hold no row")
-    groups = groups_of(first.rollouts, settings.source)
+    """Print what was understood of a dump, with its first group. Raises ConfigError."""
+    seen = _Seen(dump.training, settings)
     table = Table(show_header=False, box=None)
-    for name, value in _facts(training, settings, first.step, len(first.rollouts)):
+    for name, value in seen.facts():
         table.add_row(name, user_text(value))
-    sizes = Counter(len(group.rewards) for group in groups)
-    table.add_row("groups", f"{len(groups):,} in the first step")
-    table.add_row("group sizes", ", ".join(f"{count:,} of {size}" for size, count in sizes.most_common(8)))
-    rewards = [reward for group in groups for reward in numbers(group.rewards)]
-    correct = sum(reward > settings.reward_threshold for reward in rewards)
-    table.add_row("rewards", f"{min(rewards):g} to {max(rewards):g}")
-    table.add_row("correct", f"{correct:,} of {len(rewards):,}: reward above {settings.reward_threshold:g}")
     if dump.evaluations is not None:
         table.add_row("held-out sets", f"{len(dump.evaluations.files):,} files")
     console().print(table)
-    group = groups[0]
+    group = seen.first[0]
     console().print("\nfirst group")
     try:
         console().print(user_text(_cut(prompt_text(group.prompt))))
@@ -124,23 +118,61 @@ def show(dump: OpenedDump, settings: Settings) -> None:
     console().print("\nNothing was written.")
 
 
-def _facts(dump: Dump, settings: Settings, first_step: int, num_rows: int) -> list[tuple[str, str]]:
-    steps = [file.step for file in dump.files if file.step is not None]
-    facts: list[tuple[str, Any]] = [
-        ("trainer", settings.trainer or dump.trainer or "not named: give --trainer"),
-        ("files", f"{len(dump.files):,}, {sum(file.num_bytes for file in dump.files) / 1e6:,.1f} MB"),
-        ("steps", f"{len(set(steps)):,}, from {min(steps):,} to {max(steps):,}" if steps else f"from {first_step:,}"),
-        ("rows", f"{num_rows:,} in the first step"),
-    ]
-    for field in FIELDS:
-        if field in dump.columns:
-            column = dump.columns[field]
-            is_there = all(name in dump.found for name in column.split(","))
-            facts.append((field, f"column {column}" + ("" if is_there else ", which is not there")))
-    used = {name for column in dump.columns.values() for name in column.split(",")}
-    if unused := [name for name in dump.found if name not in used]:
-        facts.append(("not read", ", ".join(unused)))
-    return facts
+class _Seen:
+    """What a dump holds, step by step."""
+
+    def __init__(self, dump: Dump, settings: Settings) -> None:
+        """Read the whole dump, as an import does: an error in its last row is one. Raises ConfigError."""
+        self.left_out: Counter[str] = Counter()
+        self.first: Sequence[Group] = ()
+        self._dump = dump
+        self._settings = settings
+        self._understanding = Understanding(dump)
+        self._steps: list[int] = []
+        self._group_sizes: Counter[int] = Counter()
+        self._num_correct = self._num_known = 0
+        self._lowest, self._highest = math.inf, -math.inf
+        self._sizes, steps = sizes_ahead(read_steps(dump, self.left_out))
+        for step in steps:
+            self._note(step)
+        if not self.first:
+            raise dump_error("FOLDER", str(dump.folder), "its files hold no row")
+
+    def _note(self, step: DumpedStep) -> None:
+        self._understanding.note(step.rollouts)
+        self._steps.append(step.step)
+        rollouts, num_earlier = latest_rollouts(step.rollouts, self._sizes)
+        if num_earlier:
+            self.left_out[EARLIER_GROUPS] += num_earlier
+        groups = groups_of(rollouts, self._settings.source, self._sizes)
+        sizes = Counter(len(group.rewards) for group in groups)
+        self.first = self.first or groups
+        if self._sizes is None:
+            self._sizes = Sizes(max(sizes, key=lambda size: (sizes[size], size)), len(groups))
+        self._group_sizes += sizes
+        known = [reward for group in groups for reward in group.rewards if math.isfinite(reward)]
+        self._num_known += len(known)
+        self._num_correct += sum(reward > self._settings.reward_threshold for reward in known)
+        self._lowest, self._highest = min([self._lowest, *known]), max([self._highest, *known])
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Return what it holds, in the order in which it is shown."""
+        dump, threshold = self._dump, self._settings.reward_threshold
+        files = [*dump.files, *dump.counted]
+        yield "trainer", self._settings.trainer or dump.trainer or "not named: give --trainer"
+        yield "files", f"{len(files):,}, {sum(file.num_bytes for file in files) / 1e6:,.1f} MB"
+        yield "steps", f"{len(set(self._steps)):,}, from {min(self._steps):,} to {max(self._steps):,}"
+        yield "rows", f"{self._understanding.num_rows:,}"
+        yield from self._understanding.facts().items()
+        yield "groups", f"{self._group_sizes.total():,}, {len(self.first):,} in the first step"
+        yield "group sizes", ", ".join(f"{count:,} of {size}" for size, count in self._group_sizes.most_common(8))
+        yield "rewards", f"{self._lowest:g} to {self._highest:g}" if self._num_known else "no number"
+        yield "correct", f"{self._num_correct:,} of {self._num_known:,}: reward above {threshold:g}"
+        counts = [sum(reward > threshold for reward in group.rewards) for group in self.first[:SHOWN_GROUPS]]
+        more = ", …" if len(self.first) > SHOWN_GROUPS else ""
+        yield "first step", f"right responses, group by group: {', '.join(map(str, counts))}{more}"
+        if self.left_out:
+            yield "left out", ", ".join(f"{count:,} × {kind}" for kind, count in self.left_out.items())
 
 
 def _cut(text: str) -> str:

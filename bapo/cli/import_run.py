@@ -130,6 +130,7 @@ def _import_dump(path: Path, options: DumpOptions, out: Path | None, *, dry_run:
                     "steps": result.last_step,
                     "new_steps": result.num_steps,
                     "new_evaluations": result.num_evaluations,
+                    "understood": dict(result.understood),
                     "left_out": dict(result.left_out),
                 }
             )

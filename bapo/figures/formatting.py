@@ -52,6 +52,11 @@ def decimal(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def reward(value: float | None) -> str:
+    """Return a mean reward: a share where it can be one of right responses, a plain number beyond 0 to 1."""
+    return percent(value) if value is None or 0 <= value <= 1 else decimal(value)
+
+
 def signed_decimal(change: float | None, digits: int = 3) -> str:
     """A signed difference, with a true minus sign."""
     return MISSING if change is None else _signed(change, digits)

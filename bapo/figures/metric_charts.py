@@ -50,6 +50,8 @@ class MetricChart(NamedTuple):
     """Text of a point, such as `%{y:.1f} tokens`."""
     only_recorded: bool = False
     """Whether metrics that no step has are left out; a chart to which steps are appended has all of its lines."""
+    beyond_shares: tuple[dict[str, Any], str] | None = None
+    """Axis and text of a point where a value is none between 0 and 1."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -63,7 +65,11 @@ class MetricChart(NamedTuple):
 
     def figure(self, series: Series, axis: XAxis, palette: Palette) -> go.Figure:
         """Draws all lines over the axis."""
-        return lines_figure(self.lines(series, palette), axis, hover=self.hover, yaxis=self.yaxis)
+        lines, yaxis, hover = self.lines(series, palette), self.yaxis, self.hover
+        values = (value for line in lines for value in line.values if value is not None)
+        if self.beyond_shares is not None and not all(0 <= value <= 1 for value in values):
+            yaxis, hover = self.beyond_shares
+        return lines_figure(lines, axis, hover=hover, yaxis=yaxis)
 
 
 def scalar(key: str, name: str, unit: str, *, from_zero: bool = True) -> MetricChart:
@@ -80,6 +86,7 @@ REWARDS = MetricChart(
     ],
     titled("correct responses", tickformat=".0%"),
     "%{y:.1%}",
+    beyond_shares=(titled("mean reward"), "%{y:.4g}"),
 )
 FILL_RATE = MetricChart(
     [Metric("bapo/batch/fill_rate", "fill rate", 2, width=2)],

@@ -1,1 +1,1 @@
-"""Archives, and reading files beneath a folder and nowhere else."""
+"""Archives, locks, and reading files beneath a folder and nowhere else."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from bapo.message_text import MessageError, chat_text
+from bapo.observe.flags import flag_of, is_cut_of
 from bapo.rollout import prompt_identity
 
 Message = Mapping[str, Any]
@@ -88,16 +90,17 @@ def prompt_text(prompt: Prompt) -> str:
     """
     if isinstance(prompt, str):
         return prompt
+    kind = type(prompt).__name__
     try:
-        messages = [(str(message["role"]), str(message["content"])) for message in prompt]
-    except (KeyError, TypeError, IndexError):
+        messages = list(prompt)
+    except TypeError:
         messages = []
-    if not messages:
-        kind = type(prompt).__name__
+    if not messages or isinstance(prompt, Mapping):
         raise RejectedGroupError("prompt", f"prompt is a {kind}: give a text, or messages with role and content")
-    if len(messages) == 1:
-        return messages[0][1]
-    return "\n\n".join(f"{role}: {content}" for role, content in messages)
+    try:
+        return chat_text(messages)
+    except MessageError as error:
+        raise RejectedGroupError("prompt", f"prompt is a {kind}: {error}") from None
 
 
 def checked(group: Group, group_size: int, threshold: float, source: str | None) -> CheckedGroup:
@@ -138,7 +141,7 @@ def _checked(group: Group, group_size: int, threshold: float, source: str | None
         raise _wrong_length("num_tokens", lengths, group_size)
     if lengths is not None and not 0 <= min(lengths) <= max(lengths) < 2**31:
         raise RejectedGroupError("num_tokens", f"num_tokens = {str(lengths)[:80]}: give the tokens of each, from 0")
-    cuts = None if group.is_cut is None else [bool(flag) for flag in group.is_cut]
+    cuts = None if group.is_cut is None else [_flag("is_cut", flag, is_cut_of) for flag in _listed(group.is_cut)]
     if cuts is not None and len(cuts) != group_size:
         raise _wrong_length("is_cut", cuts, group_size)
     version = group.policy_version
@@ -157,8 +160,19 @@ def _checked(group: Group, group_size: int, threshold: float, source: str | None
         lengths,
         cuts,
         None if version is None else int(version),
-        bool(group.in_batch),
+        _flag("in_batch", group.in_batch, flag_of),
     )
+
+
+def _listed(values: Any) -> Any:
+    return values.tolist() if hasattr(values, "tolist") else values
+
+
+def _flag(name: str, given: Any, read: Callable[[Any], bool]) -> bool:
+    try:
+        return read(given)
+    except ValueError as error:
+        raise RejectedGroupError(name, f"{name} has {str(given)[:80]!r}: {error}") from None
 
 
 def _wrong_length(name: str, given: Sequence[Any], group_size: int) -> RejectedGroupError:
@@ -172,8 +186,11 @@ def _is_data_source(name: str) -> bool:
 
 def numbers(values: Any) -> list[float]:
     """Numbers of a list, an array or a tensor. Raises RejectedGroupError."""
-    listed = values.tolist() if hasattr(values, "tolist") else values
+    listed = _listed(values)
     try:
+        if isinstance(listed, str | Mapping):
+            # Its letters, or its keys, might be numbers.
+            raise TypeError
         return list(map(float, listed))
     except (TypeError, ValueError, OverflowError):
         raise RejectedGroupError("reward", f"rewards = {str(values)[:80]}: give one number per response") from None

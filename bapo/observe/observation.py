@@ -6,12 +6,13 @@ import math
 import operator
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
 from bapo.evaluation import figures
+from bapo.message_text import MessageError, response_text
 from bapo.observe.group import (
     DATA_SOURCE,
     CheckedGroup,
@@ -159,7 +160,7 @@ class Observation:
         groups = list(groups)
         named = _sources(sources, len(groups))
         if self.sizes is None and groups:
-            sizes = _sizes(_lengths_of(groups), len(groups))
+            sizes = _sizes_of(groups)
             if sizes.group_size == 1:
                 remedy = "give the responses to one prompt as one Group of 2 or more"
                 raise RejectedStepError("group_size", f"the groups of step {step} have one response each: {remedy}")
@@ -364,7 +365,7 @@ class Observation:
             "in_batch": group.in_batch,
             "responses": [
                 {
-                    "text": clipped(str(text)),
+                    "text": clipped(self._response_text(group, text)),
                     "reward": reward,
                     "is_correct": reward > self.reward_threshold,
                     "num_tokens": length,
@@ -372,6 +373,13 @@ class Observation:
                 for text, reward, length in zip(given.responses, group.rewards, tokens, strict=True)
             ],
         }
+
+    def _response_text(self, group: CheckedGroup, said: Any) -> str:
+        try:
+            return response_text(said)
+        except MessageError as error:
+            self.reject("text", f"a response to the prompt {group.prompt_id}: {error}")
+            return ""
 
     def lines_of_evaluation(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
@@ -390,7 +398,7 @@ class Observation:
             raise RejectedStepError("evaluation", f"dataset = {str(dataset)[:50]!r}: give the name of the held-out set")
         groups = list(groups)
         try:
-            size = _sizes(_lengths_of(groups), len(groups)).group_size if groups else 0
+            size = _sizes_of(groups).group_size if groups else 0
             found = [checked(group, size, self.reward_threshold, dataset) for group in groups]
         except (RejectedGroupError, RejectedStepError) as error:
             raise RejectedStepError("evaluation", f"{dataset} at step {number}: {error}") from None
@@ -439,13 +447,20 @@ class Observation:
         return dump_record(record)
 
 
-def _lengths_of(groups: Sequence[Group]) -> Iterator[int]:
-    """Number of rewards of each group that has some."""
+def _sizes_of(groups: Sequence[Group]) -> Sizes:
+    """Return the sizes of the groups that have rewards. Raises RejectedStepError with what is wrong with the first."""
+    lengths = []
+    wrong: RejectedGroupError | None = None
     for group in groups:
         try:
-            yield len(numbers(group.rewards))
-        except (RejectedGroupError, AttributeError):
-            continue
+            lengths.append(len(numbers(group.rewards)))
+        except RejectedGroupError as error:
+            wrong = wrong or error
+        except AttributeError as error:
+            wrong = wrong or RejectedGroupError("group", f"{error}: give a Group whose fields are of their types")
+    if wrong is not None and not any(lengths):
+        raise RejectedStepError(wrong.kind, str(wrong))
+    return _sizes(lengths, len(groups))
 
 
 def _sizes(lengths: Iterable[int], num_groups: int) -> Sizes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -61,6 +62,8 @@ class ObservedRun:
         self._pending = b""
         """Events that the disk had no room for."""
         self._told_of_loss = False
+        self._process = os.getpid()
+        self._warned_of_fork = False
 
     @property
     def rejections(self) -> Mapping[str, int]:
@@ -88,8 +91,27 @@ class ObservedRun:
         if (told := self._observation) is not None:
             self.record(f"the evaluation at step {step}", lambda: told.lines_of_evaluation(step, dataset, groups))
 
+    @property
+    def _is_forked(self) -> bool:
+        """Return whether this is another process than that which began to observe, such as a data loader's worker.
+
+        It may end while the run continues, and nothing says which of the two has a step.
+        """
+        return os.getpid() != self._process
+
     def record(self, what: str, lines: Callable[[], Lines]) -> None:
         """Write lines; those that cannot be made, by a RejectedStepError or any other exception, are counted."""
+        # Before the lock: another thread may have held it as the process was forked.
+        if self._is_forked:
+            if not self._warned_of_fork and self._files is not None:
+                self._warned_of_fork = True
+                LOG.warning(
+                    "%s is not recorded: process %d began to observe the run, and this one was forked from it; call "
+                    "observe.run in the process that trains",
+                    what,
+                    self._process,
+                )
+            return
         with self._lock:
             if self._observation is None or self._files is None:
                 return
@@ -103,6 +125,8 @@ class ObservedRun:
 
     def tell(self, event: str, message: str, data: Mapping[str, Any] | None = None) -> None:
         """Record an event, such as a warning; one that finds no room on the disk waits for the next line."""
+        if self._is_forked:
+            return
         with self._lock:
             if self._observation is None or self._files is None:
                 return
@@ -114,6 +138,8 @@ class ObservedRun:
 
     def finish(self, error: BaseException | None = None) -> None:
         """The run has ended, by itself or by an error; what is not at the server yet is sent. May be called twice."""
+        if self._is_forked:
+            return
         with self._lock:
             if self._files is None or self._observation is None:
                 return

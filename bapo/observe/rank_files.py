@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from bapo.config import ConfigError, ConfigProblem
+from bapo.files.locks import held as locked
 from bapo.files.safe_paths import names_inside, open_inside
 from bapo.run.journal import LineWriter
 from bapo.run.run_folder import LOCK_FILE, next_attempt
@@ -42,8 +43,7 @@ class RankFile(NamedTuple):
 def starting(run_folder: Path) -> Iterator[None]:
     """Hold back the start of other ranks for a moment."""
     (run_folder / RANKS).mkdir(parents=True, exist_ok=True)
-    with (run_folder / RANKS / ".lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(run_folder / RANKS / ".lock", waits=True):
         yield
 
 
@@ -83,8 +83,7 @@ def open_rank_file(run_folder: Path, rank: int, world_size: int, held: ExitStack
     path = run_folder.joinpath(*RankFile(attempt, rank, number, world_size).parts)
     writer = LineWriter(path)
     held.callback(writer.close)
-    lock = held.enter_context(path.open("ab"))
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    held.enter_context(locked(path, is_marked=False))
     return writer
 
 

@@ -36,6 +36,8 @@ class RankRun(ObservedRun):
 
     def finish(self, error: BaseException | None = None) -> None:
         """This rank is done; rank 0 waits a while for the others, and ends the run."""
+        if self._is_forked:
+            return
         super().finish(error)
         merger, self.merger = self.merger, None
         if merger is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
@@ -55,7 +56,7 @@ def run(
         raise ConfigError([ConfigProblem("num_steps", num_steps, "give the number of steps, from 1, or leave it out")])
     if not isinstance(samples_per_step, int) or samples_per_step < 0:
         raise ConfigError([ConfigProblem("samples_per_step", samples_per_step, "give 0 or more groups")])
-    number = int(os.environ.get("RANK") or 0) if rank is None else rank
+    number = _checked_rank(rank)
     num_ranks = _checked_world_size(world_size, number, folder)
     described = folders.config_of(
         config or {}, trainer=trainer, trainer_version=trainer_version, reward_threshold=reward_threshold, sizes=None
@@ -109,6 +110,23 @@ def run(
     own.merger = Merger(observed, place, observation, num_ranks, living)
     own.merger.start()
     return own
+
+
+def _checked_rank(rank: int | None) -> int:
+    """Return the rank of this process. Raises ConfigError."""
+    if rank is None:
+        given = os.environ.get("RANK", "").strip()
+        if given and not (given.isascii() and given.isdigit() and len(given) <= 9):
+            remedy = "no rank: set the variable to a number from 0 on, or give the argument rank"
+            raise ConfigError([ConfigProblem("RANK", given, remedy)])
+        return int(given or 0)
+    try:
+        number = operator.index(rank)
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(rank, bool):
+        raise ConfigError([ConfigProblem("rank", rank, "give the rank of this process, a whole number from 0 on")])
+    return number
 
 
 def _checked_world_size(world_size: int | None, rank: int, folder: str | Path | None) -> int:

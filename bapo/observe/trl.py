@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from transformers import TrainerCallback
 
 from bapo.config import ConfigError, ConfigProblem
-from bapo.observe.group import Group, Message
+from bapo.message_text import chat_text, response_text
+from bapo.observe.group import Group
 from bapo.observe.observed_run import ObservedRun
 from bapo.observe.run import run as observe_run
 
@@ -101,7 +102,7 @@ def observe_trl(
 class _Row(NamedTuple):
     """One response, as its process knows it."""
 
-    prompt: str | Sequence[Message]
+    prompt: str
     completion: str
     num_tokens: int
     last_token: int | None
@@ -194,36 +195,14 @@ class _Observer(TrainerCallback):  # type: ignore[misc, unused-ignore]
 def _rows(inputs: Any, prompts: Any, completions: Any, token_ids: Any, columns: tuple[str, str]) -> list[_Row]:
     return [
         _Row(
-            prompt if isinstance(prompt, str) else [_message(message) for message in prompt],
-            completion if isinstance(completion, str) else _transcript(completion),
+            prompt if isinstance(prompt, str) else chat_text(prompt),
+            response_text(completion),
             len(ids),
             int(ids[-1]) if len(ids) else None,
             *(None if given.get(column) is None else str(given[column]) for column in columns),
         )
         for given, prompt, completion, ids in zip(inputs, prompts, completions, token_ids, strict=True)
     ]
-
-
-def _message(message: Mapping[str, Any]) -> Message:
-    return {"role": str(message.get("role")), "content": _text(message.get("content"))}
-
-
-def _text(content: Any) -> str:
-    """The text of a message's content; of several parts, of those that are text."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, Sequence):
-        return "" if content is None else str(content)
-    parts = [part.get("text") or f"[{part.get('type')}]" for part in content if isinstance(part, Mapping)]
-    return "\n".join(map(str, parts))
-
-
-def _transcript(messages: Sequence[Mapping[str, Any]]) -> str:
-    """One message as its text; several, as those of tools, with their roles."""
-    if len(messages) == 1 and not messages[0].get("tool_calls"):
-        return _text(messages[0].get("content"))
-    said = [(message.get("role"), _text(message.get("content")), message.get("tool_calls")) for message in messages]
-    return "\n\n".join(f"{role}: {text}{'' if not calls else f' {calls}'}" for role, text, calls in said)
 
 
 def _weighted(trainer: Any, rewards_per_function: Any) -> list[float]:

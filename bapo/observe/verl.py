@@ -16,6 +16,7 @@ from typing import Any
 
 from verl.utils.tracking import Tracking
 
+from bapo.message_text import chat_text
 from bapo.observe.group import Group
 from bapo.observe.observed_run import ObservedRun
 from bapo.observe.run import run
@@ -108,7 +109,7 @@ def _groups(tokenizer: Any, batch: Any, max_response_tokens: int) -> list[Group]
     versions = [tag.get("min_global_steps") for _, _, tag in last.values()]
     return [
         Group(
-            [_message(message) for message in columns["raw_prompt"][found[0]]],
+            chat_text(columns["raw_prompt"][found[0]]),
             [rewards[row] for row in found],
             [texts[row] for row in found],
             [len(responses[row]) for row in found],
@@ -119,14 +120,6 @@ def _groups(tokenizer: Any, batch: Any, max_response_tokens: int) -> list[Group]
         )
         for found in members.values()
     ]
-
-
-def _message(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    content = message.get("content")
-    if not isinstance(content, str):
-        parts = [part.get("text") or f"[{part.get('type')}]" for part in content or ()]
-        content = "\n".join(parts)
-    return {"role": str(message.get("role")), "content": content}
 
 
 def _answer(reward_model: Mapping[str, Any] | None) -> str | None:

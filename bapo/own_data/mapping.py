@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
+from bapo.message_text import MessageError, content_text
 from bapo.own_data.formats import value_at
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
 from bapo.tasks.countdown.files import MAX_OPERANDS
@@ -82,7 +83,7 @@ def _problem(given: Mapping[str, Any]) -> dict[str, Any]:
     num_images, num_marks = len(row.get("images", ())), row["prompt"].count(IMAGE_MARK)
     if num_images and not num_marks:
         row["prompt"] = IMAGE_MARK * num_images + row["prompt"]
-    elif num_images != num_marks and "images" in row:
+    elif num_images != num_marks and ("images" in row or _has_image_parts(given.get("prompt"))):
         raise RowError(f"the prompt has {num_marks} times {IMAGE_MARK}, and images holds {num_images}")
     return row
 
@@ -90,14 +91,28 @@ def _problem(given: Mapping[str, Any]) -> dict[str, Any]:
 def _prompt(given: Any) -> str:
     if isinstance(given, list):
         # Messages of a chat: what the user says. A template of the model's own comes around it.
-        given = "\n\n".join(
-            str(message.get("content", "")) for message in given if isinstance(message, dict) and _asks(message)
-        )
+        given = _asked(given)
     if given is None or (isinstance(given, str) and not given.strip()):
         raise RowError("the prompt is empty")
     if not isinstance(given, str):
         raise RowError(f"the prompt must be a text, or messages with role and content, not {given!r:.80}")
     return given
+
+
+def _asked(messages: Sequence[Any]) -> str:
+    said = [message.get("content") for message in messages if isinstance(message, dict) and _asks(message)]
+    try:
+        return "\n\n".join(filter(None, (content_text(content, IMAGE_MARK) for content in said)))
+    except MessageError as error:
+        raise RowError(f"the prompt cannot be read: {error}") from None
+
+
+def _has_image_parts(prompt: Any) -> bool:
+    contents = (
+        [message.get("content") for message in prompt if isinstance(message, dict)] if isinstance(prompt, list) else []
+    )
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return any(content_text([part], IMAGE_MARK) == IMAGE_MARK for part in parts if isinstance(part, dict))
 
 
 def _asks(message: Mapping[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from bapo.config import ConfigProblem, RunConfig
 from bapo.config.method import MethodSection
 from bapo.config.resolve import difference
+from bapo.files.locks import held
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name, copy_checkpoint
 from bapo.run.run_folder import write_atomically
 
@@ -86,8 +86,7 @@ def begin_fork(run_folder: Path, parent_folder: Path, origin: ForkOrigin) -> Non
 @contextmanager
 def _alone(run_folder: Path) -> Iterator[None]:
     """While a run waits, one who keeps its checkpoint and one who starts it may come at the same time."""
-    with (run_folder / LOCK_FILE).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with held(run_folder / LOCK_FILE, waits=True):
         yield
 
 

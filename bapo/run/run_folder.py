@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
 from bapo.config.resolve import difference
+from bapo.files.locks import HeldError, held
 from bapo.records import StepRecord
 from bapo.run.journal import RECORDS_FILE, attempt_folders, open_run_file, read_records
 
@@ -106,16 +106,17 @@ def next_attempt(run_folder: Path) -> int:
 
 @contextmanager
 def exclusive(run_folder: Path) -> Iterator[None]:
-    """Hold the run folder against a second trainer; the lock goes with the process, however it ends.
+    """Hold the run folder against a second trainer.
+
+    The lock goes with the process, however it ends, and not with those that it forks.
 
     Raises ConfigError where another trainer holds it.
     """
     run_folder.mkdir(parents=True, exist_ok=True)
-    with (run_folder / LOCK_FILE).open("w") as file:
+    with ExitStack() as lock:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                [ConfigProblem("run folder", str(run_folder), "another trainer is using it: wait or stop it")]
-            ) from None
+            lock.enter_context(held(run_folder / LOCK_FILE))
+        except HeldError as error:
+            remedy = f"another trainer is using it ({error}): wait or stop it"
+            raise ConfigError([ConfigProblem("run folder", str(run_folder), remedy)]) from None
         yield

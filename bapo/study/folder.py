@@ -7,7 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.resolve import difference
+from bapo.files.locks import HeldError, held
 from bapo.run import nvidia_smi
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
 from bapo.run.run_folder import CONFIG_FILE, LOCK_FILE, SUMMARY_FILE, read_config, write_atomically
@@ -197,11 +198,11 @@ class StudyFolder:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the study against a second `bapo study`. Raises ConfigError where another holds it."""
-        with (self.path / STUDY_LOCK).open("w") as file:
+        with ExitStack() as lock:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                remedy = "another `bapo study` is using it: wait or stop it"
+                lock.enter_context(held(self.path / STUDY_LOCK))
+            except HeldError as error:
+                remedy = f"another `bapo study` is using it ({error}): wait or stop it"
                 raise ConfigError([ConfigProblem("study folder", str(self.path), remedy)]) from None
             yield
 

@@ -23,7 +23,8 @@
 
   function told(name, value) {
     if (value === null) return MISSING;
-    if (SHARES.has(name)) return `${(100 * value).toFixed(1)}\u202f%`;
+    // Another trainer's mean reward may be no share of right responses.
+    if (SHARES.has(name) && value >= 0 && value <= 1) return `${(100 * value).toFixed(1)}\u202f%`;
     return Math.abs(value) >= 10_000 ? count(Math.round(value)) : String(Number(value.toPrecision(4)));
   }
 

@@ -20,6 +20,7 @@ from bapo.analysis.what_if.totals import exact_through, forecast_batches, record
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.errors import FieldProblem
+from bapo.config.method import has_trait, replay_methods
 from bapo.config.resolve import difference
 from bapo.methods.bapo import bapo_config
 
@@ -106,6 +107,10 @@ def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Pha
         if field not in REPLAYABLE_FIELDS
         and (field in _REASONS or field in {documented.path for documented in documentation()})
     ]
+    method, methods = str(changes.get("method.type")), replay_methods(run.method.type_name())
+    if has_trait(method, "is_replayable") and method not in methods:
+        remedy = f"a run cannot be replayed as this: give one of {', '.join(methods)}"
+        problems.append(ConfigProblem("method.type", method, remedy))
     if problems:
         raise ConfigError(problems)
     phases: list[Phase] = []
@@ -134,8 +139,11 @@ def _starvation(num_steps: int, stream: RecordedStream) -> ConfigProblem:
 
 
 def _difference(now: Sequence[Phase], was: Sequence[Phase]) -> dict[str, tuple[Any, Any]]:
-    """Dotted field → (the run's latest value that differs, the value here)."""
+    """Dotted field → (the run's latest value that differs, the value here), of the fields that a replay depends on.
+
+    Another method comes with defaults of fields that the run does not have, such as those of its engine.
+    """
     differing: dict[str, tuple[Any, Any]] = {}
     for ours, theirs in zip(now, was, strict=True):
         differing |= difference(ours.config, theirs.config)
-    return differing
+    return {field: values for field, values in differing.items() if field in REPLAYABLE_FIELDS}

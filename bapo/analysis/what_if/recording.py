@@ -54,7 +54,11 @@ class Recording:
     @cached_property
     def replayed(self) -> Replay:
         """The run under its own settings."""
-        return replay(self.stream, self.phases, replicates=1)
+        found = replay(self.stream, self.phases, replicates=1)
+        if self.phases[0].config.method.is_trainable:
+            return found
+        # Another trainer's batch is what it trained on: its B is known only as the number of groups of its first step.
+        return found._replace(x1=self.stream.recorded.x1)
 
     @cached_property
     def num_disagreeing(self) -> int:

@@ -86,6 +86,17 @@ def methods_with(trait: Trait) -> list[str]:
     return [name for name in METHODS.classes if has_trait(name, trait)]
 
 
+def replay_methods(own: str | None = None) -> list[str]:
+    """Return the methods that a recorded run can be replayed as: those whose rule makes batches.
+
+    `own`: the run's method, which always is one of them.
+    """
+    found = [
+        name for name in methods_with("is_replayable") if is_trainable(name) and not has_trait(name, "is_unmeasured")
+    ]
+    return list(dict.fromkeys((*found, *([own] if own else ()))))
+
+
 def steerable_fields(method: str) -> list[str]:
     """Dotted fields that a running run of the method can take new values of."""
     section = METHODS.get(method)
@@ -172,5 +183,6 @@ __all__ = [
     "method_name",
     "methods_with",
     "probe_changes",
+    "replay_methods",
     "steerable_fields",
 ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bapo.message_text import MessageError, chat_text, is_chat, response_text
 from bapo.observe.dumps.problems import dump_error, row_error
+from bapo.observe.flags import is_cut_of
 
 FIELDS = {
     "prompt": "text, or messages of a chat",
@@ -17,7 +20,7 @@ FIELDS = {
     "source": "data source of the prompt",
     "group": "what the responses of one group have in common; otherwise it is the prompt",
     "num_tokens": "length of the response in tokens",
-    "is_cut": "whether the response was cut at the token limit",
+    "is_cut": "whether the response was cut at the token limit, or how its generation ended",
     "policy_version": "training steps that the policy which answered had completed",
 }
 """What can be read of a response."""
@@ -28,7 +31,7 @@ class Rollout(NamedTuple):
 
     row: int
     step: int | None
-    prompt: Any
+    prompt: str
     response: str | None
     reward: float
     """NaN where the row has none."""
@@ -40,8 +43,9 @@ class Rollout(NamedTuple):
     policy_version: int | None
 
 
-Reader = Callable[[str, int, Mapping[str, Any]], Rollout]
-"""Makes a rollout of a file's name, a row's number and its values. Raises ConfigError."""
+Reader = Callable[[str, int, Mapping[str, Any]], Sequence[Rollout]]
+"""Makes rollouts of a file's name, a row's number and its values: none of a row that holds none. Raises ConfigError."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.ASCII | re.IGNORECASE)
 
 
 def parsed_columns(given: Sequence[str]) -> dict[str, str]:
@@ -65,7 +69,7 @@ def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reade
     reward_columns = columns["reward"].split(",")
     names = {field: columns.get(field, "") for field in FIELDS}
 
-    def read(file: str, row: int, values: Mapping[str, Any]) -> Rollout:
+    def read(file: str, row: int, values: Mapping[str, Any]) -> Sequence[Rollout]:
         for field, column in columns.items():
             if field != "reward" and field not in optional and column not in values:
                 raise _no_column(field, column, file, row, values)
@@ -73,7 +77,7 @@ def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reade
             rewards = [values[column] for column in reward_columns]
         except KeyError as error:
             raise _no_column("reward", str(error.args[0]), file, row, values) from None
-        return rollout(
+        found = rollout(
             file,
             row,
             step=values.get(names["step"]),
@@ -87,6 +91,7 @@ def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reade
             is_cut=values.get(names["is_cut"]),
             policy_version=values.get(names["policy_version"]),
         )
+        return (found,)
 
     return read
 
@@ -115,11 +120,11 @@ def rollout(
     """A rollout of values as a file has them. Raises ConfigError that names file, row and field."""
     if type(step) is not int:
         step = _whole("step", file, row, step)
-    if not isinstance(prompt, str) and not _is_chat(prompt):
-        raise row_error("prompt", file, row, prompt, "give a text, or messages with role and content")
+    if not isinstance(prompt, str):
+        prompt = _prompt_text(file, row, prompt)
     if not isinstance(response, str) and response is not None:
-        response = text_of(response)
-    reward = rewards[0] if len(rewards) == 1 else _sum(rewards)
+        response = _text("response", file, row, response, response_text)
+    reward = rewards[0] if len(rewards) == 1 else _sum(file, row, rewards)
     if type(reward) is not float:
         reward = _number(file, row, reward)
     return Rollout(
@@ -132,51 +137,56 @@ def rollout(
         None if source is None else str(source),
         None if group is None else str(group),
         _whole("num_tokens", file, row, num_tokens),
-        None if is_cut is None else bool(is_cut),
+        None if is_cut is None else _is_cut(file, row, is_cut),
         _whole("policy_version", file, row, policy_version),
     )
 
 
-def _is_chat(prompt: Any) -> bool:
-    return (
-        isinstance(prompt, list)
-        and bool(prompt)
-        and all(isinstance(message, dict) and "role" in message and "content" in message for message in prompt)
-    )
+def _prompt_text(file: str, row: int, prompt: Any) -> str:
+    if not is_chat(prompt):
+        raise row_error("prompt", file, row, prompt, "give a text, or messages with role and content")
+    return _text("prompt", file, row, prompt, chat_text)
 
 
-def text_of(said: Any) -> str:
-    """The text of a response: a text, messages of a chat, or parts of a message's content."""
-    if isinstance(said, str):
-        return said
-    if isinstance(said, list):
-        return "\n\n".join(filter(None, map(text_of, said)))
-    if isinstance(said, dict):
-        return text_of(said.get("content", said.get("text", "")))
-    return "" if said is None else str(said)
+def _text(field: str, file: str, row: int, said: Any, text_of: Callable[[Any], str]) -> str:
+    try:
+        return text_of(said)
+    except MessageError as error:
+        raise row_error(field, file, row, said, str(error)) from None
 
 
-def _sum(rewards: Sequence[Any]) -> Any:
+def _sum(file: str, row: int, rewards: Sequence[Any]) -> float:
     # A reward function that has nothing to say of a response leaves a gap, which counts as 0 unless all do.
-    told = [reward for reward in rewards if reward is not None and reward == reward]  # noqa: PLR0124
-    return sum(told) if told and all(isinstance(reward, int | float) for reward in told) else (told or [None])[0]
+    known = [number for reward in rewards if not math.isnan(number := _number(file, row, reward))]
+    return sum(known) if known else math.nan
 
 
 def _number(file: str, row: int, value: Any) -> float:
     if value is None:
         return math.nan
+    # Verifiers' results are often written as texts, such as "1.0"; other texts are no rewards.
+    if not isinstance(value, str) or _NUMBER.fullmatch(value.strip()):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    remedy = "give one number per response, or name other columns by --column reward=COLUMN"
+    raise row_error("reward", file, row, value, remedy)
+
+
+def _is_cut(file: str, row: int, value: Any) -> bool:
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise row_error("reward", file, row, value, "give one number per response") from None
+        return is_cut_of(value)
+    except ValueError as error:
+        raise row_error("is_cut", file, row, value, str(error)) from None
 
 
 def _whole(field: str, file: str, row: int, value: Any) -> int | None:
     if value is None:
         return None
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not number.is_integer() or not 0 <= number < 2**31:
         raise row_error(field, file, row, value, "give a whole number from 0 on")

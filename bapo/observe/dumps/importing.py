@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from bapo.files.safe_paths import open_inside
 from bapo.observe import folder as folders
-from bapo.observe.dumps.formats import Dump, DumpFile
+from bapo.observe.dumps.files import DumpFile
+from bapo.observe.dumps.formats import Dump
 from bapo.observe.dumps.problems import dump_error
-from bapo.observe.dumps.steps import DumpedStep, groups_of, read_steps
+from bapo.observe.dumps.steps import DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
+from bapo.observe.dumps.understanding import Understanding
 from bapo.observe.group import Group
 from bapo.observe.observation import Observation, RejectedStepError, Sizes
 from bapo.records import EvaluationRecord, EventRecord, StepRecord
@@ -24,6 +26,8 @@ from bapo.run.run_folder import exclusive, next_attempt
 
 EVALUATION = "validation"
 """Name of a held-out set whose rows name no data source."""
+DUMP_ATTEMPT = "dump_attempt"
+"""In the data of an attempt's first record: the attempt of the dump that it holds, from 0."""
 
 
 class Settings(NamedTuple):
@@ -45,6 +49,8 @@ class Imported(NamedTuple):
     last_step: int
     num_bytes: int
     """Of the files that were read."""
+    understood: Mapping[str, str]
+    """What each field was read from."""
     left_out: Mapping[str, int]
     """What is not in the record, by kind."""
     messages: tuple[str, ...]
@@ -64,7 +70,7 @@ def import_dump(
     """
     settings = settings._replace(trainer=settings.trainer or dump.trainer)
     left_out: Counter[str] = Counter()
-    steps = read_steps(dump, left_out)
+    known, steps = sizes_ahead(read_steps(dump, left_out))
     first = next(steps, None)
     if first is None:
         raise dump_error("FOLDER", str(dump.folder), "its files hold no row: give the folder of a run that has trained")
@@ -87,21 +93,23 @@ def import_dump(
         observation = Observation(
             attempt=next_attempt(out),
             reward_threshold=settings.reward_threshold,
-            sizes=sizes,
+            sizes=sizes or known,
             samples_per_step=settings.samples_per_step,
             is_past=True,
         )
         if written.latest is not None:
             observation.resume_after(written.latest)
-        writer = _Writer(out, observation, settings, written, identity, held)
+        writer = _Writer(out, observation, settings, written, identity, held, has_sizes=sizes is not None)
         told = read_steps(evaluations, left_out) if evaluations is not None else iter(())
         pending = next(told, None)
         num_bytes = 0
         seen: set[DumpFile] = set()
+        understanding = Understanding(dump)
         for step in chain([first], steps):
             while pending is not None and pending.step < step.step + shift:
                 writer.write_evaluation(pending, evaluations)
                 pending = next(told, None)
+            understanding.note(step.rollouts)
             writer.write_step(step, step.step + shift, dump)
             if step.file not in seen:
                 seen.add(step.file)
@@ -110,12 +118,13 @@ def import_dump(
         while pending is not None:
             writer.write_evaluation(pending, evaluations)
             pending = next(told, None)
-        writer.finish(left_out)
+        writer.finish(left_out, understanding.facts())
     return Imported(
         writer.num_steps,
         writer.num_evaluations,
         max(observation.step, written.last_step),
         sum(file.num_bytes for each in (dump, evaluations) if each is not None for file in each.files),
+        understanding.facts(),
         dict(left_out + observation.rejections),
         tuple(writer.messages),
     )
@@ -127,25 +136,30 @@ class _Written(NamedTuple):
     identity: str | None
     latest: StepRecord | None
     evaluations: frozenset[tuple[int, str]]
-
-    @property
-    def last_step(self) -> int:
-        return 0 if self.latest is None else self.latest.step
+    position: tuple[int, int]
+    """Attempt of the dump and its step; what comes after it is new."""
+    last_step: int
 
 
 def _written(out: Path) -> _Written:
     identity: str | None = None
     latest: StepRecord | None = None
     evaluations: set[tuple[int, str]] = set()
+    position, last_step = (0, 0), 0
     for attempt in attempt_folders(out):
+        number = 0
         for record in read_records(attempt / RECORDS_FILE):
-            if isinstance(record, EventRecord) and identity is None:
-                identity = str(record.data.get("observation", ""))
+            if isinstance(record, EventRecord):
+                if identity is None:
+                    identity = str(record.data.get("observation", ""))
+                number = max(number, record.data.get(DUMP_ATTEMPT, 0))
             elif isinstance(record, StepRecord):
                 latest = record
+                position = max(position, (number, record.step))
+                last_step = max(last_step, record.step)
             elif isinstance(record, EvaluationRecord):
                 evaluations.add((record.step, record.dataset))
-    return _Written(identity, latest, frozenset(evaluations))
+    return _Written(identity, latest, frozenset(evaluations), position, last_step)
 
 
 def _identity(first: DumpedStep) -> str:
@@ -167,6 +181,8 @@ class _Writer:
         written: _Written,
         identity: str,
         held: ExitStack,
+        *,
+        has_sizes: bool,
     ) -> None:
         self.num_steps = self.num_evaluations = 0
         self.messages: list[str] = []
@@ -177,15 +193,22 @@ class _Writer:
         self._identity = identity
         self._held = held
         self._journal: Journal | None = None
-        self._has_sizes = observation.sizes is not None
+        self._has_sizes = has_sizes
+        self._dump_attempt = 0
+        self._last_step = written.last_step
 
     def write_step(self, dumped: DumpedStep, step: int, dump: Dump) -> None:
         """Write a step that is not there yet. Raises OSError."""
-        if step <= self._written.last_step:
+        if (dumped.attempt, step) <= self._written.position:
             return
         observation = self._observation
-        size = None if observation.sizes is None else observation.sizes.group_size
-        groups = groups_of(dumped.rollouts, self._settings.source, size)
+        if dumped.attempt != self._dump_attempt:
+            self._begin_attempt(dumped.attempt, step)
+        rollouts, num_earlier = latest_rollouts(dumped.rollouts, observation.sizes)
+        if num_earlier:
+            message = f"step {step} has all its prompts again, in whole groups: the last of each count"
+            observation.reject("earlier_attempt", message, count=num_earlier)
+        groups = groups_of(rollouts, self._settings.source, observation.sizes)
         try:
             lines = observation.lines_of_step(step, groups, at=_time_of(dump, dumped.file))
         except RejectedStepError as error:
@@ -201,7 +224,19 @@ class _Writer:
         journal.records.write(lines.records)
         if lines.samples:
             journal.samples.write(lines.samples)
-        self.num_steps += 1
+        # A step that a later attempt repeats is one step.
+        self.num_steps += step > self._last_step
+        self._last_step = max(step, self._last_step)
+
+    def _begin_attempt(self, number: int, step: int) -> None:
+        """Write what follows as a later attempt, whose steps replace those of the earlier ones."""
+        self._dump_attempt = number
+        if self._journal is not None:
+            message = f"step {step} comes again after step {self._observation.step}, as where a trainer resumes"
+            self.messages.append(f"{message}: of the steps that it repeats the later rollouts count")
+            self._journal = None
+            self._observation.attempt += 1
+        self._observation.step = 0
 
     def write_evaluation(self, dumped: DumpedStep, dump: Dump | None) -> None:
         """Write an evaluation that is not there yet, one per data source. Raises OSError."""
@@ -229,8 +264,8 @@ class _Writer:
             self._opened().records.write(lines.records)
             self.num_evaluations += 1
 
-    def finish(self, left_out: Mapping[str, int]) -> None:
-        """Say that all is there, and what is not. Raises OSError."""
+    def finish(self, left_out: Mapping[str, int], understood: Mapping[str, str]) -> None:
+        """Say that all is there, what is not, and what the fields were read from. Raises OSError."""
         if self._journal is None:
             return
         rejected = {**left_out, **self._observation.rejections}
@@ -239,7 +274,9 @@ class _Writer:
             message += f"; left out: {', '.join(f'{count:,} × {kind}' for kind, count in rejected.items())}"
         for complaint in self.messages:
             self._journal.records.write(self._observation.line_of_event("warning", complaint))
-        event = self._observation.line_of_event("finished", message, {"rejected": rejected})
+        event = self._observation.line_of_event(
+            "finished", message, {"rejected": rejected, "understood": dict(understood)}
+        )
         self._journal.records.write(event)
 
     def _opened(self) -> Journal:
@@ -248,7 +285,12 @@ class _Writer:
             self._held.callback(self._journal.close)
             is_first = self._observation.attempt == 1
             told = f"imported from the files of {self._settings.trainer or 'a trainer'}"
-            data = {"observation": self._identity, "trainer": self._settings.trainer, "trainer_version": ""}
+            data = {
+                "observation": self._identity,
+                "trainer": self._settings.trainer,
+                "trainer_version": "",
+                DUMP_ATTEMPT: self._dump_attempt,
+            }
             line = self._observation.line_of_event("started" if is_first else "resumed", told, data)
             self._journal.records.write(line)
         return self._journal

@@ -72,3 +72,23 @@ def _parquet_rows(folder: Path, parts: Sequence[str]) -> Iterator[Row]:
     except pyarrow.ArrowException as error:
         remedy = f"not readable as Parquet after row {number} ({error}): remove it, or write it again"
         raise dump_error("file", name, remedy) from None
+
+
+def number_types(folder: Path, parts: Sequence[str]) -> Mapping[str, bool | None]:
+    """Return whether each column of a Parquet file is one of floating-point numbers; None where it has no value.
+
+    Raises ConfigError and OSError.
+    """
+    import pyarrow  # noqa: PLC0415
+    import pyarrow.parquet  # noqa: PLC0415
+
+    name = "/".join(parts)
+    try:
+        with open_inside(folder, parts) as opened:
+            schema = pyarrow.parquet.read_schema(opened)
+    except pyarrow.ArrowException as error:
+        raise dump_error("file", name, f"not readable as Parquet ({error}): remove it, or write it again") from None
+    return {
+        field.name: None if pyarrow.types.is_null(field.type) else pyarrow.types.is_floating(field.type)
+        for field in schema
+    }

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-import orjson
-
+from bapo.observe.dumps.attempts import Attempts
 from bapo.observe.dumps.columns import Rollout
-from bapo.observe.dumps.formats import Dump, DumpFile
+from bapo.observe.dumps.files import DumpFile
+from bapo.observe.dumps.formats import Dump
 from bapo.observe.dumps.problems import row_error
 from bapo.observe.dumps.rows import read_rows
 from bapo.observe.group import Group
+from bapo.observe.observation import Sizes
 
 REPEATS = "steps that repeat the rollouts of the one before"
+FAILED = "episodes that failed"
+FILTERED = "episodes that the trainer filtered out"
+MOST_AHEAD = 16
+"""Steps that are in memory at once, and only where the log begins with steps that hold several attempts."""
+EARLIER_GROUPS = "groups of an earlier attempt at a step"
 
 
 class DumpedStep(NamedTuple):
@@ -25,70 +32,173 @@ class DumpedStep(NamedTuple):
     rollouts: Sequence[Rollout]
     file: DumpFile
     """The last one that holds some of them."""
+    attempt: int
+    """Of the trainer, from 0: each time that the steps go back, it has resumed."""
+
+
+class _Rows(NamedTuple):
+    """Rows of one step that follow one another."""
+
+    step: int
+    rollouts: Sequence[Rollout]
+    first_file: DumpFile
+    file: DumpFile
+    is_last: bool
+    """Of the whole dump."""
 
 
 def read_steps(dump: Dump, left_out: Counter[str]) -> Iterator[DumpedStep]:
     """The steps in order; counts in `left_out` what is not taken.
 
-    Raises ConfigError for a row that cannot be read, and for steps that go back.
+    A step that comes again is one that a resumed trainer repeats. Raises ConfigError for a row that cannot be read, and
+    where rows of several steps are mixed.
     """
-    current: list[Rollout] = []
-    step, latest = 0, dump.files[0] if dump.files else None
+    attempts = Attempts()
     before: tuple[Any, ...] = ()
+    for rows in _consecutive(dump, left_out):
+        if dump.repeats:
+            rollouts = _recognised(rows.rollouts)
+            if rollouts == before:
+                left_out[REPEATS] += 1
+                continue
+            before = rollouts
+        keys = [_key(each) for each in rows.rollouts]
+        if attempts.is_taken(rows.step, keys, rows.first_file.name, rows.rollouts[0].row, rows.is_last, left_out):
+            yield DumpedStep(rows.step, rows.rollouts, rows.file, attempts.number)
+    _count_left_out(dump, left_out)
+
+
+def _consecutive(dump: Dump, left_out: Counter[str]) -> Iterator[_Rows]:
+    current: list[Rollout] = []
+    step = begun = 0
+    first = latest = dump.files[0] if dump.files else None
+    with_more = {file.parts[:-2] for file in dump.counted}
     for file in dump.files:
+        is_new = True
         for number, values in read_rows(dump.folder, file.parts, left_out):
             read = dump.read(file.name, number, values)
-            its = file.step if read.step is None else read.step
-            if its is None:
-                remedy = "the row has no step: add --column step=COLUMN"
-                raise row_error("step", file.name, number, None, remedy)
-            if current and its != step:
-                if its < step:
-                    remedy = f"it comes after step {step}: sort the rows, or the names of the files, by step"
-                    raise row_error("step", file.name, number, its, remedy)
-                assert latest is not None, "it held the rows"
-                told = _told(current) if dump.repeats else ()
-                if told and told == before:
-                    left_out[REPEATS] += 1
-                else:
-                    yield DumpedStep(step, current, latest)
-                current, before = [], told
-            step, latest = its, file
-            current.append(read)
-    if current and latest is not None:
-        if dump.repeats and _told(current) == before:
-            left_out[REPEATS] += 1
-        else:
-            yield DumpedStep(step, current, latest)
+            if not read and file.parts[:-2] not in with_more:
+                left_out[FAILED] += 1
+            for each in read:
+                its = file.step if each.step is None else each.step
+                if its is None:
+                    remedy = "the row has no step: add --column step=COLUMN"
+                    raise row_error("step", file.name, number, None, remedy)
+                if is_new and current and latest is not None and its < step and its <= begun:
+                    _refuse_parts(file, latest, number, its)
+                if current and its != step:
+                    assert first is not None, "it held the rows"
+                    assert latest is not None, "it held the rows"
+                    yield _Rows(step, current, first, latest, is_last=False)
+                    current = []
+                if not current:
+                    first = file
+                if is_new:
+                    is_new, begun = False, its
+                step, latest = its, file
+                current.append(each)
+    if current and first is not None and latest is not None:
+        yield _Rows(step, current, first, latest, is_last=True)
 
 
-def _told(rollouts: Sequence[Rollout]) -> tuple[Any, ...]:
-    """Enough to recognise the rollouts; the hashes of the texts, so that the texts themselves can go."""
-    return tuple((hash(str(each.prompt)), hash(each.response), each.reward) for each in rollouts)
+def _refuse_parts(file: DumpFile, before: DumpFile, row: int, step: int) -> None:
+    remedy = (
+        f"{before.name} has this step too, and the file begins no later: if they are parts of one run, such as those "
+        "of its ranks, put their rows into one file, sorted by step; if they are two runs, import each by itself"
+    )
+    raise row_error("step", file.name, row, step, remedy)
 
 
-def groups_of(rollouts: Sequence[Rollout], source: str | None, group_size: int | None = None) -> list[Group]:
-    """The groups of a step, in the order of their first responses.
+def _count_left_out(dump: Dump, left_out: Counter[str]) -> None:
+    """Count the episodes that are in the files of all, and not in those that were read."""
+    for file in dump.counted:
+        num_good = 0
+        for number, values in read_rows(dump.folder, file.parts, Counter()):
+            if dump.read(file.name, number, values):
+                num_good += 1
+            else:
+                left_out[FAILED] += 1
+        taken = [each for each in dump.files if each.parts[:-2] == file.parts[:-2]]
+        num_taken = sum(1 for each in taken for _ in read_rows(dump.folder, each.parts, Counter()))
+        if num_good > num_taken:
+            left_out[FILTERED] += num_good - num_taken
+
+
+def _recognised(rollouts: Sequence[Rollout]) -> tuple[Any, ...]:
+    """Return enough to recognise the rollouts: the hashes of the texts, so that the texts themselves can go."""
+    return tuple((hash(each.prompt), hash(each.response), each.reward) for each in rollouts)
+
+
+def _key(rollout: Rollout) -> int:
+    return hash((rollout.source, rollout.prompt))
+
+
+def sizes_ahead(steps: Iterator[DumpedStep]) -> tuple[Sizes | None, Iterator[DumpedStep]]:
+    """Return the sizes of a log whose first steps hold several attempts, and all steps; None where one attempt is all.
+
+    Of such a step alone, two attempts in groups of 4 look like one in groups of 8: the first step that a later attempt
+    does not repeat says which.
+    """
+    seen: list[DumpedStep] = []
+    sizes = None
+    for step in steps:
+        seen.append(step)
+        first = seen[0].rollouts
+        size = len(list(next(groupby(first, key=_key))[1]))
+        if _num_repetitions(step.rollouts, size) == 1:
+            counts = set(Counter(map(_key, step.rollouts)).values())
+            if len(seen) > 1 and counts == {size}:
+                sizes = Sizes(size, len(first) // _num_repetitions(first, size) // size)
+            break
+        if len(seen) == MOST_AHEAD:
+            break
+    return sizes, chain(seen, steps)
+
+
+def latest_rollouts(rollouts: Sequence[Rollout], sizes: Sizes | None) -> tuple[Sequence[Rollout], int]:
+    """Return the rollouts of the last attempt at a step, and the number of groups of those before it.
+
+    A log that a resumed trainer appended to and that was sorted by step since has more rows in a step than others: all
+    its prompts, in whole groups, and then all of them once more.
+    """
+    if sizes is None or len(rollouts) <= sizes.group_size * sizes.batch_size:
+        return rollouts, 0
+    num_repetitions = _num_repetitions(rollouts, sizes.group_size)
+    num_kept = len(rollouts) // num_repetitions
+    return rollouts[len(rollouts) - num_kept :], (len(rollouts) - num_kept) // sizes.group_size
+
+
+def _num_repetitions(rollouts: Sequence[Rollout], group_size: int) -> int:
+    """Count how often all prompts come in the same order, each with one group's responses in a row; 1 if not."""
+    blocks = [(key, len(list(members))) for key, members in groupby(rollouts, key=_key)]
+    keys = [key for key, _ in blocks]
+    times = keys.count(keys[0])
+    period = len(keys) // times
+    is_whole = group_size > 1 and all(size == group_size for _, size in blocks)
+    return times if is_whole and period > 1 and keys == keys[:period] * times else 1
+
+
+def groups_of(rollouts: Sequence[Rollout], source: str | None, sizes: Sizes | None = None) -> list[Group]:
+    """Return the groups of a step, in the order of their first responses.
 
     Responses belong together by the dump's own mark, and without one by prompt and data source: then a prompt that was
-    drawn k times gives k groups of `group_size`, or of the size that most have.
+    drawn k times gives k groups of the run's size, or of the size that most have. Where all prompts of a step have
+    twice as many responses as those of other steps, the size of the groups has changed.
     """
     together: dict[Any, list[Rollout]] = {}
     for each in rollouts:
-        key = (each.source, each.group) if each.group is not None else (each.source, None, _key(each.prompt))
+        key = (each.source, each.group) if each.group is not None else (each.source, None, each.prompt)
         together.setdefault(key, []).append(each)
-    sizes = Counter(map(len, together.values()))
-    size = group_size or max(sizes, key=lambda size: (sizes[size], size))
+    counts = Counter(map(len, together.values()))
+    size = sizes.group_size if sizes is not None else max(counts, key=lambda size: (counts[size], size))
+    # Unless whole groups of the run's size follow one another.
+    is_changed = len(counts) == 1 and size not in counts and _num_repetitions(rollouts, size) == 1
     groups = []
     for members in together.values():
-        is_several = members[0].group is None and len(members) > size and len(members) % size == 0
+        is_several = not is_changed and members[0].group is None and len(members) > size and len(members) % size == 0
         parts = range(0, len(members), size) if is_several else (0,)
         groups += [_group(members[at : at + size] if is_several else members, source) for at in parts]
     return groups
-
-
-def _key(prompt: Any) -> Any:
-    return prompt if isinstance(prompt, str) else orjson.dumps(prompt, default=str)
 
 
 def _group(members: Sequence[Rollout], source: str | None) -> Group:

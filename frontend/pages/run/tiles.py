@@ -145,18 +145,23 @@ def _change(data: TileData, now: float | None, then: float | None) -> float | No
 def _reward(data: TileData, palette: Palette) -> Tile:
     now, then = _mean(data.newest, REWARD), _mean(data.first, REWARD)
     change = _change(data, now, then)
+    course = _column(data.course, REWARD)
+    is_share = all(0 <= value <= 1 for value in (now, then, *course) if value is not None)
+    interval = _range(_solved(data.newest_histograms, any_correct=True))
+    note = f"{WINDOW_STEPS} steps, 95 %: {interval}" if is_share else f"{WINDOW_STEPS} steps, correct 95 %: {interval}"
     return Tile(
         "reward",
         "Training reward",
-        formatting.percent(now),
-        f"{WINDOW_STEPS} steps, 95 %: {_range(_solved(data.newest_histograms, any_correct=True))}"
-        if now is not None
-        else "no step yet",
-        None if change is None else formatting.points(change),
+        formatting.percent(now) if is_share else formatting.decimal(now),
+        note if now is not None else "no step yet",
+        None if change is None else formatting.points(change) if is_share else formatting.signed_decimal(change),
         _trend(change),
         f"Share of correct responses among the fresh rollouts of the last {WINDOW_STEPS} steps, with its 95 % interval "
-        "over groups; the change is since the first ten steps.",
-        _column(data.course, REWARD),
+        "over groups; the change is since the first ten steps."
+        if is_share
+        else f"Mean reward of the fresh rollouts of the last {WINDOW_STEPS} steps; the change is since the first ten "
+        "steps. The interval is that of the share of correct responses.",
+        course,
         palette.fresh,
     )
 

@@ -12,7 +12,7 @@ from dash import html
 
 from bapo.config import RunConfig
 from bapo.config.documentation import documentation
-from bapo.config.method import BapoConfig, has_trait, methods_with
+from bapo.config.method import BapoConfig, has_trait, replay_methods
 from frontend.components.attributes import attributes
 from frontend.components.controls import segments, small_select
 from frontend.components.explained import explained
@@ -104,7 +104,7 @@ def control_kinds(own: str | None = None) -> dict[str, list[str]]:
     """
     return {
         method: ["buffers"] * has_trait(method, "reevaluates") + ["thresholds"] * has_trait(method, "has_thresholds")
-        for method in dict.fromkeys((*methods_with("is_replayable"), *([own] if own else ())))
+        for method in replay_methods(own)
     }
 
 

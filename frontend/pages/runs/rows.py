@@ -39,7 +39,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "progress": run.step / run.num_steps if run.num_steps else 0.0,
         "progress_text": f"{run.step:,} / {run.num_steps:,}" if run.num_steps else f"{run.step:,}",
         "trend_text": _stretch(run),
-        "reward_mean_text": formatting.percent(run.reward_mean),
+        "reward_mean_text": formatting.reward(run.reward_mean),
         "eval_name": run.eval_name or "",
         "eval_latest_text": formatting.MISSING
         if run.eval_latest is None

@@ -65,7 +65,7 @@ def _run(study: StudyDetail, run: StudyRun) -> html.Tr:
     numbers = (
         f"{run.step:,} of {run.num_steps or 0:,}",
         formatting.count(run.num_rollouts),
-        formatting.percent(run.reward_mean),
+        formatting.reward(run.reward_mean),
         formatting.percent(run.eval_latest),
     )
     values = (formatting.config_value(run.set.get(field)) for field in study.fields)

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bapo import observe
 from bapo.analysis.what_if.answer import Band, WhatIfTotal
-from bapo.analysis.what_if.forecast import what_if
+from bapo.analysis.what_if.forecast import REPLAYABLE_FIELDS, what_if
 from bapo.analysis.what_if.recording import Recording, read_recording, recording_of
 from bapo.analysis.what_if.totals import interval
 from bapo.config import ConfigError, RunConfig, resolve
 from bapo.methods import build_method
+from bapo.observe import Group
 from bapo.records import AnyRecord, EventRecord
 from tests.support.recorded import NUM_STEPS
 from tests.support.replayed import BATCH, config, next_record, recorded, recording
@@ -210,6 +212,8 @@ def test_thresholds_that_admit_nothing_at_the_recorded_accuracies_are_named() ->
         ({"method.c2": [0.9, 0.9]}, "method.c2", "above c3"),
         ({"method.type": "repo"}, "method.type", "cannot be replayed, only those of bapo"),
         ({"method.type": "dots"}, "method.type", "submit a run with it instead"),
+        ({"method.type": "probe"}, "method.type", "give one of bapo, bapo_mini, grpo"),
+        ({"method.type": "observed"}, "method.type", "give one of bapo, bapo_mini, grpo"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_field(changes: dict[str, Any], field: str, remedy: str) -> None:
@@ -247,3 +251,27 @@ def test_really_recorded_runs_are_replayed_exactly(recorded_folders: Mapping[str
             assert answer.forecast.high_quality_size.mean == list(answer.recorded.high_quality_size)
             assert sum(answer.recorded.x2) > 0
             assert sum(answer.recorded.x3) > 0
+
+
+def observed_recording(folder: Path) -> Recording:
+    """Record steps of 4, 6 and 5 groups, of which the last is not trained on."""
+    with observe.run("theirs", folder=folder) as run:
+        for step, size in enumerate((4, 6, 5), 1):
+            groups = [Group(f"p{place}", [1, 0], in_batch=(step, place) != (3, 4)) for place in range(size)]
+            run.step(step, groups=groups)
+    return read_recording(folder)
+
+
+def test_a_run_of_another_trainer_is_itself_where_nothing_is_changed(tmp_path: Path) -> None:
+    answer = what_if(observed_recording(tmp_path), {})
+    assert answer.recorded.x1 == answer.forecast.x1 == [4, 6, 4]
+    # 14 groups of 3 · 4.
+    assert answer.totals.fill_rate.recorded == answer.totals.fill_rate.forecast == pytest.approx(14 / 12)
+    assert (answer.changes, answer.num_disagreeing) == ({}, 0)
+
+
+def test_changes_of_a_run_of_another_trainer_are_those_that_a_replay_depends_on(tmp_path: Path) -> None:
+    answer = what_if(observed_recording(tmp_path), {"method.type": "bapo", "method.c1": 0.5})
+    assert answer.changes["method.type"] == ("observed", "bapo")
+    assert answer.changes["method.c1"] == (None, 0.5)
+    assert answer.changes.keys() <= set(REPLAYABLE_FIELDS)

@@ -45,6 +45,14 @@ def test_percent(value: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [(None, "–"), (0, f"0.0{THIN_SPACE}%"), (1, f"100.0{THIN_SPACE}%"), (1.5064, "1.506"), (-0.25, "-0.250")],
+)
+def test_a_mean_reward_is_a_share_only_where_it_can_be_one(value: float | None, text: str) -> None:
+    assert formatting.reward(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [
         (None, "–"),
         (0.0823, f"+8.2{THIN_SPACE}pts"),

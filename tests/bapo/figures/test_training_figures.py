@@ -165,6 +165,15 @@ def test_the_start_is_never_after_the_first_step() -> None:
     assert x_axis(TWO_STEPS, "time", after).at(0) == 1_788_264_000_000
 
 
+@pytest.mark.parametrize(("highest", "form"), [(1.0, ".0%"), (1.5, None)])
+def test_mean_rewards_beyond_1_are_no_shares(highest: float, form: str | None) -> None:
+    series = Series(
+        steps=[1, 2], columns={"critic/rewards/mean": [0.5, highest], "bapo/batch/reward_mean": [None, 0.5]}
+    )
+    figure = REWARDS.figure(series, x_axis(series, "step", None), LIGHT)
+    assert figure.layout.yaxis.tickformat == form
+
+
 def _live_figures(series: Series, histograms: HistogramSeries) -> dict[str, Any]:
     axis = x_axis(series, "step", None)
     bins = histogram_bins(histograms.fresh, x_axis(series, "step", None), 8)

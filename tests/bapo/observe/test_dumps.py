@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,22 +15,14 @@ import pytest
 from bapo.cli.import_dump import DumpOptions, OpenedDump, opened, show
 from bapo.config import ConfigError
 from bapo.files.safe_paths import OutsideError
-from bapo.observe.dumps.columns import parsed_columns
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Imported, Settings, import_dump
+from bapo.observe.dumps.importing import Settings, import_dump
 from bapo.observe.dumps.steps import groups_of, read_steps
-from bapo.records import EvaluationRecord, EventRecord, StepRecord
+from bapo.records import EvaluationRecord, EventRecord
 from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records, read_records
 from bapo.run.run_folder import read_config
-
-Rows = Sequence[Mapping[str, Any]]
-
-
-def write_rows(path: Path, rows: Rows, ending: str = "\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(map(json.dumps, rows)) + ending)
-    return path
+from tests.support.dumps import imported, problem_of, steps_of, write_rows
 
 
 def verl_rows(step: int, scores: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
@@ -43,20 +34,6 @@ def verl_rows(step: int, scores: Mapping[str, Sequence[float]]) -> list[dict[str
         for prompt, rewards in scores.items()
         if at < len(rewards)
     ]
-
-
-def imported(path: Path, kind: Format, out: Path, *columns: str, settings: Settings | None = None) -> Imported:
-    dump = open_dump(path, kind, parsed_columns(columns))
-    return import_dump(dump, None, out, settings or Settings())
-
-
-def steps_of(folder: Path) -> list[StepRecord]:
-    return [record for record in merged_records(folder) if isinstance(record, StepRecord)]
-
-
-def problem_of(error: ConfigError) -> str:
-    (problem,) = error.problems
-    return str(problem)
 
 
 def test_verl_dumps_become_steps_of_groups(tmp_path: Path) -> None:
@@ -160,15 +137,6 @@ def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> 
         imported(tmp_path / "log.jsonl", Format.JSONL, tmp_path / "run")
     assert "no column 'reward' (found: prompt, points, step)" in problem_of(found.value)
     assert "--column reward=COLUMN" in problem_of(found.value)
-
-
-def test_steps_that_go_back_are_refused(tmp_path: Path) -> None:
-    rows = [{"prompt": "p", "reward": 1, "step": step} for step in (1, 1, 2, 2, 1)]
-    write_rows(tmp_path / "log.jsonl", rows)
-    with pytest.raises(ConfigError) as found:
-        imported(tmp_path / "log.jsonl", Format.JSONL, tmp_path / "run")
-    assert "log.jsonl, row 5" in problem_of(found.value)
-    assert "it comes after step 2" in problem_of(found.value)
 
 
 def test_groups_of_one_response_are_no_groups(tmp_path: Path) -> None:
@@ -329,6 +297,7 @@ def test_a_dry_run_shows_what_is_understood_and_writes_nothing(
     for words in (
         "trainer verl",
         "steps 1, from 1 to 1",
+        "rows 7",
         "reward column score",
         "not read acc",
         "group sizes 2 of 2, 1 of 3",

@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bapo import observe
@@ -26,6 +27,7 @@ from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
 from tests.support.disks import fill, small_disk
+from tests.support.forked import forked
 from tests.support.observed_loops import Loop
 from tests.support.waiting import wait_until
 
@@ -203,8 +205,126 @@ def test_a_chat_of_one_message_is_the_prompt_of_its_text(tmp_path: Path) -> None
     assert steps_of(tmp_path)[0].prompts[0].prompt_id == prompt_identity("observed", "1 + 1 = ?")
 
 
+class Image:
+    """An image whose content cannot be read; where it lies in memory differs each time."""
+
+
+def test_a_prompt_with_an_image_is_one_prompt_in_all_steps(tmp_path: Path) -> None:
+    kept = []
+    with observe.run("images", folder=tmp_path) as run:
+        for step in (1, 2, 3):
+            kept.append(Image())
+            parts = [{"type": "image", "image": kept[-1]}, {"type": "text", "text": "How many cats?"}]
+            run.step(step, groups=[Group([{"role": "user", "content": parts}], [1, 0], ["one", "two"])])
+    found = {step.prompts[0].prompt_id for step in steps_of(tmp_path)}
+    assert found == {prompt_identity("observed", "[image]\nHow many cats?")}
+
+
+def test_responses_may_be_messages(tmp_path: Path) -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"name": "calc", "arguments": {"e": 1}}]}
+    with observe.run("tools", folder=tmp_path) as run:
+        run.step(1, groups=[Group("p", [1, 0], [[call], object()])])  # type: ignore[list-item]
+    (sample,) = map(json.loads, (tmp_path / "attempt-1/samples.jsonl").read_text().splitlines())
+    assert [response["text"] for response in sample["responses"]] == ['calc({"e": 1})', ""]
+    assert run.rejections == {"text": 1}
+
+
+@pytest.mark.parametrize(
+    ("rewards", "shown"),
+    [
+        ([{"score": 1}, {"score": 0}], "rewards = [{'score': 1}, {'score': 0}]: give one number per response"),
+        (np.array([[1.0], [0.0]]), "give one number per response"),
+        (None, "rewards = None: give one number per response"),
+        ("10", "rewards = 10: give one number per response"),
+        ({0: 1.0, 1: 0.0}, "rewards = {0: 1.0, 1: 0.0}: give one number per response"),
+    ],
+)
+def test_what_is_wrong_with_rewards_is_said_of_the_first_step(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, rewards: Any, shown: str
+) -> None:
+    with observe.run("shapes", folder=tmp_path) as run:
+        run.step(1, groups=[Group("a", rewards)])
+        run.evaluation(1, dataset="held out", groups=[Group("a", rewards)])
+    assert run.rejections == {"reward": 1, "evaluation": 1}
+    assert caplog.text.count(shown) == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("is_cut", ["stop", "perhaps"]), ("is_cut", [2, 0]), ("in_batch", "length"), ("in_batch", 2)]
+)
+def test_a_flag_that_is_none_costs_its_group_and_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, field: str, value: Any
+) -> None:
+    with observe.run("flags", folder=tmp_path) as run:
+        run.step(1, groups=[Group("a", [1, 0], is_cut=["length", "stop"]), Group("b", [1, 0], **{field: value})])  # type: ignore[list-item]
+    assert run.rejections == {field: 1}
+    assert f"{field} has" in caplog.text
+    assert steps_of(tmp_path)[0].response_clip_ratio == 1 / 2
+
+
+@pytest.mark.parametrize("value", ["node-0", "-1", "1.5", "9" * 5_000])
+def test_a_variable_rank_that_is_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("RANK", value)
+    with pytest.raises(
+        ConfigError, match=r"set the variable to a number from 0 on, or give the argument rank"
+    ) as found:
+        observe.run("mine", folder=tmp_path)
+    assert [(problem.field, problem.value) for problem in found.value.problems] == [("RANK", value)]
+    # With the argument, the variable does not count.
+    observe.run("mine", folder=tmp_path, rank=0).finish()
+
+
+@pytest.mark.parametrize("value", ["0", -1, 0.0, True])
+def test_a_rank_that_is_none_is_refused_and_does_not_leave_the_run_unobserved(tmp_path: Path, value: Any) -> None:
+    with pytest.raises(ConfigError, match="give the rank of this process"):
+        observe.run("mine", folder=tmp_path, rank=value)
+
+
 def test_a_second_observer_of_a_folder_is_refused(tmp_path: Path) -> None:
     with observe.run("mine", folder=tmp_path), pytest.raises(ConfigError, match="another trainer is using it"):
+        observe.run("mine", folder=tmp_path)
+
+
+def test_a_trainer_whose_forked_worker_lives_on_starts_again(tmp_path: Path) -> None:
+    def trainer() -> None:
+        run = observe.run("mine", folder=tmp_path)
+        run.step(1, groups=two_groups())
+        if os.fork() == 0:
+            # A data loader's worker, which outlives it.
+            (tmp_path / "worker").write_text(f"{os.getpid()}")
+            signal.pause()
+        wait_until((tmp_path / "worker").exists)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with forked(trainer) as process:
+        os.waitpid(process, 0)
+    try:
+        with observe.run("mine", folder=tmp_path) as run:
+            run.step(2, groups=two_groups())
+    finally:
+        os.kill(int((tmp_path / "worker").read_text()), signal.SIGKILL)
+    assert [(record.attempt, record.step) for record in steps_of(tmp_path)] == [(1, 1), (2, 2)]
+
+
+def test_a_forked_process_records_nothing_and_ends_no_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with observe.run("mine", folder=tmp_path) as run:
+
+        def leave() -> None:
+            run.step(1, groups=two_groups())
+            run.tell("warning", "of the worker")
+            run.__exit__(SystemExit, SystemExit(0), None)
+            (tmp_path / "said").write_text(caplog.text)
+
+        with forked(leave) as process:
+            assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+        run.step(1, groups=two_groups())
+    assert [event.event for event in events_of(tmp_path)] == ["started", "finished"]
+    assert len(steps_of(tmp_path)) == 1
+    assert f"process {os.getpid()} began to observe the run" in (tmp_path / "said").read_text()
+
+
+def test_a_second_observer_hears_which_process_holds_the_folder(tmp_path: Path) -> None:
+    with observe.run("mine", folder=tmp_path), pytest.raises(ConfigError, match=f"using it .process {os.getpid()}"):
         observe.run("mine", folder=tmp_path)
 
 

@@ -305,6 +305,14 @@ def test_tiles_compare_the_last_ten_steps_with_the_first(run_detail: RunDetail) 
     assert not any("left" in each.note for each in shown.values())
 
 
+def test_rewards_that_are_no_shares_are_plain_numbers(run_detail: RunDetail) -> None:
+    data = NOTHING._replace(
+        first=_series(range(1, 11), reward=[0.5] * 10), newest=_series(range(41, 51), reward=[1.506] * 10)
+    )
+    reward = tiles(run_detail.model_copy(update={"step": 50}), data, LIGHT)[0]
+    assert (reward.value, reward.change) == ("1.506", "+1.006")
+
+
 def test_the_first_ten_steps_are_compared_with_nothing(run_detail: RunDetail) -> None:
     early = NOTHING._replace(
         first=_series(range(1, 5), reward=[0.2] * 4), newest=_series(range(1, 5), reward=[0.2] * 4)

@@ -62,6 +62,10 @@ def test_a_row_reads_as_text() -> None:
     assert row["started_at"] == "2026-09-01T11:57:00+00:00"
 
 
+def test_a_mean_reward_above_1_is_no_share() -> None:
+    assert run_row(_run(reward_mean=1.506), NOW)["reward_mean_text"] == "1.506"
+
+
 def test_a_run_that_never_began_has_gaps() -> None:
     changes = {"started_at": None, "reward_mean": None, "eval_base": None, "eval_latest": None, "eval_best": None}
     row = run_row(_run(**changes), NOW)

@@ -11,7 +11,7 @@ from bapo.api.what_if import WhatIfTotal
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.figures.theme import LIGHT
 from frontend.pages.run.what_if import figures
-from frontend.pages.run.what_if_controls import changes_of, control_values
+from frontend.pages.run.what_if_controls import changes_of, control_kinds, control_values
 from frontend.pages.run.what_if_summary import total_row, totals, words
 from tests.support.replayed import config as small_config
 from tests.support.replayed import recording
@@ -127,3 +127,9 @@ def test_a_band_is_drawn_only_where_something_is_estimated() -> None:
     first = next(row for row, value in enumerate(shown["forecast, exact"]) if value is None)
     assert all(value is None for value in shown["high"][: first - 1])
     assert all(low <= high for low, high in zip(shown["low"][first:], shown["high"][first:], strict=True))
+
+
+def test_a_run_is_replayed_as_what_makes_batches_by_a_rule_and_as_itself() -> None:
+    offered = ["bapo", "bapo_mini", "grpo", "grpo_delayed", "ppo", "ba_ppo"]
+    assert [*control_kinds("grpo")] == [*control_kinds()] == offered
+    assert [*control_kinds("observed")] == [*offered, "observed"]
