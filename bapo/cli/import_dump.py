@@ -14,6 +14,7 @@ from rich.table import Table
 from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import console, user_text
+from bapo.files.column_paths import outer_paths
 from bapo.observe.dumps.columns import FIELDS, parsed_columns
 from bapo.observe.dumps.formats import Dump, Format, open_dump
 from bapo.observe.dumps.importing import Imported, Settings, import_dump
@@ -138,7 +139,9 @@ def _facts(dump: Dump, settings: Settings, first_step: int, num_rows: int) -> li
             is_there = all(name in dump.found for name in column.split(","))
             facts.append((field, f"column {column}" + ("" if is_there else ", which is not there")))
     used = {name for column in dump.columns.values() for name in column.split(",")}
-    if unused := [name for name in dump.found if name not in used]:
+    # Of a structure its parts are listed.
+    parts = [name for name in dump.found if not any(other.startswith(f"{name}.") for other in dump.found)]
+    if unused := [name for name in parts if not used & {name, *outer_paths(name)}]:
         facts.append(("not read", ", ".join(unused)))
     return facts
 

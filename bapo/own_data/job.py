@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bapo.own_data.checking import OtherData, check
 from bapo.own_data.formats import FormatError, preview
-from bapo.own_data.mapping import proposal
+from bapo.own_data.mapping import completed, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, Described
 
 MEMORY_BYTES = 8 * 2**30
@@ -58,7 +58,7 @@ def carry_out(job: CheckJob) -> CheckResult:
         seen = preview(job.path, job.ending)
     except FormatError as error:
         return CheckResult(problem=str(error))
-    mapping = job.mapping or proposal(seen)
+    mapping = completed(job.mapping, seen) if job.mapping is not None else proposal(seen)
     if mapping.missing:
         return CheckResult(preview=seen, mapping=mapping)
     try:
