@@ -374,4 +374,4 @@ def test_dots_in_the_name_of_a_column_lead_into_structures(tmp_path: Path, capsy
     shown = " ".join(capsys.readouterr().out.split())
     assert "reward column info.scores.right,info.scores.bonus " in shown
     assert "bonus, which is not there" not in shown
-    assert "not read info.said group sizes" in shown
+    assert "not read info.said groups 1 in" in shown
