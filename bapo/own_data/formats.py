@@ -27,6 +27,8 @@ MOST_CHARACTERS = 500
 """Of a value in a preview."""
 MOST_COLUMNS = 500
 """Of a preview."""
+LONGEST_NAME = 300
+"""Of a column in a preview."""
 MOST_ROWS = 20_000_000
 """Rows of a file that are read: a Parquet file of some kilobytes can hold any number of empty ones."""
 MOST_LEVELS = 50
@@ -151,7 +153,8 @@ def preview(path: Path, ending: str) -> DataPreview:
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The parts of all rows by their paths, each followed by results that most of its texts mark."""
-    found = list(dict.fromkeys(path for row in rows for path in leaf_paths(row)))
+    paths = (path for row in rows for path in leaf_paths(row) if len(path) <= LONGEST_NAME)
+    found = list(dict.fromkeys(paths))
     columns = []
     for path in found[:MOST_COLUMNS]:
         columns.append(path)
