@@ -113,7 +113,7 @@ def _model_folder(out: Path) -> Path:
         raise ArchiveError(remedy)
     missing = _missing_shards(folder, names)
     if missing:
-        raise ArchiveError(f"{INDEX} names {missing[0][:200]!r}, which is not there: all shards belong to the model")
+        raise ArchiveError(f"{INDEX} names {missing[0][:200]}, which is not there: all shards belong to the model")
     return folder
 
 

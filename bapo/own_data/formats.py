@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
+from bapo.config.model_files import LFS_POINTER
 from bapo.files.column_paths import leaf_paths, value_at
 from bapo.own_data.report import DataPreview
 from bapo.own_data.result_marks import MARKS, column_value
@@ -66,6 +68,8 @@ class ReadRow(NamedTuple):
 
 def check_beginning(ending: str, content: bytes) -> None:
     """Raises FormatError where a file that begins so is not of the format that its name says."""
+    if content.startswith(LFS_POINTER):
+        raise FormatError("this is a Git LFS pointer, not the file itself: run `git lfs pull` where it was cloned")
     if ending == ".parquet":
         if not content.startswith(_PARQUET):
             raise FormatError("this is no Parquet file: it does not begin with PAR1; rename it, or write it again")
@@ -110,11 +114,20 @@ def read(path: Path, ending: str) -> Iterator[ReadRow]:
 def _rows_of_parts(path: Path, ending: str) -> Iterator[ReadRow]:
     """The rows of all parts, counted through; one part at a time lies on the disk."""
     before = 0
-    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise FormatError(f"the archive cannot be read ({error}): fetch it again") from None
+    with archive, tempfile.TemporaryDirectory(dir=path.parent) as folder:
         for number, info in enumerate(archive.infolist()):
             part = Path(folder) / f"part{ending}"
-            with archive.open(info) as packed, part.open("wb") as file:
-                shutil.copyfileobj(packed, file)
+            try:
+                with archive.open(info) as packed, part.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                raise FormatError(
+                    f"file {number + 1} of the archive cannot be read ({error}): fetch it again"
+                ) from None
             last = 0
             for row in _rows_of_part(part, ending, number):
                 last = row.number

@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.parquet
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.model_files import LFS_POINTER
 from bapo.files.column_paths import has_column, outer_paths
 
 Row = tuple[int, Mapping[str, Any]]
@@ -29,6 +30,9 @@ def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[s
     file = Path(path)
     if not file.is_file():
         raise file_error(field, path, "there is no such file; give the path of a parquet or JSONL file")
+    with file.open("rb") as opened:
+        if opened.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise file_error(field, path, "this is a Git LFS pointer, not the file: run `git lfs pull` where it was cloned")
     match file.suffix.lower():
         case ".parquet":
             return _parquet_rows(path, field, columns, also)
@@ -54,7 +58,10 @@ def _parquet_rows(path: str, field: str, columns: Sequence[str], also: Sequence[
                 for row in batch.to_pylist():
                     row_number += 1
                     yield row_number, row
-    except (pyarrow.ArrowException, OSError) as error:
+    except ConfigError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        # Texts that are no UTF-8, and times that Python has not, are not Arrow's to refuse.
         raise file_error(field, path, f"the file is not readable as parquet ({error}); write it again") from error
 
 

@@ -218,7 +218,7 @@ def test_an_index_does_not_say_which_files_the_server_has(tmp_path: Path, name: 
         problem == f"{INDEX} names the file {name!r}, which is not in the model's folder: save all of the model there"
     )
     index = json.dumps({"weight_map": {"weight": "part.safetensors"}}).encode()
-    assert "'part.safetensors', which is not there" in (unpacked(tmp_path, {**MODEL, INDEX: index}).problem or "")
+    assert "part.safetensors, which is not there" in (unpacked(tmp_path, {**MODEL, INDEX: index}).problem or "")
 
 
 @pytest.mark.parametrize(

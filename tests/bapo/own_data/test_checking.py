@@ -159,6 +159,8 @@ def test_csv_and_parquet_are_read_with_their_rows(tmp_path: Path) -> None:
     ("ending", "content", "why"),
     [
         (".parquet", b'{"a": 1}', "no Parquet file"),
+        (".parquet", b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer"),
+        (".jsonl", b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer"),
         (".jsonl", b"PAR1....", "a Parquet file"),
         (".jsonl", b"\x80\x04\x95", "a pickle"),
         (".jsonl", b"\x1f\x8b\x08", "a gzip archive"),
