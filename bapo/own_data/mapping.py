@@ -35,7 +35,8 @@ _NAMES: Mapping[str, Sequence[str]] = {
 """Usual names of each of our columns, the likeliest first."""
 _MISSING = frozenset({"nan", "<na>", "nat", "null"})
 """Texts that tables write where a value is missing."""
-MOST_NUMBER = 10**18
+MOST_DIGITS = 18
+MOST_NUMBER = 10**MOST_DIGITS
 """Of Countdown."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,\s]*\d[\d.,]*\s*%?\s*")
 _MATHEMATICS = re.compile(r"[\\^_{}$]|\d\s*/\s*\d")
@@ -200,4 +201,6 @@ def _parsed(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         words = value.replace(",", " ").split()
-        return [int(word) for word in words] if len(words) > 1 and all(word.isdecimal() for word in words) else value
+        # A number of thousands of digits is one that Python does not read.
+        are_numbers = len(words) > 1 and all(word.isdecimal() and len(word) <= MOST_DIGITS for word in words)
+        return [int(word) for word in words] if are_numbers else value

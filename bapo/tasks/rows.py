@@ -32,7 +32,9 @@ def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[s
         raise file_error(field, path, "there is no such file; give the path of a parquet or JSONL file")
     with file.open("rb") as opened:
         if opened.read(len(LFS_POINTER)) == LFS_POINTER:
-            raise file_error(field, path, "this is a Git LFS pointer, not the file: run `git lfs pull` where it was cloned")
+            raise file_error(
+                field, path, "this is a Git LFS pointer, not the file: run `git lfs pull` where it was cloned"
+            )
     match file.suffix.lower():
         case ".parquet":
             return _parquet_rows(path, field, columns, also)

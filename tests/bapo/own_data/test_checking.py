@@ -202,6 +202,10 @@ def test_rows_are_taken_in_the_shapes_that_people_have() -> None:
     assert mapped({"n": "3, 4 5", "t": "12"}, countdown) == {"nums": [3, 4, 5], "target": 12}
     with pytest.raises(RowError, match="whole numbers"):
         mapped({"n": [1, 2], "t": 1.5}, countdown)
+    assert mapped({"n": [3.0, 4, Decimal(5)], "t": Decimal("12")}, countdown) == {"nums": [3, 4, 5], "target": 12}
+    for nums, target in (("1 " + "9" * 5_000, 3), ([1, 10**18], 3), ([1, 2], -(10**18)), ([1, float("inf")], 3)):
+        with pytest.raises(RowError, match=r"whole numbers|a list of"):
+            mapped({"n": nums, "t": target}, countdown)
     with pytest.raises(RowError, match="paths lead nowhere"):
         mapped(
             {"p": "<image>?", "a": 1, "i": ["/etc/passwd"]}, ColumnMapping(columns={**mapping.columns, "images": "i"})
