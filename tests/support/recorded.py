@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import lzma
 import shutil
 import sys
 import tarfile
@@ -131,12 +130,12 @@ def _unpack(folder: Path) -> None:
 
 
 def ship() -> None:
-    """Train the runs and make them the ones that the repository ships; the same runs give the same archive."""
+    """Train the runs and make them the ones that the repository ships."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         train_all(folder)
         SHIPPED.mkdir(exist_ok=True)
-        with tarfile.open(SHIPPED / ARCHIVE, "w:xz", preset=9 | lzma.PRESET_EXTREME) as archive:
+        with tarfile.open(SHIPPED / ARCHIVE, "w:xz", preset=9) as archive:
             for file in _files_of(folder):
                 entry = tarfile.TarInfo(file.relative_to(folder).as_posix())
                 entry.size = file.stat().st_size

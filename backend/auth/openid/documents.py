@@ -122,7 +122,7 @@ def answer_of(
         raise refusals.wrong_provider(label, cause)
     try:
         document = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise refusals.wrong_provider(label, f"{address} answered with something that is no JSON object")
