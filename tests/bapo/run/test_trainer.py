@@ -359,7 +359,9 @@ def test_a_step_that_is_not_finite_ends_the_run_and_is_not_recorded(tmp_path: Pa
     class Diverging(SimulatedEngine):
         def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
             stats = super().update(batch, step=step, passes=passes)
-            return replace(stats, **{field: math.nan}) if step == 5 else stats
+            if step != 5:
+                return stats
+            return replace(stats, loss=math.nan) if field == "loss" else replace(stats, grad_norm=math.nan)
 
     with pytest.raises(ConfigError, match=r"training\.learning_rate = .*: in step 5, .* is nan"):
         trainer.train(tmp_path, config(), build=Diverging)

@@ -373,7 +373,8 @@ def test_a_gradient_that_is_not_finite_moves_nothing(toy_folder: Path, whose: st
     if whose == "critic":
         assert engine._critic is not None
         model = engine._critic.model
-    (weights := next(model.parameters())).register_hook(lambda gradient: gradient * float("nan"))
+    weights = next(model.parameters())
+    weights.register_hook(lambda gradient: gradient * float("nan"))  # type: ignore[no-untyped-call]
     before = weights.detach().clone()
     with pytest.raises(ConfigError, match=f"in step 4, the norm of the gradient of the {whose} is nan"):
         engine.update(batch, step=4)
