@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import zipfile
 import zlib
@@ -11,10 +10,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.kit.errors import Problem
 from backend.resources import contents
+from bapo.config.model_files import INDEX as INDEXES
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
 from bapo.files.safe_paths import files_inside
@@ -24,7 +24,6 @@ from bapo.own_data.storable import storable
 ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
 """Of files that a model may bring; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
-INDEX = "model.safetensors.index.json"
 _BESIDE = "__MACOSX"
 """Folder that an operating system adds to archives."""
 
@@ -113,20 +112,34 @@ def _model_folder(out: Path) -> Path:
         raise ArchiveError(remedy)
     missing = _missing_shards(folder, names)
     if missing:
-        raise ArchiveError(f"{INDEX} names {missing[0][:200]}, which is not there: all shards belong to the model")
+        index, shard = missing[0]
+        raise ArchiveError(f"{index} names {shard[:200]}, which is not there: all shards belong to the model")
     return folder
 
 
-def _missing_shards(folder: Path, names: Collection[str]) -> list[str]:
-    """Files that the index of the weights names, and that are not among those of the archive."""
-    index = folder / INDEX
-    if not index.is_file():
-        return []
-    try:
-        named = set(json.loads(index.read_bytes())["weight_map"].values())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ArchiveError(f"{INDEX} cannot be read: save the model again") from None
-    return sorted(str(name) for name in named if str(PurePosixPath(str(name))) not in names)
+class _Index(BaseModel):
+    """What an index holds. Whoever names the model later reads it in a request: nothing else may be in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    weight_map: Mapping[str, str]
+    metadata: Mapping[str, int | float | str | bool | None] = {}
+
+
+def _missing_shards(folder: Path, names: Collection[str]) -> list[tuple[str, str]]:
+    """Each index of weights with a file that it names, and that is not among those of the archive."""
+    missing = []
+    for index in sorted(folder.glob(INDEXES)):
+        try:
+            content = _Index.model_validate_json(index.read_bytes())
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(map(str, problem["loc"]))[:100] or "it"
+            said = f"{where}: {problem['msg'][:200]}"
+            raise ArchiveError(f"{index.name} cannot be read ({said}): save the model again") from None
+        named = sorted(set(content.weight_map.values()))
+        missing += [(index.name, name) for name in named if str(PurePosixPath(name)) not in names]
+    return missing
 
 
 def _details(folder: Path) -> Mapping[str, Any]:

@@ -11,6 +11,10 @@ from typing import Any
 INDEX = "*.index.json"
 """Files that say which file holds which weight, such as `model.safetensors.index.json`."""
 TOKENIZER_CONFIG = "tokenizer_config.json"
+MOST_INDEX_BYTES = 20_000_000
+"""Of an index, which a server reads within a request: that of a model of 671 billion parameters has nine million."""
+MOST_CONFIG_BYTES = 5_000_000
+"""Of a tokenizer's config, likewise."""
 TOKENIZER_FIELDS = ("tokenizer_file", "vocab_file", "merges_file")
 
 
@@ -34,6 +38,10 @@ def lfs_pointer(folder: Path) -> str | None:
 
 def outside_file(folder: Path) -> str | None:
     """The remedy where a model's files name one that is not in its folder, links followed; None where none does."""
+    read = {**dict.fromkeys(sorted(folder.glob(INDEX)), MOST_INDEX_BYTES), folder / TOKENIZER_CONFIG: MOST_CONFIG_BYTES}
+    for path, most in read.items():
+        if path.is_file() and (num_bytes := path.stat().st_size) > most:
+            return f"{path.name} has {num_bytes:,} bytes, more than the {most:,} of any model's: save it again"
     real = os.path.realpath(folder)
     for source, name in _named_files(folder):
         if not _is_inside(name, real):

@@ -228,6 +228,8 @@ def test_an_index_does_not_say_which_files_the_server_has(tmp_path: Path, name: 
         (INDEX, rb'{"weight_map": {"a": "\ud800"}}'),
         (INDEX, b'{"weight_map": ' + b"[" * 90_000),
         (INDEX, b'{"weight_map": [1]}'),
+        (INDEX, b'{"weight_map": {}, "more": [' + b"[]," * 1_000 + b"[]]}"),
+        ("tokenizer_config.json", b'{"a": [' + b"[]," * 7_000_000 + b"[]]}"),
         ("config.json", b"[" * 90_000),
         ("config.json", b"{}"),
         ("config.json", b'{"model_type": ' + b"9" * 5_000 + b"}"),

