@@ -24,6 +24,7 @@ from bapo.own_data.storable import storable
 ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
 """Of files that a model may bring; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
+INDEX = "model.safetensors.index.json"
 _BESIDE = "__MACOSX"
 """Folder that an operating system adds to archives."""
 
@@ -137,6 +138,9 @@ def _missing_shards(folder: Path, names: Collection[str]) -> list[tuple[str, str
             where = ".".join(map(str, problem["loc"]))[:100] or "it"
             said = f"{where}: {problem['msg'][:200]}"
             raise ArchiveError(f"{index.name} cannot be read ({said}): save the model again") from None
+        if index.name != INDEX:
+            # Of pickles, which the archive lacks with good reason; nothing loads by it.
+            continue
         named = sorted(set(content.weight_map.values()))
         missing += [(index.name, name) for name in named if str(PurePosixPath(name)) not in names]
     return missing

@@ -247,6 +247,11 @@ def test_a_model_that_cannot_be_read_has_a_reason_that_can_be_stored(tmp_path: P
     assert ("Error (" not in problem, list((tmp_path).glob("out"))) == (True, [])
 
 
+def test_an_index_of_pickles_that_were_left_out_is_no_fault(tmp_path: Path) -> None:
+    index = b'{"metadata": {"total_size": 48}, "weight_map": {"weight": "pytorch_model-00001-of-00001.bin"}}'
+    assert unpacked(tmp_path, {**MODEL, "pytorch_model.bin.index.json": index}).problem is None
+
+
 def test_details_of_a_model_can_be_stored(tmp_path: Path) -> None:
     config = rb'{"model_type": "a\u0000", "architectures": ["\ud800"], "vocab_size": 1' + b"0" * 3_000 + b"}"
     details = unpacked(tmp_path, {**MODEL, "config.json": config}).details
