@@ -374,7 +374,7 @@ def test_a_gradient_that_is_not_finite_moves_nothing(toy_folder: Path, whose: st
         assert engine._critic is not None
         model = engine._critic.model
     weights = next(model.parameters())
-    weights.register_hook(lambda gradient: gradient * float("nan"))  # type: ignore[no-untyped-call]
+    weights.register_hook(lambda gradient: gradient * float("nan"))
     before = weights.detach().clone()
     with pytest.raises(ConfigError, match=f"in step 4, the norm of the gradient of the {whose} is nan"):
         engine.update(batch, step=4)
