@@ -140,13 +140,29 @@ def _prompt(given: Any) -> str:
     if isinstance(given, list):
         # Messages of a chat: what the user says. A template of the model's own comes around it.
         given = "\n\n".join(
-            str(message.get("content", "")) for message in given if isinstance(message, dict) and _asks(message)
+            _said(message.get("content", "")) for message in given if isinstance(message, dict) and _asks(message)
         )
     if given is None or (isinstance(given, str) and not given.strip()):
         raise RowError("the prompt is empty")
     if not isinstance(given, str):
         raise RowError(f"the prompt must be a text, or messages with role and content, not {given!r:.80}")
     return given
+
+
+def _said(content: Any) -> str:
+    """The text of a message; of one in parts, with a mark in place of each image."""
+    if not isinstance(content, list):
+        return str(content)
+    said = []
+    for part in content:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind == "text" and isinstance(part.get("text"), str):
+            said.append(part["text"])
+        elif kind in ("image", "image_url"):
+            said.append(IMAGE_MARK)
+        else:
+            raise RowError(f"a message's part must be a text or an image, not {part!r:.80}")
+    return "".join(said)
 
 
 def _asks(message: Mapping[str, Any]) -> bool:
