@@ -1,4 +1,4 @@
-"""The thread that checks uploads, few at a time and of each person one, each in a process of its own."""
+"""The thread that checks uploads, a few at a time and one per person, each in a separate process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHECK_LOCK = 0x6261706F15
 """Advisory lock of the one server that does this."""
 INTERVAL_SECONDS = 1.0
 MAX_AT_ONCE = 3
-"""One of each person: a file that takes long holds nobody else's."""
+"""One of each person: a file that takes long holds up no other person's."""
 BEGINNING_BYTES = 65_536
 ASK_SECONDS = 2.0
 """How often a check under way asks whether its upload is still there."""
@@ -127,7 +127,7 @@ class UploadChecker(LeaderThread):
         return None if data is None else data.model_dump(mode="json")
 
     def _asks_whether_gone(self, upload: Upload) -> Callable[[], bool]:
-        """Whether the server stops, or nobody waits for the check any more; the database is asked now and then."""
+        """Return whether the server stops or the check is no longer awaited; the database is asked now and then."""
         asked_at = time.monotonic()
         is_gone = False
 

@@ -1,4 +1,4 @@
-"""`python -m backend.uploads.model_process`: unpacks and checks a model in a process of its own, with limits."""
+"""`python -m backend.uploads.model_process`: unpacks and checks a model in a separate process, with limits."""
 
 from __future__ import annotations
 

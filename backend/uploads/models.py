@@ -119,7 +119,7 @@ def _model_folder(out: Path) -> Path:
 
 
 class _Index(BaseModel):
-    """What an index holds. Whoever names the model later reads it in a request: nothing else may be in it."""
+    """What an index holds. Requests that name the model read it later: nothing else may be in it."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -71,7 +71,7 @@ def lock_project(session: Session, project_id: str) -> None:
 
 
 def next_to_check(session: Session, busy: Collection[str], busy_owners: Collection[str]) -> Upload | None:
-    """The upload that has waited longest, of those that nobody checks, and of people of whom none is checked."""
+    """Return the upload that has waited longest and is not being checked, of people without a check under way."""
     query = select(Upload).where(
         Upload.state == "checking", Upload.id.not_in(busy), Upload.owner_id.not_in(busy_owners)
     )

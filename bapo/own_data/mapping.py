@@ -175,7 +175,7 @@ def _answer(given: Any) -> str | Mapping[str, Any]:
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
     if isinstance(given, str) and given.strip().casefold() in _MISSING:
-        raise RowError(f"the answer is {given.strip()!r}, which stands for a missing value")
+        raise RowError(f"the answer is {given.strip()!r}, a missing value")
     answer = answer_of(given, "answer")
     text = answer.get(ANSWER_TEXT)
     return text.strip() if isinstance(text, str) and not isinstance(given, dict) else answer

@@ -97,7 +97,7 @@ def _wrong_reference(verifier: Verifier, problem: Problem, text: str) -> tuple[s
     if wrong is not None:
         return wrong, False
     if verifier.reference in TEXT_VERIFIERS:
-        # In a box of its own, every text equals itself: that says nothing of what a model will answer.
+        # Put into a box, every text equals itself: that says nothing about what a model will answer.
         why = whole_text(text, lambda result: bool(verifier(problem, _response(result))))
         if why is not None:
             return f"no response can give the answer: {why}", True

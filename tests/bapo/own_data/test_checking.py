@@ -266,7 +266,7 @@ def with_answers(folder: Path, answers: Sequence[Any]) -> Path:
 def test_whole_texts_as_answers_refuse_the_file(
     tmp_path: Path, verifier: str, answer: str, why: str, proposed: str
 ) -> None:
-    """In a box of its own every text equals itself, whatever it says: the trial has to look at the answers."""
+    """Put into a box, every text equals itself, whatever it says: the trial has to look at the answers."""
     data = checked(with_answers(tmp_path, [answer] * 60), SUMS.model_copy(update={"verifier": verifier}))
     said = texts(data, "problem")
     assert data.path is None

@@ -354,7 +354,7 @@ def test_prompts_left_out_are_never_trained_on_and_heavy_ones_come_more_often(
 
 @pytest.mark.parametrize("field", ["loss", "grad_norm"])
 def test_a_step_that_is_not_finite_ends_the_run_and_is_not_recorded(tmp_path: Path, field: str) -> None:
-    """Whatever the engine: verl leaves such a step out, and goes on."""
+    """Stop with every engine: verl skips such a step and continues."""
 
     class Diverging(SimulatedEngine):
         def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
