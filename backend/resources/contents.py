@@ -15,8 +15,10 @@ from safetensors import SafetensorError, safe_open
 
 from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind, ResourcePreview
+from bapo.config.model_files import lfs_pointer
 from bapo.config.syntax import syntax_tree
 from bapo.config.task import FileTaskConfig
+from bapo.own_data.storable import storable
 from bapo.tasks.problem_files import SOURCE_COLUMN
 
 MOST_CHARACTERS = 2_000
@@ -24,6 +26,8 @@ MOST_CHARACTERS = 2_000
 MOST_SOURCE_CHARACTERS = 100_000
 LONGEST_LINE = 10_000_000
 """Bytes of a row that are read."""
+MOST_CONFIG_BYTES = 2_000_000
+"""Of a model's config.json, which is read within a request: JSON takes thirty times as much memory."""
 MODEL_FIELDS = (
     "architectures",
     "model_type",
@@ -45,7 +49,12 @@ class Rows(NamedTuple):
 
 
 def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str, Any]:
-    """Summary of a resource. Raises Problem 422 if it is not readable as its kind."""
+    """Summary of a resource, as it can be stored. Raises Problem 422 if it is not readable as its kind."""
+    details: dict[str, Any] = storable(_details_of(path, kind, function))
+    return details
+
+
+def _details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str, Any]:
     match kind:
         case "dataset":
             columns, num_rows = _shape(path)
@@ -53,7 +62,9 @@ def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str
             return {"columns": columns, "num_rows": num_rows, "num_bytes": path.stat().st_size}
         case "model":
             config = _model_config(path)
-            known = {name: config[name] for name in MODEL_FIELDS if name in config}
+            known = {name: _cut(config[name]) for name in MODEL_FIELDS if name in config}
+            if (remedy := lfs_pointer(path)) is not None:
+                raise _refused(path, remedy)
             return known | {"num_parameters": _num_parameters(path), "num_bytes": _folder_bytes(path)}
         case "verifier":
             return {"signature": _signature(path, function), "num_bytes": path.stat().st_size}
@@ -82,7 +93,7 @@ def _shape(path: Path) -> tuple[list[str], int]:
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
                 return list(file.schema_arrow.names), file.metadata.num_rows
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
             raise _unreadable(path, error) from None
     num_rows = 0
     columns: dict[str, None] = {}
@@ -119,7 +130,7 @@ def _columns(path: Path, names: list[str]) -> Iterator[tuple[str, ...]]:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=256, columns=names):
                 yield from zip(*(map(str, batch[name].to_pylist()) for name in names), strict=True)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _unreadable(path, error) from None
 
 
@@ -149,12 +160,12 @@ def _parquet_rows(path: Path, offset: int, limit: int) -> Rows:
                 for batch in file.iter_batches(batch_size=256, row_groups=[group]):
                     first = max(offset - skipped, 0)
                     part = batch.slice(first, limit - len(rows)).to_pylist() if first < batch.num_rows else []
-                    rows += [[_plain(row[name]) for name in columns] for row in part]
+                    rows += [[row[name] for name in columns] for row in part]
                     skipped += batch.num_rows
                     if len(rows) >= limit:
                         return Rows(columns, rows)
             return Rows(columns, rows)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _unreadable(path, error) from None
 
 
@@ -167,29 +178,15 @@ def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise _refused(path, f"row {number} is not JSON ({error}): correct it") from None
             if not isinstance(row, dict):
                 raise _refused(path, f"row {number} is not a JSON object: write one object per line")
             yield row
 
 
-def _plain(value: Any) -> Any:
-    """A JSON value, as what parquet holds has more types than JSON."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case list() | tuple():
-            return [_plain(member) for member in value]
-        case dict():
-            return {str(name): _plain(member) for name, member in value.items()}
-        case bytes():
-            return f"{len(value):,} bytes"
-        case _:
-            return str(value)
-
-
 def _cut(value: Any) -> Any:
+    value = storable(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     if len(text) <= MOST_CHARACTERS:
         return value
@@ -200,9 +197,16 @@ def _cut(value: Any) -> Any:
 
 
 def _model_config(path: Path) -> dict[str, Any]:
+    file = path / "config.json"
+    num_bytes = file.stat().st_size
+    if num_bytes > MOST_CONFIG_BYTES:
+        remedy = (
+            f"config.json has {num_bytes:,} bytes, more than the {MOST_CONFIG_BYTES:,} of any model's: save it again"
+        )
+        raise _refused(path, remedy)
     try:
-        config = json.loads((path / "config.json").read_bytes())
-    except ValueError as error:
+        config = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
         raise _refused(path, f"config.json is not JSON ({error}): download the model again") from None
     if not isinstance(config, dict) or "model_type" not in config:
         raise _refused(path, "config.json has no model_type: this is not a model in Hugging Face format")
@@ -236,7 +240,7 @@ def _signature(path: Path, function: str | None) -> str:
         raise Problem(422, "invalid_request", "name the function that verifies, such as reward", field="function")
     try:
         tree = syntax_tree(path.read_text(encoding="utf-8"))
-    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _refused(path, f"the file is not valid Python ({error}): correct it") from None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if function not in functions:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import BigInteger, case, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.kit.database import seconds_from_now
@@ -48,11 +49,17 @@ def begun(session: Session, owner_id: str, project_id: str, kind: str, file_name
     return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
 
+_MADE = func.coalesce(Upload.result["num_bytes"].astext.cast(BigInteger), 0)
+"""Bytes of what the last check wrote: rows of ours, or the files of a model."""
+_HELD = case((Upload.kind == "model", func.greatest(Upload.num_bytes, _MADE)), else_=Upload.num_bytes + _MADE)
+"""Of a model that is unpacked, the archive is gone."""
+
+
 def used_bytes(session: Session, project_ids: Collection[str]) -> Mapping[str, int]:
-    """What projects hold, by identifier: uploads under way count as wholly there."""
+    """What projects hold, by identifier: uploads under way count as wholly there, with what a check made of them."""
     used = dict.fromkeys(project_ids, 0)
-    for table in (Upload, ResourceVersion):
-        query = select(table.project_id, func.sum(table.num_bytes)).where(table.project_id.in_(project_ids))
+    for table, num_bytes_held in ((Upload, _HELD), (ResourceVersion, ResourceVersion.num_bytes)):
+        query = select(table.project_id, func.sum(num_bytes_held)).where(table.project_id.in_(project_ids))
         for project_id, num_bytes in session.execute(query.group_by(table.project_id)):
             used[project_id] += int(num_bytes)
     return used
@@ -63,10 +70,19 @@ def lock_project(session: Session, project_id: str) -> None:
     session.execute(select(Project.id).where(Project.id == project_id).with_for_update())
 
 
-def next_to_check(session: Session) -> Upload | None:
-    """The upload that has waited longest."""
-    query = select(Upload).where(Upload.state == "checking").order_by(Upload.touched_at, Upload.id).limit(1)
-    return session.scalars(query).one_or_none()
+def next_to_check(session: Session, busy: Collection[str], busy_owners: Collection[str]) -> Upload | None:
+    """Return the upload that has waited longest and is not being checked, of people without a check under way."""
+    query = select(Upload).where(
+        Upload.state == "checking", Upload.id.not_in(busy), Upload.owner_id.not_in(busy_owners)
+    )
+    return session.scalars(query.order_by(Upload.touched_at, Upload.id).limit(1)).one_or_none()
+
+
+def is_to_be_checked(session: Session, upload_id: str, mapping: Mapping[str, Any] | None) -> bool:
+    """Whether an upload is still there and waits for a check with these columns."""
+    query = select(Upload.mapping).where(Upload.id == upload_id, Upload.state == "checking")
+    found = session.execute(query).one_or_none()
+    return found is not None and found[0] == mapping
 
 
 def to_fetch(session: Session, busy: Collection[str], limit: int) -> Sequence[tuple[str, str]]:

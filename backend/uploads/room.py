@@ -6,7 +6,15 @@ from sqlalchemy.orm import Session
 
 from backend.kit.errors import Problem
 from backend.kit.settings import Settings
+from backend.models import Upload
 from backend.uploads import repository
+
+NONE_LEFT = (
+    "the project has no room left for what the file holds: unregister what is no longer needed, or ask an "
+    "administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
+)
+MOST_UNPACKED = 4
+"""How many times the size of the largest upload a data set's rows may take; Parquet packs them more tightly."""
 
 
 def check_size(num_bytes: int, settings: Settings) -> None:
@@ -22,9 +30,19 @@ def check_size(num_bytes: int, settings: Settings) -> None:
 def check_quota(session: Session, project_id: str, further_bytes: int, settings: Settings) -> None:
     """Raises Problem 409 where the project, which is locked, has no room for so many more."""
     used = repository.used_bytes(session, [project_id])[project_id]
-    if used + further_bytes > settings.upload_quota_bytes:
+    # What a check made of an upload may already be more.
+    if further_bytes > 0 and used + further_bytes > settings.upload_quota_bytes:
         remedy = (
             f"the project holds {used:,} of {settings.upload_quota_bytes:,} bytes of uploads: unregister what is no "
             "longer needed, or ask an administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
         )
         raise Problem(409, "upload_quota", remedy, field="num_bytes", value=further_bytes)
+
+
+def left_for(session: Session, upload: Upload, settings: Settings) -> int:
+    """How many bytes a check may make of an upload before its project holds more than it may."""
+    used = repository.used_bytes(session, [upload.project_id])[upload.project_id]
+    made = int((upload.result or {}).get("num_bytes") or 0)
+    # What an earlier check made of it goes first, and the archive of a model once it is unpacked.
+    own = max(upload.num_bytes, made) if upload.kind == "model" else made
+    return max(0, min(settings.upload_quota_bytes - used + own, settings.upload_max_bytes * MOST_UNPACKED))

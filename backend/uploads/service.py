@@ -26,7 +26,7 @@ from backend.uploads.sources import SourceError
 from backend.uploads.store import StoreError, UploadStore
 from bapo.api.uploads import UploadCheck, UploadCreate, UploadFetch, UploadFinish, UploadInfo, UploadKind
 from bapo.own_data.formats import DATA_ENDINGS
-from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping
+from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
 
 MAX_FETCHES = 8
 """Of one person at a time."""
@@ -222,10 +222,11 @@ def check_again(session: Session, upload_id: str, body: UploadCheck, caller: Pri
         columns={ours: theirs for ours, theirs in body.columns.items() if theirs},
         verifier=body.verifier,
     )
-    known: list[str] = ((upload.result or {}).get("preview") or {}).get("columns", [])
-    unknown = next((column for column in mapping.columns.values() if known and column not in known), None)
-    if unknown is not None:
-        remedy = f"the file has no such column in its first rows: use one of {', '.join(known)}"
+    found = (upload.result or {}).get("preview")
+    seen = None if found is None else DataPreview.model_validate(found)
+    unknown = next((column for column in mapping.columns.values() if seen is not None and not seen.has(column)), None)
+    if seen is not None and unknown is not None:
+        remedy = f"the file has no such column in its first rows: use one of {', '.join(seen.choices)}"
         raise Problem(422, "invalid_request", remedy, field="columns", value=unknown)
     upload.mapping = mapping.model_dump(mode="json")
     upload.state = "checking"

@@ -157,7 +157,10 @@ def opened(url: str, policy: AddressPolicy, resolver: Resolver, hub: Hub) -> Ite
 
 
 def _redirected(url: str, location: str) -> str:
-    to = urljoin(url, location).partition("#")[0]
+    try:
+        to = urljoin(url, location).partition("#")[0]
+    except ValueError as error:
+        raise SourceError(f"redirected to {location[:200]!r}, which is no address ({error})") from None
     if url.startswith("https:") and not to.startswith("https:"):
         raise SourceError("redirected from https to an address that is not: give the final address")
     return to

@@ -86,7 +86,8 @@ def _mapping(proposed: ColumnMapping | None, wishes: Wishes) -> UploadCheck:
         task = "countdown" if "nums" in given else "file"
     parts = (*REQUIRED[task], *OPTIONAL[task])
     before = {} if proposed is None else {ours: theirs for ours, theirs in proposed.columns.items() if ours in parts}
-    verifier = wishes.verifier or ("math" if proposed is None else proposed.verifier)
+    # A verifier that was proposed for problems of another task reads no answers of these.
+    verifier = wishes.verifier or ("math" if proposed is None or proposed.task != task else proposed.verifier)
     return UploadCheck(task=task, columns={**before, **given}, verifier=verifier)
 
 
@@ -111,7 +112,7 @@ def _refuse(client: Client, found: UploadInfo, *, accepts_warnings: bool) -> Non
     if found.kind == "model":
         return
     if found.report is None:
-        columns = ", ".join(found.preview.columns) if found.preview is not None else "none"
+        columns = ", ".join(found.preview.choices) if found.preview is not None else "none"
         missing = " and ".join(f"--column {name}=COLUMN" for name in (found.mapping.missing if found.mapping else ()))
         raise RefusedError(f"no column is known to be what is needed: name it by {missing} (found: {columns})")
     if found.report.is_refused:

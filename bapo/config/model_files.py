@@ -11,16 +11,50 @@ from typing import Any
 INDEX = "*.index.json"
 """Files that say which file holds which weight, such as `model.safetensors.index.json`."""
 TOKENIZER_CONFIG = "tokenizer_config.json"
+MOST_INDEX_BYTES = 20_000_000
+"""Of an index, which a server reads within a request: that of a model of 671 billion parameters has nine million."""
+MOST_CONFIG_BYTES = 5_000_000
+"""Of a tokenizer's config, likewise."""
 TOKENIZER_FIELDS = ("tokenizer_file", "vocab_file", "merges_file")
+
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that a clone without Git LFS has in place of a large one."""
+
+
+def lfs_pointer(folder: Path) -> str | None:
+    """Return the remedy where a file of the folder is a pointer of Git LFS; None where none is."""
+    for path in sorted(folder.iterdir()):
+        try:
+            with path.open("rb") as file:
+                is_pointer = file.read(len(LFS_POINTER)) == LFS_POINTER
+        except OSError:
+            # A folder, or what loading it will name.
+            continue
+        if is_pointer:
+            return f"{path.name} is a Git LFS pointer, not the file itself: run `git lfs pull` where it was cloned"
+    return None
 
 
 def outside_file(folder: Path) -> str | None:
     """The remedy where a model's files name one that is not in its folder, links followed; None where none does."""
+    read = {**dict.fromkeys(sorted(folder.glob(INDEX)), MOST_INDEX_BYTES), folder / TOKENIZER_CONFIG: MOST_CONFIG_BYTES}
+    for path, most in read.items():
+        if path.is_file() and (num_bytes := path.stat().st_size) > most:
+            return f"{path.name} has {num_bytes:,} bytes, more than the {most:,} of any model's: save it again"
     real = os.path.realpath(folder)
     for source, name in _named_files(folder):
-        if not Path(os.path.realpath(Path(real, name))).is_relative_to(real):
+        if not _is_inside(name, real):
             return f"{source} names the file {name!r}, which is not in the model's folder: save all of the model there"
     return None
+
+
+def _is_inside(name: str, folder: str) -> bool:
+    try:
+        return Path(os.path.realpath(Path(folder, name))).is_relative_to(folder)
+    except ValueError:
+        # It holds a NUL or half of a surrogate pair, which no file's name does.
+        return False
 
 
 def _named_files(folder: Path) -> Iterator[tuple[str, str]]:

@@ -179,7 +179,7 @@ def _column_names(file: Path) -> list[str]:
     if file.suffix == ".parquet":
         try:
             return list(pyarrow.parquet.read_schema(file).names)
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
             raise PreparationError(f"{file.name} is not readable as parquet ({error}): download it again") from None
     first = next(_json_rows(file), None)
     return [] if first is None else list(first)
@@ -260,7 +260,7 @@ def _rows(file: Path) -> Iterator[Mapping[str, Any]]:
         with pyarrow.parquet.ParquetFile(file) as opened:
             for batch in opened.iter_batches(batch_size=512):
                 yield from batch.to_pylist()
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise PreparationError(f"{file.name} is damaged ({error}): download it again") from None
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ def unpack(path: Path, folder: Path, limits: ArchiveLimits | None = None) -> Non
             _check_all(archive, limits)
             for info in files:
                 _unpack_file(archive, info, folder)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ArchiveError(f"{path.name} is not a valid zip archive: {error}") from None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from bapo.own_data.job import CheckJob, bound_memory, carry_out
+from bapo.own_data.job import CheckJob, bound_process, carry_out
 
 if __name__ == "__main__":
-    bound_memory()
-    sys.stdout.write(carry_out(CheckJob.model_validate_json(sys.stdin.buffer.read())).model_dump_json())
+    job = CheckJob.model_validate_json(sys.stdin.buffer.read())
+    bound_process(job.most_bytes)
+    sys.stdout.write(carry_out(job).model_dump_json())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,13 +26,16 @@ from bapo.own_data.report import (
     RepeatedRow,
     VerifierTrial,
 )
-from bapo.own_data.trials import sample, try_verifier
+from bapo.own_data.result_marks import mark_of
+from bapo.own_data.trials import TEXT_VERIFIERS, sample, try_verifier
 from bapo.tasks.countdown.task import countdown_problems
 from bapo.tasks.problem_files import RowError
 
 MOST_LISTED = 50
 """Rows of a kind that a report lists."""
 SHOWN_LETTERS = 160
+MOST_BAD_FIRST = 100_000
+"""Rows at the beginning that cannot be used after which no more are read."""
 MOST_BAD = 0.5
 """Share of rows that cannot be read from which on the file is not what it was taken for."""
 FEWEST_ROWS = 50
@@ -65,12 +68,17 @@ def check(path: Path, ending: str, mapping: ColumnMapping, others: Sequence[Othe
     `out`: path of the file to write, without its ending: `.jsonl`, or `.parquet` where there are images. The same rows
     make the same bytes. Raises FormatError where the file as a whole cannot be read.
     """
-    rows = _Rows()
+    rows, marks = _Rows(), set[str]()
     for row in read(path, ending):
+        if rows.num_bad >= MOST_BAD_FIRST and not rows.kept:
+            # Nothing will come of it, however many follow: a small Parquet file can hold millions of empty rows.
+            break
         rows.num_rows += 1
         if row.values is None:
             rows.refuse(row.number, row.reason)
             continue
+        if (mark := mark_of(row.values, mapping.columns.get("answer", ""))) is not None:
+            marks.add(mark)
         try:
             rows.keep(row.number, mapped(row.values, mapping))
         except RowError as error:
@@ -96,7 +104,7 @@ def check(path: Path, ending: str, mapping: ColumnMapping, others: Sequence[Othe
         longest_prompt=max((len(_text(row)) for _, row in rows.kept), default=0),
         remarks=(),
     )
-    report = report.model_copy(update={"remarks": _remarks(report)})
+    report = report.model_copy(update={"remarks": _remarks(report, mapping, marks)})
     return CheckedData(report, None if report.is_refused else _written(rows.kept, out))
 
 
@@ -222,18 +230,19 @@ def _rows_of(path: Path, task: DataTask) -> Iterator[Mapping[str, Any]]:
 # ---------------------------------------------------------------- what it means
 
 
-def _remarks(report: DataReport) -> list[Remark]:
+def _remarks(report: DataReport, mapping: ColumnMapping, marks: Collection[str]) -> list[Remark]:
     """All that somebody should know of the file, the gravest first."""
-    found = [*_refusals(report)]
+    found = [*_refusals(report, mapping)]
     if found:
         return [Remark(severity="problem", text=text) for text in found]
     return [
-        *(Remark(severity="warning", text=text) for text in _warnings(report)),
+        *(Remark(severity="warning", text=text) for text in _result_warnings(mapping, marks)),
+        *(Remark(severity="warning", text=text) for text in _warnings(report, mapping)),
         *(Remark(severity="note", text=text) for text in _notes(report)),
     ]
 
 
-def _refusals(report: DataReport) -> Iterator[str]:
+def _refusals(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
     first = f" Row {report.bad_rows[0].row}: {report.bad_rows[0].reason}." if report.bad_rows else ""
     if not report.num_kept:
         yield f"None of {counted(report.num_rows, 'row')} can be used: look at the columns.{first}"
@@ -245,6 +254,12 @@ def _refusals(report: DataReport) -> Iterator[str]:
     trial = report.trial
     if trial.num_tried and trial.num_references_refused == trial.num_tried:
         reason = f" Row {trial.examples[0].row}: {trial.examples[0].reason}." if trial.examples else ""
+        if trial.num_whole_texts == trial.num_tried:
+            yield (
+                f"No response can be right: the answers are whole texts, not results, in all {trial.num_tried} rows "
+                f"that were tried, so that nothing could ever be learned. {_other_answer(trial, mapping)}{reason}"
+            )
+            return
         yield (
             f"The verifier {trial.verifier} judges every reference answer wrong that was tried "
             f"({trial.num_tried}), so that nothing could ever be learned: choose another verifier, or another column "
@@ -252,7 +267,26 @@ def _refusals(report: DataReport) -> Iterator[str]:
         )
 
 
-def _warnings(report: DataReport) -> Iterator[str]:
+def _other_answer(trial: VerifierTrial, mapping: ColumnMapping) -> str:
+    """What to take as the answer in place of whole texts."""
+    if trial.mark is None:
+        return "Choose a column that holds the results alone, or write one."
+    column = f"{mapping.columns.get('answer', '')}{trial.mark}"
+    where = "follow ####" if trial.mark == "####" else f"are in {trial.mark}"
+    return f"The results {where}: take {column} as the answer (--column 'answer={column}')."
+
+
+def _result_warnings(mapping: ColumnMapping, marks: Collection[str]) -> Iterator[str]:
+    for mark in sorted(marks):
+        column = mapping.columns["answer"].removesuffix(mark)
+        result = "what follows #### in each" if mark == "####" else f"what is in the last {mark} of each"
+        yield (
+            f"The answers in {column} are whole texts, with which no response can be right: {result} is taken as the "
+            "answer."
+        )
+
+
+def _warnings(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
     if report.num_bad:
         verb = "is" if report.num_bad == 1 else "are"
         yield f"{counted(report.num_bad, 'row')} cannot be used and {verb} left out."
@@ -276,16 +310,26 @@ def _warnings(report: DataReport) -> Iterator[str]:
     if report.num_near:
         verb = "poses" if report.num_near == 1 else "pose"
         yield f"{counted(report.num_near, 'row')} {verb} nearly the same problem as an earlier one."
-    yield from _verifier_warnings(report.trial)
+    yield from _verifier_warnings(report.trial, mapping)
     if report.num_kept < FEWEST_ROWS:
         yield f"{counted(report.num_kept, 'problem')} are few: a batch of most recipes is larger."
 
 
-def _verifier_warnings(trial: VerifierTrial) -> Iterator[str]:
-    if trial.num_references_refused:
+def _verifier_warnings(trial: VerifierTrial, mapping: ColumnMapping) -> Iterator[str]:
+    if trial.num_whole_texts:
         yield (
-            f"The verifier {trial.verifier} judges {trial.num_references_refused} of {trial.num_tried} reference "
+            f"{trial.num_whole_texts} of {trial.num_tried} answers that were tried are whole texts, not results: no "
+            f"response to such a problem can be right. {_other_answer(trial, mapping)}"
+        )
+    if num_others := trial.num_references_refused - trial.num_whole_texts:
+        yield (
+            f"The verifier {trial.verifier} judges {num_others} of {trial.num_tried} reference "
             "answers wrong: no response to such a problem can be rewarded."
+        )
+    if trial.verifier in TEXT_VERIFIERS and trial.not_tried_because is not None:
+        yield (
+            f"The verifier {trial.verifier} cannot read the answers: {trial.not_tried_because}. Name it when "
+            "you start a run (task.verifier)."
         )
     if trial.num_wrong_accepted:
         yield (
@@ -295,9 +339,9 @@ def _verifier_warnings(trial: VerifierTrial) -> Iterator[str]:
 
 
 def _notes(report: DataReport) -> Iterator[str]:
-    if report.trial.not_tried_because is not None:
+    if report.trial.not_tried_because is not None and report.trial.verifier not in TEXT_VERIFIERS:
         yield f"The verifier {report.trial.verifier} was not tried: {report.trial.not_tried_because}."
-    elif not report.trial.num_references_refused and not report.trial.num_wrong_accepted:
+    elif report.trial.num_tried and not report.trial.num_references_refused and not report.trial.num_wrong_accepted:
         yield (
             f"The verifier {report.trial.verifier} judges {report.trial.num_tried} reference answers right and wrong "
             "ones wrong."

@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,11 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
+from bapo.config.model_files import LFS_POINTER
+from bapo.files.column_paths import leaf_paths, value_at
 from bapo.own_data.report import DataPreview
+from bapo.own_data.result_marks import MARKS, column_value
+from bapo.own_data.storable import is_deeper, storable
 
 DATA_ENDINGS = (".jsonl", ".csv", ".parquet")
 LONGEST_LINE = 10_000_000
@@ -22,6 +27,17 @@ LONGEST_LINE = 10_000_000
 PREVIEW_ROWS = 10
 MOST_CHARACTERS = 500
 """Of a value in a preview."""
+MOST_COLUMNS = 500
+"""Of a preview."""
+LONGEST_NAME = 300
+"""Of a column in a preview."""
+MOST_ROWS = 20_000_000
+"""Rows of a file that are read: a Parquet file of some kilobytes can hold any number of empty ones."""
+MOST_LEVELS = 50
+"""Of lists and structures within one another."""
+_TOO_DEEP = f"lists or structures lie more than {MOST_LEVELS} deep within one another"
+MOST_DIGITS = 4_300
+"""Of a whole number that Python reads."""
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
 _LOOKED_AT = 65_536
@@ -52,6 +68,8 @@ class ReadRow(NamedTuple):
 
 def check_beginning(ending: str, content: bytes) -> None:
     """Raises FormatError where a file that begins so is not of the format that its name says."""
+    if content.startswith(LFS_POINTER):
+        raise FormatError("this is a Git LFS pointer, not the file itself: run `git lfs pull` where it was cloned")
     if ending == ".parquet":
         if not content.startswith(_PARQUET):
             raise FormatError("this is no Parquet file: it does not begin with PAR1; rename it, or write it again")
@@ -96,11 +114,20 @@ def read(path: Path, ending: str) -> Iterator[ReadRow]:
 def _rows_of_parts(path: Path, ending: str) -> Iterator[ReadRow]:
     """The rows of all parts, counted through; one part at a time lies on the disk."""
     before = 0
-    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise FormatError(f"the archive cannot be read ({error}): fetch it again") from None
+    with archive, tempfile.TemporaryDirectory(dir=path.parent) as folder:
         for number, info in enumerate(archive.infolist()):
             part = Path(folder) / f"part{ending}"
-            with archive.open(info) as packed, part.open("wb") as file:
-                shutil.copyfileobj(packed, file)
+            try:
+                with archive.open(info) as packed, part.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                raise FormatError(
+                    f"file {number + 1} of the archive cannot be read ({error}): fetch it again"
+                ) from None
             last = 0
             for row in _rows_of_part(part, ending, number):
                 last = row.number
@@ -132,48 +159,27 @@ def preview(path: Path, ending: str) -> DataPreview:
             break
     if not rows:
         raise FormatError(problem)
-    columns = list(dict.fromkeys(name for row in rows for name in _leaves(row)))
-    return DataPreview(columns=columns, rows=[[_shown(value_at(row, name)) for name in columns] for row in rows])
+    columns = _columns(rows)
+    shown = [[_shown(column_value(row, name)) for name in columns] for row in rows]
+    return DataPreview(columns=[storable(name) for name in columns], rows=shown)
 
 
-def value_at(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column, or within a structure; None where the row has none."""
-    if column in row:
-        return row[column]
-    outer, dot, inner = column.partition(".")
-    value = row.get(outer)
-    return value.get(inner) if dot and isinstance(value, dict) else None
-
-
-def _leaves(row: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in row.items():
-        if isinstance(value, dict) and value and not {"bytes", "path"} & set(value):
-            yield from (f"{name}.{inner}" for inner in value)
-        else:
-            yield name
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The parts of all rows by their paths, each followed by results that most of its texts mark."""
+    paths = (path for row in rows for path in leaf_paths(row) if len(path) <= LONGEST_NAME)
+    found = list(dict.fromkeys(paths))
+    columns = []
+    for path in found[:MOST_COLUMNS]:
+        columns.append(path)
+        texts = [text for row in rows if isinstance(text := value_at(row, path), str)]
+        columns += [f"{path}{mark}" for mark, of in MARKS.items() if 2 * sum(map(bool, map(of, texts))) > len(rows)]
+    return columns
 
 
 def _shown(value: Any) -> Any:
-    plain = _plain(value)
+    plain = storable(value)
     text = plain if isinstance(plain, str) else json.dumps(plain, default=str, ensure_ascii=False)
     return plain if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} … ({len(text):,} characters)"
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            # JSON has neither NaN nor infinities.
-            return value if abs(value) < float("inf") else str(value)
-        case list() | tuple():
-            return [_plain(member) for member in value]
-        case dict():
-            return {str(name): _plain(member) for name, member in value.items()}
-        case bytes():
-            return f"{len(value):,} bytes"
-        case _:
-            return str(value)
 
 
 def _json_rows(path: Path) -> Iterator[ReadRow]:
@@ -187,10 +193,24 @@ def _json_rows(path: Path) -> Iterator[ReadRow]:
                 continue
             try:
                 values = json.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
-            except (ValueError, RecursionError) as error:
+            except RecursionError:
+                yield ReadRow(number, None, _TOO_DEEP)
+                continue
+            except json.JSONDecodeError as error:
                 yield ReadRow(number, None, f"this is not JSON ({str(error)[:200]})")
                 continue
-            if isinstance(values, dict):
+            except ValueError as error:
+                # Python reads no longer ones; what else is no JSON comes as the exception above, or is no UTF-8.
+                is_text = not isinstance(error, UnicodeDecodeError)
+                why = (
+                    f"a number has more than {MOST_DIGITS:,} digits" if is_text else "it holds bytes that are no UTF-8"
+                )
+                yield ReadRow(number, None, why)
+                continue
+            # Few rows have so many brackets, and only they are searched.
+            if line.count(b"[") + line.count(b"{") > MOST_LEVELS and is_deeper(values, MOST_LEVELS):
+                yield ReadRow(number, None, _TOO_DEEP)
+            elif isinstance(values, dict):
                 yield ReadRow(number, values)
             else:
                 yield ReadRow(number, None, "this is not a JSON object")
@@ -236,10 +256,16 @@ def _parquet_rows(path: Path) -> Iterator[ReadRow]:
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            if file.metadata.num_rows > MOST_ROWS:
+                raise FormatError(
+                    f"the file has {file.metadata.num_rows:,} rows: at most {MOST_ROWS:,} are read; split it"
+                )
             for batch in file.iter_batches(batch_size=256):
                 for values in batch.to_pylist():
                     number += 1
                     yield ReadRow(number, values)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except FormatError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         where = f" after row {number}" if number else ""
         raise FormatError(f"the file is not readable as Parquet{where} ({str(error)[:300]}): write it again") from None

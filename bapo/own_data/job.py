@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 from collections.abc import Sequence
 from hashlib import file_digest
@@ -9,11 +10,15 @@ from pathlib import Path
 
 from bapo.own_data.checking import OtherData, check
 from bapo.own_data.formats import FormatError, preview
-from bapo.own_data.mapping import proposal
+from bapo.own_data.mapping import completed, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, Described
 
+_NO_ROOM = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
 MEMORY_BYTES = 8 * 2**30
 """Of address space: a small Parquet file can unpack to anything."""
+
+
+CPU_SECONDS = 1_300
 
 
 class CheckJob(Described):
@@ -27,6 +32,8 @@ class CheckJob(Described):
     others: Sequence[OtherData] = ()
     out: Path
     """See `bapo.own_data.checking.check`."""
+    most_bytes: int | None = None
+    """Room for the file that is written; None: any."""
 
 
 class CheckResult(Described):
@@ -45,11 +52,31 @@ class CheckResult(Described):
     """Why the file as a whole is not taken."""
 
 
-def bound_memory() -> None:
-    """From now on this process has no more than `MEMORY_BYTES`."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+def bound_process(most_bytes: int | None = None, *, maps_files: bool = False) -> None:
+    """Give this process no more than `MEMORY_BYTES`, `CPU_SECONDS`, and `most_bytes` of each file that it writes.
+
+    `maps_files`: files that it maps do not count, such as weights of any size.
+    """
+    _bound(resource.RLIMIT_DATA if maps_files else resource.RLIMIT_AS, MEMORY_BYTES)
+    # Where the server ends, this process ends by itself.
+    _bound(resource.RLIMIT_CPU, CPU_SECONDS)
+    _bound(resource.RLIMIT_CORE, 0)
+    if most_bytes is not None:
+        _bound(resource.RLIMIT_FSIZE, most_bytes)
+
+
+def _bound(what: int, most: int) -> None:
+    _, hard = resource.getrlimit(what)
+    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (limit, hard))
+
+
+def _no_room(most_bytes: int | None) -> str:
+    room = "the disk has" if most_bytes is None else f"the {most_bytes:,} bytes that the project has left"
+    return (
+        f"its rows take more room than {room}: split the file, unregister what is no longer needed, or ask an "
+        "administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
+    )
 
 
 def carry_out(job: CheckJob) -> CheckResult:
@@ -58,13 +85,17 @@ def carry_out(job: CheckJob) -> CheckResult:
         seen = preview(job.path, job.ending)
     except FormatError as error:
         return CheckResult(problem=str(error))
-    mapping = job.mapping or proposal(seen)
+    mapping = completed(job.mapping, seen) if job.mapping is not None else proposal(seen)
     if mapping.missing:
         return CheckResult(preview=seen, mapping=mapping)
     try:
         report, path = check(job.path, job.ending, mapping, job.others, job.out)
     except FormatError as error:
         return CheckResult(preview=seen, mapping=mapping, problem=str(error))
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        return CheckResult(preview=seen, mapping=mapping, problem=_no_room(job.most_bytes))
     if path is None:
         return CheckResult(preview=seen, mapping=mapping, report=report)
     with path.open("rb") as file:

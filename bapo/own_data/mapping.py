@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
 from bapo.message_text import MessageError, content_text
-from bapo.own_data.formats import value_at
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
+from bapo.own_data.result_marks import MARKS, column_value, mark_of
+from bapo.own_data.storable import unstorable
 from bapo.tasks.countdown.files import MAX_OPERANDS
 from bapo.tasks.problem_files import IMAGE_MARK, RowError, answer_of, is_image
 
@@ -32,26 +34,62 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "target": ("target",),
 }
 """Usual names of each of our columns, the likeliest first."""
+_MISSING = frozenset({"nan", "<na>", "nat", "null"})
+"""Texts that tables write where a value is missing."""
+MOST_DIGITS = 18
+MOST_NUMBER = 10**MOST_DIGITS
+"""Of Countdown."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,\s]*\d[\d.,]*\s*%?\s*")
 _MATHEMATICS = re.compile(r"[\\^_{}$]|\d\s*/\s*\d")
 
 
 def proposal(seen: DataPreview) -> ColumnMapping:
-    """The likeliest mapping of a file's columns; what no column gives is left out."""
+    """Return the likeliest mapping of a file's columns; what no column gives is left out."""
     names = {name.lower(): name for name in reversed(seen.columns)}
-    numbers, target = _first(names, "nums"), _first(names, "target")
-    if numbers and target:
-        return ColumnMapping(task="countdown", columns={"nums": numbers, "target": target}, verifier="countdown")
+    countdown = _numbers_and_target(names)
+    if countdown is not None:
+        return ColumnMapping(task="countdown", columns=countdown, verifier="countdown")
     columns: dict[str, str] = {}
     for field in (*REQUIRED["file"], *OPTIONAL["file"]):
         column = _first(names, field)
         if column and column not in columns.values():
             columns[field] = column
+    if "answer" in columns:
+        columns["answer"] = _result_column(seen, columns["answer"])
     return ColumnMapping(task="file", columns=columns, verifier=_verifier(seen, columns.get("answer")))
 
 
+def completed(mapping: ColumnMapping, seen: DataPreview) -> ColumnMapping:
+    """Return the mapping with what it lacks, where the names of the columns say which it is."""
+    names = {name.lower(): name for name in reversed(seen.columns)}
+    found = {field: column for field in mapping.missing if (column := _first(names, field)) is not None}
+    return mapping.model_copy(update={"columns": {**found, **mapping.columns}}) if found else mapping
+
+
+def _numbers_and_target(names: Mapping[str, str]) -> dict[str, str] | None:
+    """Numbers and target of Countdown, of the row itself or of one of its structures."""
+    outer = dict.fromkeys(["", *(f"{name.rpartition('.')[0]}." for name in names if "." in name)])
+    for within in outer:
+        parts = [
+            next((names[within + name] for name in _NAMES[field] if within + name in names), None)
+            for field in ("nums", "target")
+        ]
+        if parts[0] and parts[1]:
+            return {"nums": parts[0], "target": parts[1]}
+    return None
+
+
 def _first(names: Mapping[str, str], field: str) -> str | None:
-    return next((names[name] for name in _NAMES[field] if name in names), None)
+    """The column of that name, or else the part of a structure that is called so."""
+    whole = next((names[name] for name in _NAMES[field] if name in names), None)
+    if whole is not None:
+        return whole
+    return next((names[path] for name in _NAMES[field] for path in names if path.endswith(f".{name}")), None)
+
+
+def _result_column(seen: DataPreview, answer: str) -> str:
+    """The result that the answer's texts mark, where they do; no response repeats a whole text."""
+    return next((f"{answer}{mark}" for mark in MARKS if f"{answer}{mark}" in seen.columns), answer)
 
 
 def _verifier(seen: DataPreview, answer: str | None) -> str:
@@ -66,12 +104,23 @@ def _verifier(seen: DataPreview, answer: str | None) -> str:
 
 def mapped(values: Mapping[str, Any], mapping: ColumnMapping) -> dict[str, Any]:
     """The row in our columns. Raises RowError."""
-    given = {field: value_at(values, column) for field, column in mapping.columns.items()}
-    return _countdown(given) if mapping.task == "countdown" else _problem(given)
+    given = {field: column_value(values, column) for field, column in mapping.columns.items()}
+    row = (
+        _countdown(given)
+        if mapping.task == "countdown"
+        else _problem(given, mark_of(values, mapping.columns["answer"]))
+    )
+    for name, value in row.items():
+        if (what := unstorable(value)) is not None:
+            raise RowError(f"{name} holds {what}, which a database cannot keep: remove it")
+    return row
 
 
-def _problem(given: Mapping[str, Any]) -> dict[str, Any]:
-    row: dict[str, Any] = {"prompt": _prompt(given.get("prompt")), "answer": _answer(given.get("answer"))}
+def _problem(given: Mapping[str, Any], mark: str | None) -> dict[str, Any]:
+    prompt = _prompt(given.get("prompt"))
+    if mark is not None and not given.get("answer"):
+        raise RowError(f"the answer's text has no {mark} with a result")
+    row: dict[str, Any] = {"prompt": prompt, "answer": _answer(given.get("answer"))}
     source = given.get("data_source")
     if source is not None:
         if not isinstance(source, str):
@@ -124,6 +173,8 @@ def _answer(given: Any) -> str | Mapping[str, Any]:
         raise RowError("the answer is empty")
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
+    if isinstance(given, str) and given.strip().casefold() in _MISSING:
+        raise RowError(f"the answer is {given.strip()!r}, a missing value")
     answer = answer_of(given, "answer")
     text = answer.get(ANSWER_TEXT)
     return text.strip() if isinstance(text, str) and not isinstance(given, dict) else answer
@@ -140,12 +191,21 @@ def _images(given: Any) -> list[dict[str, Any]]:
 
 
 def _countdown(given: Mapping[str, Any]) -> dict[str, Any]:
-    nums, target = _parsed(given.get("nums")), _parsed(given.get("target"))
+    nums, target = _parsed(given.get("nums")), _whole(_parsed(given.get("target")))
     if not isinstance(nums, list) or not 2 <= len(nums) <= MAX_OPERANDS:
         raise RowError(f"nums must be a list of 2 to {MAX_OPERANDS} numbers, not {nums!r:.80}")
-    if any(type(number) is not int or number < 0 for number in nums) or type(target) is not int:
+    nums = [_whole(number) for number in nums]
+    if any(type(number) is not int or not 0 <= number < MOST_NUMBER for number in nums) or (
+        type(target) is not int or abs(target) >= MOST_NUMBER
+    ):
         raise RowError(f"nums and target must be whole numbers, not {nums!r:.80} and {target!r:.80}")
     return {"nums": nums, "target": target}
+
+
+def _whole(number: Any) -> Any:
+    """The number as an int where it is whole, as tables with gaps hold it as a float."""
+    is_whole = isinstance(number, float | Decimal) and number == number // 1 and abs(number) < MOST_NUMBER
+    return int(number) if is_whole else number
 
 
 def _parsed(value: Any) -> Any:
@@ -156,4 +216,6 @@ def _parsed(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         words = value.replace(",", " ").split()
-        return [int(word) for word in words] if len(words) > 1 and all(word.isdecimal() for word in words) else value
+        # A number of thousands of digits is one that Python does not read.
+        are_numbers = len(words) > 1 and all(word.isdecimal() and len(word) <= MOST_DIGITS for word in words)
+        return [int(word) for word in words] if are_numbers else value

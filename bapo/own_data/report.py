@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bapo.config.descriptions import describe_properties
+from bapo.files.column_paths import outer_paths
+from bapo.own_data.result_marks import MARKS
 
 DataTask = Literal["file", "countdown"]
 """Type of the tasks that the rows are problems of, as in `task.type`."""
@@ -29,7 +31,8 @@ class ColumnMapping(Described):
 
     task: DataTask = "file"
     columns: Mapping[str, str] = {}
-    """Our column, such as `prompt` → the file's; dots lead into a structure, as in `reward_model.ground_truth`."""
+    """Our column, such as `prompt` → the file's; dots lead into structures, as in `reward_model.ground_truth`; `####`,
+    `\\boxed` or `<answer>` behind a column's name is the result that its text marks so."""
     verifier: str = Field(default="math", max_length=4_000)
     """As in `task.verifier`."""
 
@@ -45,6 +48,16 @@ class DataPreview(Described):
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     """JSON values; long ones are truncated and marked."""
+
+    @property
+    def choices(self) -> Sequence[str]:
+        """What may be named as a column: the parts, and the structures that they are parts of."""
+        return list(dict.fromkeys([*self.columns, *(path for name in self.columns for path in outer_paths(name))]))
+
+    def has(self, column: str) -> bool:
+        """Return whether this is a choice, or the result that the text of one marks."""
+        choices = self.choices
+        return any(column.removesuffix(mark) in choices for mark in ("", *MARKS))
 
 
 class BadRow(Described):
@@ -88,6 +101,11 @@ class VerifierTrial(Described):
     num_wrong_accepted: int
     """Wrong answers that were judged right."""
     examples: Sequence[BadRow]
+    num_whole_texts: int = 0
+    """Reference answers, among those judged wrong, that are whole texts, which no response repeats."""
+    mark: str | None = None
+    """What marks the result in most of these texts, as `####` does; the column's name with it behind names the
+    results."""
     not_tried_because: str | None = None
 
 

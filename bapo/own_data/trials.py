@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +12,16 @@ from bapo.config.errors import ConfigError
 from bapo.config.verifiers import is_file_reference
 from bapo.own_data.countdown_solutions import MOST_SOLVED, solution
 from bapo.own_data.report import BadRow, VerifierTrial
+from bapo.own_data.result_marks import marked_result
+from bapo.own_data.storable import storable
+from bapo.own_data.whole_texts import whole_text
 from bapo.tasks.base import Problem
 from bapo.tasks.verifiers import Verifier, answer_problem, load_verifier
 
 MOST_TRIED = 40
 MOST_EXAMPLES = 10
+TEXT_VERIFIERS = frozenset({"math", "exact"})
+"""Verifiers that compare a response's answer with the row's."""
 _WHOLE = re.compile(r"[-+]?\d+")
 
 Kept = tuple[int, Mapping[str, Any]]
@@ -40,6 +46,9 @@ def try_verifier(reference: str, tried: Sequence[Kept]) -> VerifierTrial:
         return _untried(reference, error.problems[0].remedy)
     if tried and "nums" in tried[0][1]:
         return _countdown(verifier, tried)
+    if reference in TEXT_VERIFIERS and tried and all(isinstance(row["answer"], Mapping) for _, row in tried):
+        fields = ", ".join(tried[0][1]["answer"])
+        return _untried(reference, f"they are structures ({fields[:200]}), which a verifier of your own can read")
     return _answers(verifier, tried)
 
 
@@ -55,20 +64,18 @@ def _untried(reference: str, why: str) -> VerifierTrial:
 
 
 def _answers(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
-    answers = [_answer_of(row) for _, row in tried]
-    examples, num_refused, num_accepted = [], 0, 0
-    for (number, row), answer in zip(tried, answers, strict=True):
-        problem = Problem("tried", "tried", row["prompt"], answer)
-        wrong = answer_problem(verifier.reference, answer)
+    texts = [str(_answer_of(row).get(ANSWER_TEXT, "")) for _, row in tried]
+    examples, num_refused, num_accepted, whole_texts = [], 0, 0, []
+    for (number, row), text in zip(tried, texts, strict=True):
+        problem = Problem("tried", "tried", row["prompt"], _answer_of(row))
+        wrong = _wrong_reference(verifier, problem, text)
         if wrong is not None:
+            reason, is_whole_text = wrong
             num_refused += 1
-            examples.append(BadRow(row=number, reason=wrong))
+            whole_texts += [text] if is_whole_text else []
+            examples.append(BadRow(row=number, reason=storable(reason)))
             continue
-        text = str(answer.get(ANSWER_TEXT, ""))
-        if not verifier(problem, _response(text)):
-            num_refused += 1
-            examples.append(BadRow(row=number, reason=f"the reference answer {text[:200]!r} is judged wrong"))
-        other = _wrong_answer(text, [str(each.get(ANSWER_TEXT, "")) for each in answers])
+        other = _wrong_answer(text, texts)
         if other is not None and verifier(problem, _response(other)):
             num_accepted += 1
             reason = f"{other[:100]!r} is judged right, where the answer is {text[:100]!r}"
@@ -79,7 +86,29 @@ def _answers(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
         num_references_refused=num_refused,
         num_wrong_accepted=num_accepted,
         examples=examples[:MOST_EXAMPLES],
+        num_whole_texts=len(whole_texts),
+        mark=_usual_mark(whole_texts),
     )
+
+
+def _wrong_reference(verifier: Verifier, problem: Problem, text: str) -> tuple[str, bool] | None:
+    """Why no response to the problem is rewarded, and whether because its answer is a whole text; None if one is."""
+    wrong = answer_problem(verifier.reference, problem.answer)
+    if wrong is not None:
+        return wrong, False
+    if verifier.reference in TEXT_VERIFIERS:
+        # Put into a box, every text equals itself: that says nothing about what a model will answer.
+        why = whole_text(text, lambda result: bool(verifier(problem, _response(result))))
+        if why is not None:
+            return f"no response can give the answer: {why}", True
+    if not verifier(problem, _response(text)):
+        return f"the reference answer {text[:200]!r} is judged wrong", False
+    return None
+
+
+def _usual_mark(texts: Sequence[str]) -> str | None:
+    marks = Counter(marked[0] for text in texts if (marked := marked_result(text)) is not None)
+    return next((mark for mark, count in marks.most_common(1) if 2 * count > len(texts)), None)
 
 
 def _answer_of(row: Mapping[str, Any]) -> Mapping[str, Any]:

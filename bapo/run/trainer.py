@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.resolve import resolve
 from bapo.engines.base import Engine
+from bapo.engines.finite_values import NotFiniteError, require_finite, update_problem
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
@@ -245,6 +246,7 @@ class _Attempt:
     def _run_step(self, step: int) -> None:
         begin, begin_cpu = time.perf_counter(), time.process_time()
         outcome = self._loop.run_step(step)
+        self._check_finite(outcome)
         self._cost.add_step(outcome)
         self._completed = step
         outcome.timing["step"] = time.perf_counter() - begin
@@ -254,6 +256,20 @@ class _Attempt:
         training = self.config.training
         if step % training.checkpoint_interval == 0 or step == self._num_steps:
             self._save_checkpoint()
+
+    def _check_finite(self, outcome: StepOutcome) -> None:
+        """Raise ConfigError where an engine reports a loss or gradient that is NaN or infinite."""
+        update = outcome.update
+        if update is None:
+            return
+        try:
+            require_finite("the policy's loss", update.loss)
+            require_finite("the norm of the gradient of the policy", update.grad_norm)
+            if update.critic is not None:
+                require_finite("the critic's loss", update.critic.loss)
+                require_finite("the norm of the gradient of the critic", update.critic.grad_norm)
+        except NotFiniteError as error:
+            raise update_problem(error, self.config, outcome.step) from None
 
     def _write_step(self, outcome: StepOutcome) -> None:
         config = self.config

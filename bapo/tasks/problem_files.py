@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
 from bapo.config.task import FileTaskConfig
 from bapo.draws import generator
+from bapo.files.column_paths import has_column, value_at
 from bapo.files.safe_paths import OutsideError, checked_parts, open_inside
 from bapo.rollout import prompt_identity
 from bapo.tasks.base import Problem, Problems
@@ -81,18 +85,18 @@ def read_problems(path: str, section: FileTaskConfig, *, field: str) -> list[Pro
 
 
 def _problem(row: Mapping[str, Any], section: FileTaskConfig, path: str) -> Problem:
-    given, source = row[section.prompt_column], row.get(SOURCE_COLUMN) or PurePath(path).stem
+    given, source = value_at(row, section.prompt_column), row.get(SOURCE_COLUMN) or PurePath(path).stem
     if not isinstance(given, str) or not given.strip():
         raise RowError(f"{section.prompt_column} must be a text, not {given!r:.80}")
     if not isinstance(source, str):
         raise RowError(f"{SOURCE_COLUMN} must be a text, not {source!r:.80}")
-    images = tuple(_images(row.get(section.image_column), section.image_column, path))
-    if given.count(IMAGE_MARK) != len(images) and (images or section.image_column in row):
+    images = tuple(_images(value_at(row, section.image_column), section.image_column, path))
+    if given.count(IMAGE_MARK) != len(images) and (images or has_column(row, section.image_column)):
         raise RowError(
             f"the prompt has {given.count(IMAGE_MARK)} times {IMAGE_MARK}, and {section.image_column} holds "
             f"{len(images)} images"
         )
-    answer = answer_of(row[section.answer_column], section.answer_column)
+    answer = answer_of(value_at(row, section.answer_column), section.answer_column)
     wrong = answer_problem(section.verifier, answer)
     if wrong is not None:
         raise RowError(wrong)
@@ -101,19 +105,37 @@ def _problem(row: Mapping[str, Any], section: FileTaskConfig, path: str) -> Prob
 
 
 def answer_of(given: Any, column: str) -> Mapping[str, object]:
-    """Returns a row's answer as verifiers get it: a structure unchanged, a text or number under one key.
+    """Return a row's answer as verifiers get it: a structure as JSON values, a text or number under one key.
 
-    Raises RowError for anything else.
+    Raises RowError for anything else, NaN and infinities among it.
     """
-    match given:
-        case dict() if given:
-            return given
+    match _json_value(given, column):
+        case dict() as structure if structure:
+            return structure
         case bool():
             pass
-        case float() if given.is_integer():
-            return {ANSWER_TEXT: str(int(given))}
-        case str() | int() | float():
-            return {ANSWER_TEXT: str(given)}
+        case float() as number if number.is_integer():
+            return {ANSWER_TEXT: str(int(number))}
+        case str() | int() | float() as plain:
+            return {ANSWER_TEXT: str(plain)}
+    raise RowError(f"{column} must be a text, a number or a structure, not {given!r:.80}")
+
+
+def _json_value(given: Any, column: str) -> Any:
+    """The value in JSON's types: Parquet also has decimals, which keep their digits as texts, and dates."""
+    match given:
+        case Decimal() | float() if not math.isfinite(given):
+            raise RowError(f"{column} holds {given}, which is no number to compare with")
+        case Decimal():
+            return f"{given:f}"
+        case date() | time():
+            return given.isoformat()
+        case dict():
+            return {str(name): _json_value(member, column) for name, member in given.items()}
+        case list() | tuple():
+            return [_json_value(member, column) for member in given]
+        case None | bool() | int() | float() | str():
+            return given
     raise RowError(f"{column} must be a text, a number or a structure, not {given!r:.80}")
 
 

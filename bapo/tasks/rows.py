@@ -11,6 +11,8 @@ import pyarrow
 import pyarrow.parquet
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.model_files import LFS_POINTER
+from bapo.files.column_paths import has_column, outer_paths
 
 Row = tuple[int, Mapping[str, Any]]
 """Number of a row, from 1, and its values by column."""
@@ -19,6 +21,8 @@ Row = tuple[int, Mapping[str, Any]]
 def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[Row]:
     """Each row with these columns; those in `also` only where the file has them. Other columns are ignored.
 
+    Dots lead into structures, as in `reward_model.ground_truth`: see `bapo.files.column_paths`.
+
     Raises:
         ConfigError: no such file, not parquet or JSONL, or a column is missing; `field` is the config field that named
             the file.
@@ -26,6 +30,11 @@ def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[s
     file = Path(path)
     if not file.is_file():
         raise file_error(field, path, "there is no such file; give the path of a parquet or JSONL file")
+    with file.open("rb") as opened:
+        if opened.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise file_error(
+                field, path, "this is a Git LFS pointer, not the file: run `git lfs pull` where it was cloned"
+            )
     match file.suffix.lower():
         case ".parquet":
             return _parquet_rows(path, field, columns, also)
@@ -41,14 +50,20 @@ def _parquet_rows(path: str, field: str, columns: Sequence[str], also: Sequence[
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
+            # Of a structure that a path leads into, the whole column is read.
+            columns = [next((name for name in (each, *outer_paths(each)) if name in names), each) for each in columns]
             _require_columns(names, columns, path, field, "the file")
-            wanted = [*columns, *(name for name in also if name in names)]
+            also = [next((name for name in (each, *outer_paths(each)) if name in names), each) for each in also]
+            wanted = list(dict.fromkeys([*columns, *(name for name in also if name in names)]))
             row_number = 0
             for batch in file.iter_batches(batch_size=1024, columns=wanted):
                 for row in batch.to_pylist():
                     row_number += 1
                     yield row_number, row
-    except pyarrow.ArrowException as error:
+    except ConfigError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        # Texts that are no UTF-8, and times that Python has not, are not Arrow's to refuse.
         raise file_error(field, path, f"the file is not readable as parquet ({error}); write it again") from error
 
 
@@ -60,18 +75,21 @@ def _jsonl_rows(path: str, field: str, columns: Sequence[str]) -> Iterator[Row]:
                     continue
                 try:
                     row = json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise file_error(field, path, f"row {row_number} is not JSON ({error}); correct it") from error
                 if not isinstance(row, dict):
                     raise file_error(field, path, f"row {row_number} is not a JSON object; write one object per line")
-                _require_columns(list(row), columns, path, field, f"row {row_number}")
+                _require_columns(row, columns, path, field, f"row {row_number}")
                 yield row_number, row
         except UnicodeDecodeError as error:
             raise file_error(field, path, f"the file is not UTF-8 text ({error}); convert it") from error
 
 
-def _require_columns(names: Sequence[str], columns: Sequence[str], path: str, field: str, holder: str) -> None:
-    missing = [name for name in columns if name not in names]
+def _require_columns(
+    names: Sequence[str] | Mapping[str, Any], columns: Sequence[str], path: str, field: str, holder: str
+) -> None:
+    row = names if isinstance(names, Mapping) else dict.fromkeys(names)
+    missing = [name for name in columns if not has_column(row, name)]
     if missing:
         raise file_error(
             field,

@@ -113,7 +113,7 @@ def answer_of(
     """The JSON object that the provider answers with one of these statuses. Raises SignInRefusedError."""
     try:
         answer = ask()
-    except (httpx.HTTPError, OSError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise refusals.unreachable(label, f"{address}: {type(error).__name__}: {error}") from None
     if answer.status_code not in accepted or len(answer.content) > MAX_DOCUMENT_BYTES:
         cause = f"{address} answered {answer.status_code} with {len(answer.content)} bytes"
@@ -122,7 +122,7 @@ def answer_of(
         raise refusals.wrong_provider(label, cause)
     try:
         document = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise refusals.wrong_provider(label, f"{address} answered with something that is no JSON object")

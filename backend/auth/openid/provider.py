@@ -133,7 +133,7 @@ class Provider:
         address = self.authorization_address("doctor", "doctor") + "&prompt=none"
         try:
             answer = self._http.get(address)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise refusals.unreachable(self._settings.oidc_label, f"{type(error).__name__}: {error}") from None
         if answer.is_redirect and answer.headers.get("location", "").startswith(self._settings.oidc_redirect_uri):
             return True

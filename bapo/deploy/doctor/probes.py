@@ -35,7 +35,7 @@ def server(url: str, token: str | None) -> Iterator[Finding]:
     """Check a server from this machine."""
     try:
         health = httpx.get(f"{url}/healthz", timeout=TIMEOUT_SECONDS)
-    except httpx.TransportError as error:
+    except (httpx.TransportError, httpx.InvalidURL) as error:
         yield failure("server", f"{url} does not answer ({error})", advice_for(url, str(error)).remedy)
         return
     try:

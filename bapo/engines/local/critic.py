@@ -13,6 +13,7 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.method import CriticConfig
 from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
 from bapo.engines.base import CriticStats
+from bapo.engines.finite_values import require_finite
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
 from bapo.engines.local.number_format import forward_passes
@@ -76,6 +77,7 @@ class Critic:
             learning_rate=critic.learning_rate,
             weight_decay=config.training.weight_decay,
             max_grad_norm=config.training.max_grad_norm,
+            whose="the critic",
         )
 
     def warms_up(self, step: int) -> bool:
@@ -144,7 +146,7 @@ class Critic:
                 value_clip=self._config.value_clip,
             )
             backward(output.loss)
-            loss += output.loss.item()
+            loss += require_finite("the critic's loss", output.loss.item())
             is_clipped.append(output.is_clipped.cpu())
         return loss, self.optimizer.step()
 

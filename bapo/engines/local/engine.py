@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import resource
 import sys
@@ -20,6 +21,7 @@ from transformers import PreTrainedModel
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.number_format import forward_passes
@@ -90,13 +92,18 @@ class LocalEngine:
     def generate(
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
     ) -> Generation:
-        """Answer each problem `group_size` times and verify the answers."""
+        """Answer each problem `group_size` times and verify the answers.
+
+        Raises ConfigError where the policy gives tokens no probability, as with NaN among its weights.
+        """
         sampled = self._sample(
             self._policy_model(policy),
             problems,
             group_size=group_size,
             temperature=self._config.rollout.temperature,
             generator=torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose)),
+            step=step,
+            purpose=purpose,
         )
         version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
         groups = []
@@ -108,7 +115,9 @@ class LocalEngine:
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Reward (0 or 1) of each problem's greedy answer under the current weights."""
-        sampled = self._sample(self._model, problems, group_size=1, temperature=0.0, generator=torch.Generator())
+        sampled = self._sample(
+            self._model, problems, group_size=1, temperature=0.0, generator=torch.Generator(), purpose="greedy answers"
+        )
         return [
             self._task.reward(problem, self._texts(group)[0]) for problem, group in zip(problems, sampled, strict=True)
         ]
@@ -132,10 +141,12 @@ class LocalEngine:
         group_size: int,
         temperature: float,
         generator: torch.Generator,
+        purpose: str,
+        step: int | None = None,
     ) -> list[SampledGroup]:
         rollout = self._config.rollout
         with forward_passes(self._config.engine, self._device):
-            return sample(
+            sampled = sample(
                 model,
                 [self._prompts[problem.prompt_id] for problem in problems],
                 group_size=group_size,
@@ -146,6 +157,9 @@ class LocalEngine:
                 eos_token_ids=self._eos_token_ids,
                 generator=generator,
             )
+        if not all(math.isfinite(float(group.logprobs.sum())) for group in sampled):
+            raise generation_problem(self._config, step, purpose)
+        return sampled
 
     def _policy_model(self, policy: Policy) -> PreTrainedModel:
         if policy is Policy.CURRENT or self._rollout_is_current:
@@ -159,10 +173,13 @@ class LocalEngine:
     # ------------------------------------------------------------ update
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
-        """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
+        """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch, ConfigError where a value is NaN or infinite."""
         self._keep_rollout_weights()
         groups = [_training_group(item, step) for item in shaped_batch(batch, self._config, _responses)]
-        return self._updater.update(groups, step=step, passes=passes)
+        try:
+            return self._updater.update(groups, step=step, passes=passes)
+        except NotFiniteError as error:
+            raise update_problem(error, self._config, step) from None
 
     def _keep_rollout_weights(self) -> None:
         """Give α its own weights before the current ones change."""

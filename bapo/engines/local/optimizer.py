@@ -7,11 +7,22 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from bapo.engines.finite_values import require_finite
+
 
 class Optimizer:
     """AdamW on the trainable parameters of a model."""
 
-    def __init__(self, model: nn.Module, *, learning_rate: float, weight_decay: float, max_grad_norm: float) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        learning_rate: float,
+        weight_decay: float,
+        max_grad_norm: float,
+        whose: str = "the policy",
+    ) -> None:
+        self._whose = whose
         self._parameters = {name: each for name, each in model.named_parameters() if each.requires_grad}
         self._max_grad_norm = max_grad_norm
         self._adam = torch.optim.AdamW(
@@ -26,10 +37,14 @@ class Optimizer:
                 parameter.grad = torch.zeros_like(parameter)
 
     def step(self) -> float:
-        """Move the parameters; the gradient's norm before it was scaled down."""
-        norm = torch.nn.utils.clip_grad_norm_(self._parameters.values(), self._max_grad_norm)
+        """Move the parameters; the gradient's norm before it was scaled down.
+
+        Raises NotFiniteError, before anything moves, where the norm is NaN or infinite.
+        """
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters.values(), self._max_grad_norm).item()
+        require_finite(f"the norm of the gradient of {self._whose}", norm)
         self._adam.step()
-        return norm.item()
+        return norm
 
     def state(self) -> dict[str, Tensor]:
         """The state as tensors, named by parameter; empty before the first step."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, cast
 
 import torch
+from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
 from bapo.config import ConfigError, ConfigProblem
-from bapo.config.model_files import outside_file
+from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.config.paths import SHIPPED_MODELS, shipped_models
 from bapo.engines.local.cache import has_attention_only
 
@@ -33,13 +32,13 @@ class LanguageModel:
 def model_folder(path: str) -> Path:
     """The folder that `model.path` names: a folder, or a model shipped with the library.
 
-    Raises ConfigError where there is neither, or where its files name others outside.
+    Raises ConfigError where there is neither, where its files name others outside, or where one is a Git LFS pointer.
     """
     shipped = shipped_models()
     # A server permits these names: what lies in the trainer's working directory must not take their place.
     folder = SHIPPED_MODELS / path if path in shipped else Path(path).expanduser()
     if (folder / "config.json").is_file():
-        if (remedy := outside_file(folder)) is not None:
+        if (remedy := outside_file(folder) or lfs_pointer(folder)) is not None:
             raise _problem(path, remedy)
         return folder.resolve()
     found = "holds no config.json" if Path(path).expanduser().is_dir() else "does not exist"
@@ -55,7 +54,8 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
 
     float32 because bf16 log-probabilities are off by 4e-3 (ρ up to 1.05 on policy), and because small learning rates
     vanish in bf16 weights. Raises ConfigError (field `model.path`) where the folder is missing, is no causal language
-    model, lacks weights, or has a tokenizer that does not fit the model's vocabulary.
+    model, lacks weights, has some that are NaN or infinite, or has a tokenizer that does not fit the model's
+    vocabulary.
     """
     folder = model_folder(path)
     config = _causal_config(path, folder)
@@ -65,9 +65,10 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder, config=config, dtype=torch.float32, local_files_only=True, output_loading_info=True
         )
-    except (OSError, ValueError, RuntimeError, UnpicklingError) as error:
+    except Exception as error:
+        # What a foreign file makes a foreign library raise is of any kind: SafetensorError is an Exception and no more.
         # A pickle that is more than numbers is refused by PyTorch, before anything in it runs.
-        raise _problem(path, f"the weights cannot be loaded ({_first_line(error)}): check the folder") from error
+        raise _problem(path, _unloadable(folder, error)) from error
     model: PreTrainedModel
     model, report = loaded
     if report["missing_keys"] or report["mismatched_keys"]:
@@ -75,6 +76,7 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
         raise _problem(
             path, f"weights are missing or of the wrong shape, {missing[0]!r} first: save the complete model again"
         )
+    _check_weights(path, model)
     tokenizer = load_tokenizer(path)
     _check_vocabulary(path, model, tokenizer)
     if not has_attention_only(model):
@@ -93,7 +95,8 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
     folder = model_folder(path)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:
+        # As above.
         raise _problem(path, f"no tokenizer can be loaded ({_first_line(error)}): save it in the folder") from error
     # Without its files, a tokenizer class named by config.json may load with an empty vocabulary.
     if not any((folder / name).is_file() for name in tokenizer.vocab_files_names.values()):
@@ -116,7 +119,8 @@ def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str]) -
 def _causal_config(path: str, folder: Path) -> Any:
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, json.JSONDecodeError) as error:
+    except Exception as error:
+        # As above.
         raise _problem(path, f"config.json is not a known model's ({_first_line(error)})") from error
     causal_class = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type)
     named = (config.architectures or [causal_class])[0]
@@ -127,6 +131,30 @@ def _causal_config(path: str, folder: Path) -> Any:
             "such as Qwen2ForCausalLM",
         )
     return config
+
+
+def _unloadable(folder: Path, error: Exception) -> str:
+    """Why weights cannot be loaded; names the file of safetensors that is cut off or damaged."""
+    for file in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(file, framework="pt"):
+                continue
+        except (SafetensorError, OSError) as damage:
+            return f"{file.name} is cut off or damaged ({_first_line(damage)}): download it again, and compare its size"
+    return f"the weights cannot be loaded ({_first_line(error)}): check the folder"
+
+
+def _check_weights(path: str, model: PreTrainedModel) -> None:
+    """Raise ConfigError where a weight is NaN or infinite: each response would be noise, and its reward 0."""
+    for name, parameter in model.named_parameters():
+        is_finite = torch.isfinite(parameter)
+        if not is_finite.all():
+            num_bad = is_finite.numel() - int(is_finite.sum())
+            remedy = (
+                f"{num_bad:,} of {is_finite.numel():,} weights of {name!r} are NaN or infinite: save the model again "
+                "from a checkpoint before it diverged, or download it again"
+            )
+            raise _problem(path, remedy)
 
 
 def _check_vocabulary(path: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

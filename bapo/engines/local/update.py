@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from bapo.config import RunConfig
 from bapo.engines.base import UpdateStats
+from bapo.engines.finite_values import require_finite
 from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batches
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
@@ -47,7 +48,10 @@ class Updater:
         )
 
     def update(self, groups: Sequence[TrainingGroup], *, step: int, passes: int = 1) -> UpdateStats:
-        """Train on the groups, on all of them `passes` times. Raises ValueError where there are none."""
+        """Train on the groups, on all of them `passes` times.
+
+        Raises ValueError where there are none, and NotFiniteError where a value is NaN or infinite.
+        """
         if not groups:
             raise ValueError("the training batch is empty: a step without groups makes no update")
         training = self._config.training
@@ -109,9 +113,9 @@ class Updater:
                 current_logprobs=_joined(current, micro_batch) if self._objective.needs_current else None,
             )
             output = policy_loss(inputs, self._objective)
+            loss += require_finite("the policy's loss", output.loss.item())
             if moves:
                 backward(output.loss)
-            loss += output.loss.item()
             stats.add_trained(output, entropies.detach())
         stats.add_step(loss, self.optimizer.step() if moves else 0.0)
 
@@ -132,12 +136,15 @@ class Updater:
         self, model: PreTrainedModel, groups: Sequence[TrainingGroup], *, entropy_gradient: bool
     ) -> tuple[Tensor, Tensor]:
         with forward_passes(self._config.engine, model.device):
-            return response_logprobs(
+            logprobs, entropies = response_logprobs(
                 model,
                 [group.payload for group in groups],
                 temperature=self._config.rollout.temperature,
                 entropy_gradient=entropy_gradient,
             )
+        # A loss that is clipped or masked does not show every one of them.
+        require_finite("the sum of the tokens' log-probabilities", float(logprobs.detach().sum()))
+        return logprobs, entropies
 
     def _micro_batches(self, batch: Sequence[TrainingGroup]) -> Iterator[list[TrainingGroup]]:
         """The groups with a gradient, in parts that fit into memory."""

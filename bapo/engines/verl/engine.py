@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import uuid
 import weakref
@@ -19,6 +20,7 @@ from transformers import AutoConfig, GenerationConfig
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
 from bapo.engines.base import TRAINED_PURPOSES, BatchItem, Generation, Policy, ResponseSample, UpdateStats
+from bapo.engines.finite_values import generation_problem
 from bapo.engines.local.batches import mini_batches
 from bapo.engines.local.policy import load_tokenizer, model_folder
 from bapo.engines.local.prompts import encode_task
@@ -223,6 +225,9 @@ class VerlEngine:
         for payload in payloads:
             self._watch(payload)
             self._num_reward_failures += sum(response.reward_failed for response in payload.responses)
+        sums = (each.logprob_sum for payload in payloads for each in payload.responses)
+        if not greedy and not all(map(math.isfinite, sums)):
+            raise generation_problem(self._config, None, f"policy of step {version}")
         return payloads
 
     def _watch(self, payload: GroupPayload) -> None:

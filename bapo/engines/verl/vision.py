@@ -25,7 +25,8 @@ def check_images(config: RunConfig, task: Task, folder: Path) -> None:
         raise _problem("engine.type", config.engine.type, remedy)
     try:
         processor = AutoProcessor.from_pretrained(folder, local_files_only=True)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, KeyError, ImportError):
+    except Exception:
+        # What a foreign file makes a foreign library raise is of any kind.
         processor = None
     if getattr(processor, "image_processor", None) is None:
         remedy = "no image processor can be loaded from there: choose a vision model, such as Qwen2.5-VL"

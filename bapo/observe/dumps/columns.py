@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
+from bapo.files.column_paths import has_column, leaf_paths, value_at
 from bapo.message_text import MessageError, chat_text, is_chat, response_text
 from bapo.observe.dumps.problems import dump_error, row_error
 from bapo.observe.flags import is_cut_of
@@ -71,25 +73,24 @@ def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reade
 
     def read(file: str, row: int, values: Mapping[str, Any]) -> Sequence[Rollout]:
         for field, column in columns.items():
-            if field != "reward" and field not in optional and column not in values:
+            if field != "reward" and field not in optional and not has_column(values, column):
                 raise _no_column(field, column, file, row, values)
-        try:
-            rewards = [values[column] for column in reward_columns]
-        except KeyError as error:
-            raise _no_column("reward", str(error.args[0]), file, row, values) from None
+        for column in reward_columns:
+            if not has_column(values, column):
+                raise _no_column("reward", column, file, row, values)
         found = rollout(
             file,
             row,
-            step=values.get(names["step"]),
-            prompt=values.get(names["prompt"]),
-            response=values.get(names["response"]),
-            rewards=rewards,
-            answer=values.get(names["answer"]),
-            source=values.get(names["source"]),
-            group=values.get(names["group"]),
-            num_tokens=values.get(names["num_tokens"]),
-            is_cut=values.get(names["is_cut"]),
-            policy_version=values.get(names["policy_version"]),
+            step=value_at(values, names["step"]),
+            prompt=value_at(values, names["prompt"]),
+            response=value_at(values, names["response"]),
+            rewards=[value_at(values, column) for column in reward_columns],
+            answer=value_at(values, names["answer"]),
+            source=value_at(values, names["source"]),
+            group=value_at(values, names["group"]),
+            num_tokens=value_at(values, names["num_tokens"]),
+            is_cut=value_at(values, names["is_cut"]),
+            policy_version=value_at(values, names["policy_version"]),
         )
         return (found,)
 
@@ -97,7 +98,7 @@ def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reade
 
 
 def _no_column(field: str, column: str, file: str, row: int, values: Mapping[str, Any]) -> Exception:
-    found = ", ".join(map(str, list(values)[:20])) or "none"
+    found = ", ".join(islice(leaf_paths(values), 20)) or "none"
     remedy = f"the row has no column {column!r} (found: {found}): name another by --column {field}=COLUMN"
     return row_error(field, file, row, None, remedy)
 

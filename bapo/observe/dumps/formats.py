@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from bapo.files.column_paths import leaf_paths
 from bapo.files.safe_paths import files_inside
 from bapo.observe.dumps.columns import Reader, column_reader
 from bapo.observe.dumps.files import DumpFile
@@ -38,7 +39,7 @@ class Dump:
     columns: Mapping[str, str]
     """Columns by field; none where rows are nested."""
     found: Sequence[str]
-    """Columns of the first row."""
+    """Columns of the first row, and the parts of its structures by their paths."""
     trainer: str
     repeats: bool
     """Whether a file may hold the rollouts of the one before it once more."""
@@ -100,7 +101,7 @@ def open_dump(path: Path, kind: Format, given: Mapping[str, str], *, evaluations
         files,
         column_reader(columns, frozenset(optional)),
         columns,
-        tuple(first),
+        tuple(dict.fromkeys([*first, *leaf_paths(first)])),
         TRAINERS.get(kind, ""),
         repeats=kind is Format.TRL,
     )

@@ -69,7 +69,8 @@ def _parquet_rows(folder: Path, parts: Sequence[str]) -> Iterator[Row]:
                 for values in batch.to_pylist():
                     number += 1
                     yield number, values
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, ValueError, OverflowError) as error:
+        # Texts that are no UTF-8, and times that Python has not, are not Arrow's to refuse.
         remedy = f"not readable as Parquet after row {number} ({error}): remove it, or write it again"
         raise dump_error("file", name, remedy) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from bapo.files.column_paths import outer_paths
 from bapo.observe.dumps.columns import FIELDS, Rollout
 from bapo.observe.dumps.formats import Dump
 
@@ -34,7 +35,10 @@ class Understanding:
             if place is not None:
                 facts[field] = place + self._share(field)
         used = {name for column in columns.values() for name in column.split(",")}
-        if unused := [name for name in self._dump.found if name not in used]:
+        found = self._dump.found
+        # Of a structure its parts are listed.
+        parts = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
+        if unused := [name for name in parts if not used & {name, *outer_paths(name)}]:
             facts["not read"] = ", ".join(unused)
         return facts
 

@@ -166,7 +166,7 @@ def found(upload: UploadInfo, verifiers: Sequence[str]) -> list[Any]:
     return [
         *_verdict(upload),
         section_title("Columns"),
-        _columns(upload.mapping, upload.preview.columns, verifiers),
+        _columns(upload.mapping, upload.preview.choices, verifiers),
         *([] if upload.report is None else _details(upload.report)),
         section_title(f"First {len(upload.preview.rows)} rows of {upload.file_name}"),
         table(

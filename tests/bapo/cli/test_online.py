@@ -609,6 +609,26 @@ def test_prices_are_set_and_listed(cli: Cli, admin: Client, worker: FakeWorker) 
     assert admin.prices().items[1].hour_price == 0.5
 
 
+def test_worked_solutions_are_no_answers_and_structures_are(
+    cli: Cli, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.uploads.checking.check_apart", lambda job, **_: carry_out(job))
+    file = tmp_path / "pens.jsonl"
+    rows = [{"question": f"{n} + 1 pens?", "answer": f"It is {n}+1={n + 1} pens.\n#### {n + 1}"} for n in range(60)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    upload = ("data", "upload", str(file), "--name", "pens", "--yes")
+    refused = cli(*upload, "--column", "answer=answer", code=2).stderr
+    assert "problem: No response can be right: the answers are whole texts" in refused
+    assert "--column 'answer=answer####'" in refused
+    taken = cli(*upload)
+    assert "answer=answer####" in taken.stderr
+    assert "warning: The answers in answer are whole texts" in taken.stderr
+    (info,) = [each for each in admin.resources().items if each.name == "pens"]
+    assert [row[0] for row in admin.resource_preview(info.id).rows[:2]] == ["1", "2"]
+    own = ("data", "upload", "examples/own_task/problems.jsonl", "--name", "own", "--column", "answer=answer", "--yes")
+    assert "answer=answer, prompt=prompt; verifier math" in cli(*own).stderr
+
+
 def test_own_data_is_uploaded_checked_and_registered(
     cli: Cli, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

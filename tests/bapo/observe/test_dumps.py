@@ -321,3 +321,26 @@ def test_one_step_is_in_memory_at_a_time(tmp_path: Path) -> None:
 def test_a_folder_without_such_files_says_what_it_looks_for(tmp_path: Path, kind: Format) -> None:
     with pytest.raises(ConfigError, match="it holds no file"):
         open_dump(tmp_path, kind, {})
+
+
+def test_dots_in_the_name_of_a_column_lead_into_structures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"step": 1, "prompt": "q", "info": {"said": "x", "scores": {"right": at % 2, "bonus": 0.25}}} for at in range(4)
+    ]
+    write_rows(tmp_path / "log.jsonl", rows)
+    names = ("response=info.said", "reward=info.scores.right,info.scores.bonus")
+    settings = Settings(reward_threshold=0.5)
+    imported(tmp_path / "log.jsonl", Format.JSONL, tmp_path / "run", *names, settings=settings)
+    (step,) = steps_of(tmp_path / "run")
+    assert step.rewards is not None
+    assert step.rewards.values == [[0.25, 1.25, 0.25, 1.25]]
+    with pytest.raises(
+        ConfigError, match=r"no column 'info\.scores\.wrong' \(found: step, prompt, info\.said, info\.sc"
+    ):
+        imported(tmp_path / "log.jsonl", Format.JSONL, tmp_path / "other", "reward=info.scores.wrong")
+    dump = open_dump(tmp_path / "log.jsonl", Format.JSONL, parsed_columns(names[1:]))
+    show(OpenedDump(dump, None), settings)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "reward column info.scores.right,info.scores.bonus " in shown
+    assert "bonus, which is not there" not in shown
+    assert "not read info.said groups 1 in" in shown

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,8 @@ def test_csv_and_parquet_are_read_with_their_rows(tmp_path: Path) -> None:
     ("ending", "content", "why"),
     [
         (".parquet", b'{"a": 1}', "no Parquet file"),
+        (".parquet", b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer"),
+        (".jsonl", b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer"),
         (".jsonl", b"PAR1....", "a Parquet file"),
         (".jsonl", b"\x80\x04\x95", "a pickle"),
         (".jsonl", b"\x1f\x8b\x08", "a gzip archive"),
@@ -194,10 +198,18 @@ def test_rows_are_taken_in_the_shapes_that_people_have() -> None:
     chat = {"p": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}], "a": [" 2 "]}
     mapping = ColumnMapping(columns={"prompt": "p", "answer": "a"})
     assert mapped(chat, mapping) == {"prompt": "Be brief.\n\n1 + 1?", "answer": "2"}
+    parts = [{"type": "text", "text": "1 + "}, {"type": "text", "text": "1?"}]
+    assert mapped({"p": [{"role": "user", "content": parts}], "a": 2}, mapping)["prompt"] == "1 + 1?"
+    with pytest.raises(RowError, match="a text or an image, not"):
+        mapped({"p": [{"role": "user", "content": [{"type": "audio"}]}], "a": 2}, mapping)
     countdown = ColumnMapping(task="countdown", columns={"nums": "n", "target": "t"})
     assert mapped({"n": "3, 4 5", "t": "12"}, countdown) == {"nums": [3, 4, 5], "target": 12}
     with pytest.raises(RowError, match="whole numbers"):
         mapped({"n": [1, 2], "t": 1.5}, countdown)
+    assert mapped({"n": [3.0, 4, Decimal(5)], "t": Decimal("12")}, countdown) == {"nums": [3, 4, 5], "target": 12}
+    for nums, target in (("1 " + "9" * 5_000, 3), ([1, 10**18], 3), ([1, 2], -(10**18)), ([1, float("inf")], 3)):
+        with pytest.raises(RowError, match=r"whole numbers|a list of"):
+            mapped({"n": nums, "t": target}, countdown)
     with pytest.raises(RowError, match="paths lead nowhere"):
         mapped(
             {"p": "<image>?", "a": 1, "i": ["/etc/passwd"]}, ColumnMapping(columns={**mapping.columns, "images": "i"})
@@ -227,3 +239,186 @@ def test_a_check_apart_finds_the_same_and_can_be_broken_off(tmp_path: Path) -> N
     assert late is not None
     assert "took longer" in (late.problem or "")
     assert check_apart(job, is_cancelled=lambda: False) == carry_out(job)
+
+
+# ---------------------------------------------------------------- answers that are no results
+
+WORKED = "It sells 60+960=<<60+960=1020>>1020 pens.\n#### 1,020"
+
+
+def with_answers(folder: Path, answers: Sequence[Any]) -> Path:
+    return written(folder, [{"question": f"Question {n}?", "answer": answer} for n, answer in enumerate(answers)])
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    ("answer", "why", "proposed"),
+    [
+        (WORKED, "follows ####: '1020'", r"answer####"),
+        (r"We have $3 + 4 = 7$, so that it is \boxed{7}.", r"is in \boxed: '7'", r"answer\boxed"),
+        ("Three and four make <answer>7</answer>", "is in <answer>: '7'", "answer<answer>"),
+        ("She has 3 pears, gets 4 more from Ann and in the end she has 7", "a whole text", "a column"),
+        ("The answer is 7.", "a whole text", "a column"),
+        ("3 pears\nand 4 more pears\nmake 7", "a text of 3 lines", "a column"),
+        ("1" * 1_001, "it has 1,001 characters", "a column"),
+    ],
+)
+def test_whole_texts_as_answers_refuse_the_file(
+    tmp_path: Path, verifier: str, answer: str, why: str, proposed: str
+) -> None:
+    """Put into a box, every text equals itself, whatever it says: the trial has to look at the answers."""
+    data = checked(with_answers(tmp_path, [answer] * 60), SUMS.model_copy(update={"verifier": verifier}))
+    said = texts(data, "problem")
+    assert data.path is None
+    assert "No response can be right: the answers are whole texts, not results" in said
+    assert (why in said, proposed in said) == (True, True)
+    trial = data.report.trial
+    assert (trial.num_whole_texts, trial.num_references_refused, trial.num_tried) == (40, 40, 40)
+
+
+@pytest.mark.parametrize("verifier", ["exact", "math"])
+@pytest.mark.parametrize(
+    "answer",
+    ["7", "-1.5", "1,020", r"\frac{1}{2}", r"5\text{ cm}", "Ada Lovelace", "x = 3", "1 2\n3 4", "B", r"\text{Monday}"],
+)
+def test_results_are_no_whole_texts(tmp_path: Path, verifier: str, answer: str) -> None:
+    data = checked(with_answers(tmp_path, [answer] * 60), SUMS.model_copy(update={"verifier": verifier}))
+    assert (texts(data, "problem"), data.report.trial.num_references_refused) == ("", 0)
+
+
+def test_some_whole_texts_are_a_warning(tmp_path: Path) -> None:
+    # Every second row is tried: 40 of 80, and 20 of them have the text.
+    data = checked(with_answers(tmp_path, [WORKED if n % 4 == 0 else n for n in range(80)]))
+    assert data.report.trial.num_whole_texts == 20
+    assert "20 of 40 answers that were tried are whole texts" in texts(data, "warning")
+
+
+def test_what_marks_the_result_is_proposed_and_said(tmp_path: Path) -> None:
+    path = with_answers(tmp_path, [WORKED.replace("#### 1,020", f"#### {n}") for n in range(60)])
+    seen = preview(path, ".jsonl")
+    assert list(seen.columns) == ["question", "answer", "answer####"]
+    mapping = proposal(seen)
+    assert (mapping.columns["answer"], mapping.verifier) == ("answer####", "math")
+    data = checked(path, mapping)
+    assert "The answers in answer are whole texts, with which no response can be right" in texts(data, "warning")
+    assert data.path is not None
+    assert [json.loads(line)["answer"] for line in data.path.read_text().splitlines()][:3] == ["0", "1", "2"]
+    # Thousands are written as models write them.
+    row = {"question": "How many?", "answer": WORKED}
+    assert mapped(row, mapping)["answer"] == "1020"
+    with pytest.raises(RowError, match="has no #### with a result"):
+        mapped({"question": "How many?", "answer": "many"}, mapping)
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), "NaN", "null", "<NA>"])
+def test_a_missing_value_is_no_answer(answer: Any) -> None:
+    with pytest.raises(RowError, match=r"no number to compare with|a missing value"):
+        mapped({"question": "How many?", "answer": answer}, SUMS)
+
+
+def test_answers_in_other_types_keep_their_digits() -> None:
+    def answer(given: Any) -> Any:
+        return mapped({"question": "How many?", "answer": given}, SUMS)["answer"]
+
+    # Not 5E-1 and not 0.5: the digits are the column's.
+    assert (answer(Decimal("0.50")), answer(Decimal("1E+3")), answer(Decimal("1E-7"))) == ("0.50", "1000", "0.0000001")
+    assert answer(date(2024, 2, 29)) == "2024-02-29"
+    assert answer({"price": Decimal("0.50"), "on": [date(2024, 2, 29)]}) == {"price": "0.50", "on": ["2024-02-29"]}
+    with pytest.raises(RowError, match="must be a text, a number or a structure"):
+        answer({"image": b"x"})
+    with pytest.raises(RowError, match="no number"):
+        answer(Decimal("NaN"))
+
+
+def test_structures_are_answers_that_a_verifier_of_ones_own_reads(tmp_path: Path) -> None:
+    path = with_answers(tmp_path, [{"numbers": [1, n], "target": n + 1} for n in range(2, 62)])
+    job = CheckJob(
+        path=path, ending=".jsonl", mapping=ColumnMapping(columns={"answer": "answer"}), out=tmp_path / "out"
+    )
+    result = carry_out(job)
+    assert result.mapping is not None
+    # The other column is the one that a proposal would name.
+    assert result.mapping.columns == {"prompt": "question", "answer": "answer"}
+    assert result.report is not None
+    assert result.report.num_kept == 60
+    assert "The verifier math cannot read the answers" in " ".join(result.report.warnings)
+    assert result.path is not None
+    assert json.loads(result.path.read_text().splitlines()[0])["answer"] == {"numbers": [1, 2], "target": 3}
+
+
+# ---------------------------------------------------------------- structures, and values that nothing stores
+
+
+def test_verl_countdown_is_found_two_levels_deep(tmp_path: Path) -> None:
+    rows = [
+        {
+            "data_source": "countdown",
+            "prompt": [{"content": f"Using [{n}, {n + 1}, {n + 2}]", "role": "user"}],
+            "reward_model": {"style": "rule", "ground_truth": {"target": 3 * n + 3, "numbers": [n, n + 1, n + 2]}},
+        }
+        for n in range(1, 61)
+    ]
+    path = tmp_path / "verl.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    seen = preview(path, ".parquet")
+    assert "reward_model.ground_truth" in seen.choices
+    assert (seen.has("reward_model.ground_truth.numbers"), seen.has("reward_model.ground")) == (True, False)
+    mapping = proposal(seen)
+    within = "reward_model.ground_truth"
+    assert (mapping.task, mapping.columns) == (
+        "countdown",
+        {"nums": f"{within}.numbers", "target": f"{within}.target"},
+    )
+    assert checked(path, mapping).report.num_kept == 60
+
+
+def test_a_ground_truth_is_found_however_deep(tmp_path: Path) -> None:
+    rows = [{"question": f"{n}?", "extra": {"verl": {"ground_truth": n}}} for n in range(3)]
+    mapping = proposal(preview(written(tmp_path, rows), ".jsonl"))
+    assert mapping.columns == {"prompt": "question", "answer": "extra.verl.ground_truth"}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (r'{"question": "a\u0000b", "answer": "1"}', r"prompt holds a NUL character (\u0000)"),
+        (r'{"question": "a", "answer": "\ud800"}', r"answer holds half of a surrogate pair (\ud800)"),
+        (r'{"question": "a", "answer": {"x": ["\u0000"]}}', "answer holds a NUL character"),
+        (r'{"question": "a", "answer": {"\u0000": 1}}', "answer holds a NUL character"),
+        ('{"question": "a", "answer": ' + "[" * 60 + "]" * 60 + "}", "more than 50 deep"),
+        ("[" * 200_000, "more than 50 deep"),
+        ('{"question": "a", "answer": 1' + "0" * 4_300 + "}", "more than 4,300 digits"),
+        ('{"question": "a", "answer": NaN}', "answer holds nan"),
+    ],
+)
+def test_a_row_that_nothing_can_store_is_left_out_and_named(tmp_path: Path, line: str, why: str) -> None:
+    path = written(tmp_path, sums(60))
+    path.write_text(path.read_text() + line + "\n")
+    data = checked(path)
+    assert data.report.num_kept == 60
+    assert [bad.row for bad in data.report.bad_rows] == [61]
+    assert why in data.report.bad_rows[0].reason
+
+
+def test_what_a_preview_shows_can_be_stored(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(r'{"a\u0000": "b\u0000", "c": "\ud800", "n": 1' + "0" * 3_999 + r', "s": {"\ud800": [NaN]}}')
+    seen = preview(path, ".jsonl")
+    assert (list(seen.columns), list(seen.rows[0])) == (
+        ["a\ufffd", "c", "n", "s.\ufffd"],
+        ["b\ufffd", "\ufffd", "1" + "0" * 499 + " … (4,000 characters)", ["nan"]],
+    )
+    # As the isolated check hands it over.
+    assert DataPreview.model_validate_json(seen.model_dump_json()) == seen
+
+
+def test_a_file_of_empty_rows_is_given_up_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bapo.own_data.checking.MOST_BAD_FIRST", 1_000)
+    monkeypatch.setattr("bapo.own_data.formats.MOST_ROWS", 100_000)
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"question": pyarrow.nulls(50_000, pyarrow.string())}), path)
+    data = checked(path)
+    assert (data.path, data.report.num_rows, data.report.num_kept) == (None, 1_000, 0)
+    pyarrow.parquet.write_table(pyarrow.table({"question": pyarrow.nulls(100_001, pyarrow.string())}), path)
+    with pytest.raises(FormatError, match="100,001 rows: at most 100,000"):
+        checked(path)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bapo.config import ConfigError
+from bapo.engines.base import BatchItem, UpdateStats
 from bapo.prompt_schedule import PromptSchedule
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord
 from bapo.rollout import BatchSource
+from bapo.run import trainer
 from bapo.run.checkpoint import CheckpointError, checkpoint_name
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.journal import RECORDS_FILE, JournalError, merged_records
@@ -30,6 +35,7 @@ from bapo.run.trainer import (
 )
 from bapo.tasks import build_task
 from tests.support.disks import mount_read_only, small_disk
+from tests.support.simulated_engine import SimulatedEngine
 from tests.support.simulated_trainer import train
 from tests.support.simulated_training import ROOT, TRAINER
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
@@ -344,3 +350,21 @@ def test_prompts_left_out_are_never_trained_on_and_heavy_ones_come_more_often(
     )
     assert fresh == [problem.prompt_id for step in range(1, 9) for problem in schedule.batch(step)]
     assert fresh.count(heavy) > 1
+
+
+@pytest.mark.parametrize("field", ["loss", "grad_norm"])
+def test_a_step_that_is_not_finite_ends_the_run_and_is_not_recorded(tmp_path: Path, field: str) -> None:
+    """Stop with every engine: verl skips such a step and continues."""
+
+    class Diverging(SimulatedEngine):
+        def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
+            stats = super().update(batch, step=step, passes=passes)
+            if step != 5:
+                return stats
+            return replace(stats, loss=math.nan) if field == "loss" else replace(stats, grad_norm=math.nan)
+
+    with pytest.raises(ConfigError, match=r"training\.learning_rate = .*: in step 5, .* is nan"):
+        trainer.train(tmp_path, config(), build=Diverging)
+    assert [step.step for step in steps_of(tmp_path)] == [1, 2, 3, 4]
+    (failed,) = events(tmp_path, "failed")
+    assert "look at" in failed.message.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,26 @@ def test_the_local_engine_names_images_that_it_cannot_see(tmp_path: Path) -> Non
     (problem,) = caught.value.problems
     assert (problem.field, problem.value) == ("engine.type", "local")
     assert "column images" in problem.remedy
+
+
+@pytest.mark.parametrize("write", [jsonl, parquet])
+def test_dots_in_the_name_of_a_column_lead_into_structures(tmp_path: Path, write: Any) -> None:
+    rows = [{"said": {"text": f"{n} + {n}?"}, "reward_model": {"truth": {"sum": 2 * n, "of": [n, n]}}} for n in (1, 2)]
+    path, inner = write(tmp_path, rows), "reward_model.truth"
+    (first, _) = build_task(
+        FileTaskConfig(train_file=path, prompt_column="said.text", answer_column=f"{inner}.sum")
+    ).train
+    assert (first.prompt, first.answer) == ("1 + 1?", {"text": "2"})
+    whole = FileTaskConfig(train_file=path, prompt_column="said.text", answer_column=inner, verifier="exact")
+    assert "has the fields sum, of" in problem_of(**whole.model_dump(include={*whole.model_fields_set}))[2]
+    assert problem_of(path, prompt_column="said.words")[0] == "task.train_file"
+
+
+def test_a_decimal_of_parquet_is_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "prices.parquet"
+    prices = pyarrow.array([Decimal("0.50"), Decimal("1.50")], pyarrow.decimal128(10, 2))
+    pyarrow.parquet.write_table(pyarrow.table({"prompt": ["a", "b"], "answer": prices}), path)
+    assert [problem.answer for problem in build_task(FileTaskConfig(train_file=str(path))).train] == [
+        {"text": "0.50"},
+        {"text": "1.50"},
+    ]

@@ -338,3 +338,44 @@ def test_utilisation_is_in_bytes_and_percent(engine: LocalEngine) -> None:
     values = engine.utilisation()
     assert 50e6 < values["memory_bytes"] <= values["memory_peak_bytes"]
     assert values["cpu_percent"] >= 0
+
+
+def _poison(engine: LocalEngine, value: float) -> None:
+    with torch.no_grad():
+        next(engine._model.parameters())[5, 0] = value
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_responses_without_probabilities_end_the_run_with_their_step(engine: LocalEngine, value: float) -> None:
+    _poison(engine, value)
+    with pytest.raises(ConfigError, match=r"model\.path = .* NaN or infinite \(rollout of step 7\)"):
+        generate(engine, step=7)
+    with pytest.raises(ConfigError, match="greedy answers"):
+        engine.greedy(TASK.train)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_an_update_that_is_not_finite_ends_the_run_before_anything_moves(engine: LocalEngine, value: float) -> None:
+    batch = items(generate(engine))
+    before = engine._model.state_dict()["model.norm.weight"].clone()
+    _poison(engine, value)
+    with pytest.raises(ConfigError, match=r"training\.learning_rate = 0\.01: in step 4, the .* is (nan|inf)"):
+        engine.update(batch, step=4)
+    assert torch.equal(engine._model.state_dict()["model.norm.weight"], before)
+
+
+@pytest.mark.parametrize("whose", ["policy", "critic"])
+def test_a_gradient_that_is_not_finite_moves_nothing(toy_folder: Path, whose: str) -> None:
+    """The loss is a number, and its gradient is none, as where a square root is taken of 0."""
+    engine = make_engine(toy_folder, method__type="ppo")
+    batch = items(generate(engine))
+    model = engine._model
+    if whose == "critic":
+        assert engine._critic is not None
+        model = engine._critic.model
+    weights = next(model.parameters())
+    weights.register_hook(lambda gradient: gradient * float("nan"))
+    before = weights.detach().clone()
+    with pytest.raises(ConfigError, match=f"in step 4, the norm of the gradient of the {whose} is nan"):
+        engine.update(batch, step=4)
+    assert torch.equal(weights, before)

@@ -12,6 +12,7 @@ from tests.support.late_imports import late_imports
 
 with late_imports():
     import torch
+    from safetensors.torch import load_file, save_file
     from transformers import BertConfig, BertForSequenceClassification, MambaConfig, MambaForCausalLM
 
     from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model, load_tokenizer
@@ -115,3 +116,57 @@ def test_a_model_without_an_end_token_is_refused(save_toy: Callable[[], Path]) -
         (folder / name).write_text(json.dumps({**content, field: None}))
     with pytest.raises(ConfigError, match="names an end token"):
         load(folder)
+
+
+def test_a_git_lfs_pointer_is_named_with_what_fetches_the_file(save_toy: Callable[[], Path]) -> None:
+    folder = save_toy()
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n"
+    for name in ("model.safetensors", "tokenizer.json"):
+        whole = (folder / name).read_bytes()
+        (folder / name).write_text(pointer)
+        with pytest.raises(ConfigError, match=rf"model\.path = .*{name} is a Git LFS pointer.*git lfs pull"):
+            load(folder)
+        (folder / name).write_bytes(whole)
+
+
+@pytest.mark.parametrize("num_bytes", [0, 4, 100, -1])
+def test_a_cut_file_of_weights_is_named(save_toy: Callable[[], Path], num_bytes: int) -> None:
+    folder = save_toy()
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:num_bytes])
+    with pytest.raises(ConfigError, match=r"model\.safetensors is cut off or damaged .* download it again"):
+        load(folder)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_weights_that_are_no_numbers_are_refused(save_toy: Callable[[], Path], value: str) -> None:
+    folder = save_toy()
+    weights = load_file(folder / "model.safetensors")
+    # 1 of 24 · 32 = 768 weights.
+    weights["model.embed_tokens.weight"][3, 4] = float(value)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ConfigError, match=r"1 of 768 weights of 'model\.embed_tokens\.weight' are NaN or infinite"):
+        load(folder)
+
+
+class _ForeignError(Exception):
+    """As libraries define them: of no class that anybody else knows."""
+
+
+@pytest.mark.parametrize(
+    ("loader", "why"),
+    [
+        ("AutoConfig", "not a known model's"),
+        ("AutoModelForCausalLM", "cannot be loaded"),
+        ("AutoTokenizer", "no tokenizer"),
+    ],
+)
+def test_whatever_a_library_raises_names_the_folder(
+    toy_folder: Path, monkeypatch: pytest.MonkeyPatch, loader: str, why: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise _ForeignError("of a library")
+
+    monkeypatch.setattr(f"bapo.engines.local.policy.{loader}.from_pretrained", fail)
+    with pytest.raises(ConfigError, match=rf"model\.path = .*{why}.*of a library"):
+        load(toy_folder)

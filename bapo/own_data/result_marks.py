@@ -1,0 +1,49 @@
+"""Results within whole texts, such as `… = 18 pears.\\n#### 18`: found, and named as columns like `answer####`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bapo.answer_text import last_boxed, last_tagged
+from bapo.files.column_paths import has_column, value_at
+
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+
+
+def _after_hashes(text: str) -> str | None:
+    _, mark, result = text.rpartition("####")
+    line = result.strip().partition("\n")[0].strip()
+    # As GSM8K writes numbers: a verifier that compares letters would expect the commas.
+    return (line.replace(",", "") if _THOUSANDS.fullmatch(line) else line) if mark else None
+
+
+MARKS: Mapping[str, Callable[[str], str | None]] = {
+    "####": _after_hashes,
+    r"\boxed": last_boxed,
+    "<answer>": last_tagged,
+}
+"""What the name of a column may end in, and how the result is then taken from its text; None where it has none."""
+
+
+def marked_result(text: str) -> tuple[str, str] | None:
+    """Return the mark that a text has, and the result there; None for a text without."""
+    found = ((mark, of(text)) for mark, of in MARKS.items())
+    return next(((mark, result) for mark, result in found if result), None)
+
+
+def mark_of(row: Mapping[str, Any], column: str) -> str | None:
+    """Return the mark by which a column names a part of another column's text; None where it is itself a column."""
+    if has_column(row, column):
+        return None
+    return next((mark for mark in MARKS if column.endswith(mark) and len(column) > len(mark)), None)
+
+
+def column_value(row: Mapping[str, Any], column: str) -> Any:
+    """Return the value of a column, within a structure, or marked in a text; None where the row has none."""
+    mark = mark_of(row, column)
+    if mark is None:
+        return value_at(row, column)
+    text = value_at(row, column.removesuffix(mark))
+    return MARKS[mark](text) if isinstance(text, str) else None
