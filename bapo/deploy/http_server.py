@@ -10,7 +10,7 @@ from http import HTTPStatus
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 GRACE_SECONDS = 5
@@ -20,6 +20,9 @@ KEEP_ALIVE_SECONDS = 75
 end it at the same moment, the request that is just being sent is lost."""
 MAX_HEAD_BYTES = 65_536
 """Request line and headers; one read more may come in before they are refused."""
+MAX_FRAMING_BYTES = 65_536
+"""What comes in after the head without being body: sizes and extensions of chunks, and trailers. It is counted from the
+last piece of the body; one read more may come in, as with the head."""
 HEAD_SECONDS = 20.0
 """From the start of a connection or request to the end of its headers."""
 LINGER_SECONDS = 5.0
@@ -36,10 +39,11 @@ class BoundedHttp(HttpToolsProtocol):
     """HTTP/1.1 whose connections are bounded in number, and their request heads in size and time.
 
     A head without an end would hold up everybody, and a body without one its connection: the apps bound how long they
-    read it, and here it ends with the answer.
+    read it, and here it ends with the answer. What frames a body counts as well: the apps see nothing of it.
     """
 
     _head_bytes = 0
+    _framing_bytes = 0
     _is_surplus = False
     _deadline: asyncio.TimerHandle | None = None
     _is_body_complete = True
@@ -65,8 +69,13 @@ class BoundedHttp(HttpToolsProtocol):
         if self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
+        if self._framing_bytes > MAX_FRAMING_BYTES:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
         if self._deadline is not None:
             self._head_bytes += len(data)
+        if not self._is_body_complete:
+            self._framing_bytes += len(data)
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -74,6 +83,16 @@ class BoundedHttp(HttpToolsProtocol):
         if self._deadline is None:
             self._expect_head()
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; drop a trailer, which would become a header of a request that is being answered."""
+        if self._is_body_complete:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body, which the app counts."""
+        self._framing_bytes = 0
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """Lets the request take its time."""
@@ -103,6 +122,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _end_body(self) -> None:
         self._is_body_complete = True
+        self._framing_bytes = 0
         if self._last_moment is not None:
             self._last_moment.cancel()
             self._last_moment = None
@@ -117,16 +137,33 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.close()
 
 
+class _WithoutTunnels:
+    """ASGI app that refuses CONNECT, with which a client asks a proxy for a tunnel: its body has no meaning here."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "CONNECT":
+            await self._app(scope, receive, send)
+            return
+        headers = [(b"content-length", b"0"), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": HTTPStatus.NOT_IMPLEMENTED, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
 class Server(uvicorn.Server):
     """Serves an ASGI app; ends its event streams as soon as it is asked to stop: uvicorn would wait for them."""
 
     def __init__(self, app: ASGIApp, end_streams: Callable[[], None], host: str = "127.0.0.1", port: int = 0) -> None:
         """`end_streams` is called from a signal handler or from another thread."""
         config = uvicorn.Config(
-            app,
+            _WithoutTunnels(app),
             host=host,
             port=port,
             http=BoundedHttp,
+            # Nothing here uses WebSockets, and a connection that becomes one leaves these bounds.
+            ws="none",
             log_config=None,
             access_log=False,
             server_header=False,

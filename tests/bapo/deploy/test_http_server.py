@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from bapo.deploy import http_server
-from bapo.deploy.http_server import MAX_HEAD_BYTES, OPEN_FILES, BoundedHttp, Server, listen
+from bapo.deploy.http_server import MAX_FRAMING_BYTES, MAX_HEAD_BYTES, OPEN_FILES, BoundedHttp, Server, listen
 from tests.support.serving import serving
 from tests.support.waiting import wait_until
 
@@ -62,6 +62,79 @@ def test_a_head_without_an_end_is_refused_while_it_comes_in(address: httpx.URL, 
         # What lies in the kernel's buffers was sent too.
         assert sent < MAX_HEAD_BYTES + READ_BYTES + 10_000_000
         assert not answer or status_of(answer) in (400, 431)
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def reads_all(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer the length of the body and the names of the headers once the body has come in."""
+    if scope["type"] != "http":
+        return
+    num_bytes, more = 0, True
+    while more:
+        message = await receive()
+        num_bytes += len(message.get("body", b""))
+        more = message.get("more_body", False)
+    names = b" ".join(name for name, _ in scope["headers"]).decode()
+    await PlainTextResponse(f"{num_bytes} {names}")(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[httpx.URL]:
+    with serving(reads_all) as url:
+        yield httpx.URL(url)
+
+
+@pytest.mark.parametrize("app", ["address", "reader"])
+@pytest.mark.parametrize(
+    ("start", "more"),
+    [
+        (b"0\r\nX-A: ", b"a" * 10_000),
+        (b"0\r\n", b"X-A: aaaa\r\n" * 1_000),
+        (b"5;name=", b"a" * 10_000),
+        (b"0;name=", b"a" * 10_000),
+        (b"5\r\nhello\r\n0\r\nX-A: ", b"a" * 10_000),
+    ],
+    ids=["long trailer", "many trailers", "extension", "last extension", "trailer after a body"],
+)
+def test_what_frames_a_body_without_an_end_is_refused_while_it_comes_in(
+    request: pytest.FixtureRequest, app: str, start: bytes, more: bytes
+) -> None:
+    with connect(request.getfixturevalue(app)) as connection:
+        connection.sendall(CHUNKED + start)
+        sent = 0
+        try:
+            while sent < 50_000_000:
+                sent += connection.send(more)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert sent < MAX_FRAMING_BYTES + READ_BYTES + 10_000_000
+
+
+def test_chunks_and_trailers_of_the_usual_size_are_served(reader: httpx.URL) -> None:
+    # 20,000 chunks of 10 bytes are framed by 5 bytes each, 100,000 in sum: each piece of the body begins the count again.
+    chunks = b"a;x=y\r\n0123456789\r\n" * 20_000
+    with connect(reader) as connection:
+        for _ in range(2):
+            connection.sendall(CHUNKED + chunks + b"0\r\nX-Sum: 1\r\n\r\n")
+            answer = connection.recv(1000)
+            assert status_of(answer) == 200
+            assert b"200000 host transfer-encoding" in answer
+
+
+def test_a_trailer_becomes_no_header_of_the_request(reader: httpx.URL) -> None:
+    with connect(reader) as connection:
+        connection.sendall(CHUNKED + b"1\r\na\r\n0\r\nAuthorization: Bearer x\r\n\r\n")
+        assert connection.recv(1000).endswith(b"1 host transfer-encoding")
+
+
+@pytest.mark.parametrize("body", [b"", b"Content-Length: 5\r\n\r\nhello"])
+def test_a_tunnel_is_refused(address: httpx.URL, body: bytes) -> None:
+    with connect(address) as connection:
+        connection.sendall(b"CONNECT /runs HTTP/1.1\r\nHost: 127.0.0.1\r\n" + (body or b"\r\n"))
+        assert status_of(connection.recv(1000)) == 501
+        assert connection.recv(1000) == b""
 
 
 def test_a_head_that_comes_in_drops_is_ended(address: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
