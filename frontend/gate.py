@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.origins import is_own_origin
+from bapo.deploy.proxies import address_in, client_behind, is_among
 from bapo.deploy.service_log import about
 from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
@@ -100,6 +101,8 @@ class Gate:
         self._shared_scripts = shared_scripts
         # What pages behind read-only links load; it says nothing of anybody's data.
         self._open_files = frozenset({plotly_address(), shared_scripts})
+        self._trusted = settings.proxy_networks
+        self._has_warned = False
         self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -120,7 +123,8 @@ class Gate:
             request_id = request_id_of(scope)
             # The backend takes it from the header, whoever wrote it there.
             others = [(name, value) for name, value in scope["headers"] if name != REQUEST_ID_NAME]
-            scope = {**scope, "headers": [*others, (REQUEST_ID_NAME, request_id.encode())]}
+            headers = [*others, (REQUEST_ID_NAME, request_id.encode())]
+            scope = {**scope, "headers": headers, "client": self._client(scope)}
             token = REQUEST_ID.set(request_id)
             try:
                 with about(request_id=request_id):
@@ -130,6 +134,21 @@ class Gate:
                 raise
             finally:
                 REQUEST_ID.reset(token)
+
+    def _client(self, scope: Scope) -> tuple[str, int] | None:
+        """Who asks: all that counts by address, here and in the backend, takes it from the scope."""
+        peer = scope.get("client")
+        if peer is None:
+            return None
+        forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        if self._is_https and forwarded and not self._has_warned and not is_among(address_in(peer[0]), self._trusted):
+            self._has_warned = True
+            LOG.warning(
+                "a proxy that is not trusted names its clients: all of them count as one, whose failed logins keep "
+                "everybody out; if it is yours, add its address to BAPO_TRUSTED_PROXIES",
+                extra={"proxy": peer[0]},
+            )
+        return client_behind(peer[0], forwarded.decode("latin-1"), self._trusted), peer[1]
 
     def _named(self, send: Send, request_id: str) -> Send:
         async def named(message: Message) -> None:

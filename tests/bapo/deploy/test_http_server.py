@@ -113,7 +113,7 @@ def test_what_frames_a_body_without_an_end_is_refused_while_it_comes_in(
 
 
 def test_chunks_and_trailers_of_the_usual_size_are_served(reader: httpx.URL) -> None:
-    # 20,000 chunks of 10 bytes are framed by 5 bytes each, 100,000 in sum: each piece of the body begins the count again.
+    # 20,000 chunks of 10 bytes are framed by 9 bytes each, 180,000 in sum: each piece begins the count again.
     chunks = b"a;x=y\r\n0123456789\r\n" * 20_000
     with connect(reader) as connection:
         for _ in range(2):
