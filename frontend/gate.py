@@ -6,7 +6,9 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import httpx
 from starlette.requests import Request
@@ -15,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.origins import is_own_origin
-from bapo.deploy.proxies import address_in, client_behind, is_among
+from bapo.deploy.proxies import address_in, client_behind, is_among, network_of
 from bapo.deploy.service_log import about
 from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
@@ -37,6 +39,9 @@ REQUEST_ID_NAME = REQUEST_ID_HEADER.lower().encode()
 _SWEEPS = re.compile(r"/sweeps(/\w+)?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 STATIC_PREFIXES = ("/assets/", "/_dash-component-suites/")
+MOST_REQUESTS_OF_ADDRESS = 1_000
+"""In progress at once, open streams and workers that wait among them: half of all connections, since a whole team or
+cluster may share an address."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 WRONG_HOST = """This host name is not served here.
 Open the dashboard by its own address, or add the name to BAPO_ALLOWED_HOSTS.
@@ -103,6 +108,7 @@ class Gate:
         self._open_files = frozenset({plotly_address(), shared_scripts})
         self._trusted = settings.proxy_networks
         self._has_warned = False
+        self._in_progress: Counter[str] = Counter()
         self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -127,8 +133,12 @@ class Gate:
             scope = {**scope, "headers": headers, "client": self._client(scope)}
             token = REQUEST_ID.set(request_id)
             try:
-                with about(request_id=request_id):
-                    await self._http(scope, receive, self._named(send, request_id))
+                with about(request_id=request_id), self._counted(scope) as is_surplus:
+                    named = self._named(send, request_id)
+                    if is_surplus:
+                        await _too_many()(scope, receive, self._guarded(named))
+                    else:
+                        await self._http(scope, receive, named)
             except Exception:
                 LOG.exception("request failed", extra={"request_id": request_id, "path": scope["path"]})
                 raise
@@ -149,6 +159,18 @@ class Gate:
                 extra={"proxy": peer[0]},
             )
         return client_behind(peer[0], forwarded.decode("latin-1"), self._trusted), peer[1]
+
+    @contextmanager
+    def _counted(self, scope: Scope) -> Iterator[bool]:
+        """Counts a request of an address while it is in progress; whether there are too many."""
+        address = network_of(scope["client"][0]) if scope["client"] else ""
+        self._in_progress[address] += 1
+        try:
+            yield self._in_progress[address] > MOST_REQUESTS_OF_ADDRESS
+        finally:
+            self._in_progress[address] -= 1
+            if not self._in_progress[address]:
+                del self._in_progress[address]
 
     def _named(self, send: Send, request_id: str) -> Send:
         async def named(message: Message) -> None:
@@ -259,6 +281,13 @@ class Gate:
             await send(message)
 
         return guarded
+
+
+def _too_many() -> Response:
+    remedy = f"{MOST_REQUESTS_OF_ADDRESS} requests from this address are in progress: close pages or scripts"
+    answer = problem(429, "too_many_requests", remedy)
+    answer.headers["Retry-After"] = "10"
+    return answer
 
 
 def _elsewhere(path: str) -> str | None:

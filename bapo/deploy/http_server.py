@@ -28,8 +28,9 @@ HEAD_SECONDS = 20.0
 LINGER_SECONDS = 5.0
 """How long the rest of a body may come in after the request was answered."""
 MOST_CONNECTIONS = 2_000
-"""Requests on further ones are answered 503: the frontend's pool of connections to the backend looks at each of its
-connections for each request, so that many more would hold up everybody for minutes."""
+"""For a further one an idle one is closed, of the address that has most of them. Where all have a request in progress,
+it is answered 503: the frontend's pool of connections to the backend looks at each of its connections for each request,
+so that many more would hold up everybody for minutes."""
 OPEN_FILES = 8_192
 """The frontend needs one for each connection and another for its request to the backend. The usual limit of 1,024 is
 for programs that use select(); beyond it, the event loop closes new connections without a word."""
@@ -44,6 +45,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     _head_bytes = 0
     _framing_bytes = 0
+    _idle_since = 0.0
     _is_surplus = False
     _deadline: asyncio.TimerHandle | None = None
     _is_body_complete = True
@@ -52,7 +54,8 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expects the first head."""
         super().connection_made(transport)
-        self._is_surplus = len(self.connections) > MOST_CONNECTIONS
+        self._idle_since = self.loop.time()
+        self._is_surplus = len(self.connections) > MOST_CONNECTIONS and not self._make_room()
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -108,8 +111,26 @@ class BoundedHttp(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Ends the connection soon where a body still comes in, which nobody reads any more."""
         super().on_response_complete()
+        self._idle_since = self.loop.time()
         if not self._is_body_complete and self.cycle.response_complete:
             self._last_moment = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in progress, or none has come in as a whole."""
+        return self.cycle is None or (self.cycle.response_complete and not self.pipeline)
+
+    def _make_room(self) -> bool:
+        """Close the connection that is idle for longest, of the address with most idle ones; False without any."""
+        by_address: dict[str, list[BoundedHttp]] = {}
+        for each in self.connections:
+            if each is not self and isinstance(each, BoundedHttp) and each.is_idle and not each.transport.is_closing():
+                by_address.setdefault(each.client[0] if each.client else "", []).append(each)
+        if not by_address:
+            return False
+        longest = min(max(by_address.values(), key=len), key=lambda each: each._idle_since)
+        longest.transport.close()
+        return True
 
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._refuse, HTTPStatus.REQUEST_TIMEOUT)

@@ -59,6 +59,14 @@ def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
     return address is not None and any(address in network for network in networks)
 
 
+def network_of(client: str) -> str:
+    """Return what counts as one client: an IPv4 address, or the network of an IPv6 one, which has 2^64 addresses."""
+    address = address_in(client)
+    if not isinstance(address, ipaddress.IPv6Address):
+        return client
+    return str(ipaddress.ip_network((address, 64), strict=False))
+
+
 def client_behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """Return the address of the client: of the peer, or of the last one that no trusted proxy has.
 

@@ -11,9 +11,10 @@ import pytest
 
 from backend.auth import throttle
 from backend.kit.request_rate import RequestRate
+from frontend import gate
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
-from tests.support.services import BackendServer
+from tests.support.services import BackendServer, wait_until
 from tests.support.serving import serving
 
 FAILURES = 3
@@ -77,6 +78,29 @@ def test_readers_of_shared_boards_count_each_for_itself(dashboard: Dashboard, mo
     for address in (ATTACKER, OWNER):
         browser.get("/shared", params={"key": "x" * 43}, headers={"X-Forwarded-For": address})
     assert counted == [ATTACKER, OWNER]
+
+
+def test_requests_in_progress_of_one_address_keep_no_other_out(
+    dashboard: Dashboard, backend_server: BackendServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "MOST_REQUESTS_OF_ADDRESS", 2)
+    browser = dashboard(trusted_proxies="127.0.0.1")
+    token = {"Authorization": f"Bearer {backend_server.admin_token}"}
+
+    def asked(address: str) -> httpx.Response:
+        return browser.get("/healthz", headers={"X-Forwarded-For": address})
+
+    with ExitStack() as opened:
+        # Addresses of one network of IPv6 are one client's.
+        for address in ("2001:db8::1", "2001:db8::2"):
+            headers = token | {"X-Forwarded-For": address}
+            stream = opened.enter_context(browser.stream("GET", "/api/v1/events", headers=headers))
+            assert stream.status_code == 200
+        refused = asked("2001:db8::3")
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+        assert asked("2001:db8:0:1::1").status_code == 200
+        assert asked(OWNER).status_code == 200
+    wait_until(lambda: asked("2001:db8::3").status_code == 200)
 
 
 def test_a_proxy_that_is_not_trusted_is_warned_about_once(

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import resource
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -212,23 +213,63 @@ def test_a_body_that_comes_in_after_its_answer_keeps_the_connection(
         assert status_of(connection.recv(1000)) == 200
 
 
-def test_a_connection_beyond_the_most_is_told_so_and_the_others_are_served(
-    address: httpx.URL, monkeypatch: pytest.MonkeyPatch
+class Held:
+    """An app whose answers to /held wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.num_held = 0
+        self.let_go = threading.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/held":
+            self.num_held += 1
+            await asyncio.to_thread(self.let_go.wait)
+        await hello(scope, receive, send)
+
+
+GET = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def ask(connection: socket.socket) -> int:
+    connection.sendall(GET)
+    return status_of(connection.recv(1000))
+
+
+def test_where_all_connections_have_a_request_in_progress_a_further_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 2)
-    request = f"GET / HTTP/1.1\r\nHost: {address.host}\r\n\r\n".encode()
-
-    def ask(connection: socket.socket) -> int:
-        connection.sendall(request)
-        return status_of(connection.recv(1000))
-
-    with ExitStack() as opened:
-        first, second = (opened.enter_context(connect(address)) for _ in range(2))
-        assert (ask(first), ask(second)) == (200, 200)
+    app = Held()
+    with serving(app) as url, ExitStack() as opened:
+        address = httpx.URL(url)
+        held = [opened.enter_context(connect(address)) for _ in range(2)]
+        for connection in held:
+            connection.sendall(GET.replace(b"GET /", b"GET /held"))
+        wait_until(lambda: app.num_held == 2)
         with connect(address) as third:
             assert ask(third) == 503
             assert third.recv(1000) == b""
-        assert (ask(first), ask(second)) == (200, 200)
+        app.let_go.set()
+        assert [status_of(connection.recv(1000)) for connection in held] == [200, 200]
+
+
+@pytest.mark.parametrize("start", [b"", b"GET / HTTP/1.1\r\nX-Long: ", GET], ids=["silent", "slow head", "kept alive"])
+def test_idle_connections_make_room_for_others(
+    address: httpx.URL, monkeypatch: pytest.MonkeyPatch, start: bytes
+) -> None:
+    monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 3)
+    with ExitStack() as opened:
+        # One of somebody else, idle for longest: of those who have many, one goes first.
+        other = opened.enter_context(socket.create_connection((address.host, address.port or 80), 60, ("127.0.0.2", 0)))
+        assert ask(other) == 200
+        idle = [opened.enter_context(connect(address)) for _ in range(10)]
+        for connection in idle:
+            if start:
+                connection.sendall(start)
+        with connect(address) as newcomer:
+            assert ask(newcomer) == 200
+            assert ask(newcomer) == 200
+        assert ask(other) == 200
 
 
 def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
