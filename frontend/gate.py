@@ -7,8 +7,9 @@ import logging
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 from starlette.requests import Request
@@ -21,11 +22,12 @@ from bapo.deploy.proxies import address_in, client_behind, is_among, network_of
 from bapo.deploy.service_log import about
 from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
+from frontend.calls import CALL_PATH, CallError, check_call
 from frontend.documents import DOCUMENTS_PREFIX, document_of
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, SINGLE_SIGN_ON_PATH, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
-from frontend.proxy import ApiProxy, is_proxied
+from frontend.proxy import ApiProxy, is_proxied, leads_elsewhere
 from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.settings import FrontendSettings, host_name
@@ -95,8 +97,10 @@ class Gate:
         script_hashes: Sequence[str],
         api: Api,
         shared_scripts: str,
+        callbacks: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """`shared_scripts`: address of the scripts of pages behind read-only links."""
+        """`shared_scripts`: address of the scripts of pages behind read-only links; `callbacks`: those of the pages."""
+        self._callbacks = callbacks
         self._pages = pages
         self._static = static
         self._hosts = settings.host_names
@@ -197,6 +201,9 @@ class Gate:
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
+        elif leads_elsewhere(scope):
+            answer = problem(404, "not_found", "an address has no . or .. in it: leave them out")
+            await answer(scope, receive, self._guarded(send))
         elif is_proxied(scope["path"]):
             await self._proxy(scope, receive, send)
         elif scope["method"] not in SAFE_METHODS and not self._is_same_origin(request, hosts[0]):
@@ -231,10 +238,16 @@ class Gate:
             return
         if scope["method"] not in SAFE_METHODS:
             try:
-                receive = replayed(await read_body(receive, MAX_CALL_BYTES), receive)
+                body = await read_body(receive, MAX_CALL_BYTES)
+                if scope["path"] == CALL_PATH:
+                    check_call(body, self._callbacks)
             except BodyError as error:
                 await problem(error.status, error.code, error.remedy)(scope, receive, send)
                 return
+            except CallError as error:
+                await problem(400, "malformed_call", str(error))(scope, receive, send)
+                return
+            receive = replayed(body, receive)
             request = Request(scope, receive)
         token = SESSION.set(request.cookies[SESSION_COOKIE])
         try:

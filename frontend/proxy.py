@@ -52,6 +52,12 @@ def is_proxied(path: str) -> bool:
     return path in PROXIED_PATHS or path.startswith(PROXIED_PREFIX)
 
 
+def leads_elsewhere(scope: Scope) -> bool:
+    """Whether a path has a part that is . or .., encoded or not: `/api/../metrics` is no address of the API."""
+    parts = scope["path"].replace("\\", "/").split("/")
+    return "." in parts or ".." in parts
+
+
 class ApiProxy:
     """ASGI app that hands each request on, body and answer as streams; server-sent events pass as they come."""
 

@@ -101,6 +101,8 @@ class BoundedHttp(HttpToolsProtocol):
         """Lets the request take its time."""
         self._end_head()
         self._is_body_complete = False
+        if self.parser.get_method() == b"CONNECT":
+            self.app = _no_tunnel
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -114,6 +116,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._idle_since = self.loop.time()
         if not self._is_body_complete and self.cycle.response_complete:
             self._last_moment = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing in the log: anybody may ask for another protocol, and none is missing here."""
 
     @property
     def is_idle(self) -> bool:
@@ -158,19 +163,11 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.close()
 
 
-class _WithoutTunnels:
-    """ASGI app that refuses CONNECT, with which a client asks a proxy for a tunnel: its body has no meaning here."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "CONNECT":
-            await self._app(scope, receive, send)
-            return
-        headers = [(b"content-length", b"0"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": HTTPStatus.NOT_IMPLEMENTED, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+async def _no_tunnel(_: Scope, __: Receive, send: Send) -> None:
+    """Refuse CONNECT, with which a client asks a proxy for a tunnel: its body has no meaning here."""
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": HTTPStatus.NOT_IMPLEMENTED, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 class Server(uvicorn.Server):
@@ -179,7 +176,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: ASGIApp, end_streams: Callable[[], None], host: str = "127.0.0.1", port: int = 0) -> None:
         """`end_streams` is called from a signal handler or from another thread."""
         config = uvicorn.Config(
-            _WithoutTunnels(app),
+            app,
             host=host,
             port=port,
             http=BoundedHttp,

@@ -262,10 +262,13 @@ def test_idle_connections_make_room_for_others(
         # One of somebody else, idle for longest: of those who have many, one goes first.
         other = opened.enter_context(socket.create_connection((address.host, address.port or 80), 60, ("127.0.0.2", 0)))
         assert ask(other) == 200
-        idle = [opened.enter_context(connect(address)) for _ in range(10)]
-        for connection in idle:
+        for _ in range(10):
+            idle = opened.enter_context(connect(address))
             if start:
-                connection.sendall(start)
+                idle.sendall(start)
+            if start == GET:
+                # While it is answered, it is not idle.
+                assert status_of(idle.recv(1000)) == 200
         with connect(address) as newcomer:
             assert ask(newcomer) == 200
             assert ask(newcomer) == 200
