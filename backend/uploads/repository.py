@@ -86,13 +86,13 @@ def to_fetch(session: Session, busy: Mapping[str, str], most: int, most_of_perso
     no others waiting.
     """
     query = select(Upload.id, Upload.source, Upload.owner_id)
-    query = query.where(Upload.state == "fetching", Upload.id.not_in(busy), Upload.source.is_not(None))
+    query = query.where(Upload.state == "fetching", Upload.id.not_in(busy))
     of_person = Counter(busy.values())
     found: list[ToFetch] = []
     for upload_id, source, owner_id in session.execute(query.order_by(Upload.created_at, Upload.id)):
         if len(busy) + len(found) >= most:
             break
-        if of_person[owner_id] < most_of_person:
+        if source is not None and of_person[owner_id] < most_of_person:
             of_person[owner_id] += 1
             found.append(ToFetch(upload_id, source, owner_id))
     return found

@@ -133,7 +133,8 @@ class BoundedHttp(HttpToolsProtocol):
                 by_address.setdefault(each.client[0] if each.client else "", []).append(each)
         if not by_address:
             return False
-        longest = min(max(by_address.values(), key=len), key=lambda each: each._idle_since)
+        most = max(by_address.values(), key=len)
+        longest = min(most, key=lambda each: each._idle_since)
         longest.transport.close()
         return True
 
