@@ -190,4 +190,4 @@ def create_app(settings: FrontendSettings) -> Gate:
     app.server.add_exception_handler(DependencyException, _no_such_file)
     shared = page_scripts()
     static = Shipping(app.server, app, [scripts, styles, shared])
-    return Gate(app.server, static, settings, app.csp_hashes(), api, shared.address)
+    return Gate(app.server, static, settings, app.csp_hashes(), api, shared.address, app.callback_map)

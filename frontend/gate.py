@@ -6,7 +6,10 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import httpx
 from starlette.requests import Request
@@ -15,14 +18,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.origins import is_own_origin
+from bapo.deploy.proxies import address_in, client_behind, is_among, network_of
 from bapo.deploy.service_log import about
 from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
+from frontend.calls import CALL_PATH, CallError, check_call
 from frontend.documents import DOCUMENTS_PREFIX, document_of
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, SINGLE_SIGN_ON_PATH, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
-from frontend.proxy import ApiProxy, is_proxied
+from frontend.proxy import ApiProxy, is_proxied, leads_elsewhere
 from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.settings import FrontendSettings, host_name
@@ -36,6 +41,9 @@ REQUEST_ID_NAME = REQUEST_ID_HEADER.lower().encode()
 _SWEEPS = re.compile(r"/sweeps(/\w+)?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 STATIC_PREFIXES = ("/assets/", "/_dash-component-suites/")
+MOST_REQUESTS_OF_ADDRESS = 1_000
+"""In progress at once, open streams and workers that wait among them: half of all connections, since a whole team or
+cluster may share an address."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 WRONG_HOST = """This host name is not served here.
 Open the dashboard by its own address, or add the name to BAPO_ALLOWED_HOSTS.
@@ -89,8 +97,10 @@ class Gate:
         script_hashes: Sequence[str],
         api: Api,
         shared_scripts: str,
+        callbacks: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """`shared_scripts`: address of the scripts of pages behind read-only links."""
+        """`shared_scripts`: address of the scripts of pages behind read-only links; `callbacks`: those of the pages."""
+        self._callbacks = callbacks
         self._pages = pages
         self._static = static
         self._hosts = settings.host_names
@@ -100,6 +110,9 @@ class Gate:
         self._shared_scripts = shared_scripts
         # What pages behind read-only links load; it says nothing of anybody's data.
         self._open_files = frozenset({plotly_address(), shared_scripts})
+        self._trusted = settings.proxy_networks
+        self._has_warned = False
+        self._in_progress: Counter[str] = Counter()
         self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -120,16 +133,48 @@ class Gate:
             request_id = request_id_of(scope)
             # The backend takes it from the header, whoever wrote it there.
             others = [(name, value) for name, value in scope["headers"] if name != REQUEST_ID_NAME]
-            scope = {**scope, "headers": [*others, (REQUEST_ID_NAME, request_id.encode())]}
+            headers = [*others, (REQUEST_ID_NAME, request_id.encode())]
+            scope = {**scope, "headers": headers, "client": self._client(scope)}
             token = REQUEST_ID.set(request_id)
             try:
-                with about(request_id=request_id):
-                    await self._http(scope, receive, self._named(send, request_id))
+                with about(request_id=request_id), self._counted(scope) as is_surplus:
+                    named = self._named(send, request_id)
+                    if is_surplus:
+                        await _too_many()(scope, receive, self._guarded(named))
+                    else:
+                        await self._http(scope, receive, named)
             except Exception:
                 LOG.exception("request failed", extra={"request_id": request_id, "path": scope["path"]})
                 raise
             finally:
                 REQUEST_ID.reset(token)
+
+    def _client(self, scope: Scope) -> tuple[str, int] | None:
+        """Who asks: all that counts by address, here and in the backend, takes it from the scope."""
+        peer = scope.get("client")
+        if peer is None:
+            return None
+        forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        if self._is_https and forwarded and not self._has_warned and not is_among(address_in(peer[0]), self._trusted):
+            self._has_warned = True
+            LOG.warning(
+                "a proxy that is not trusted names its clients: all of them count as one, whose failed logins keep "
+                "everybody out; if it is yours, add its address to BAPO_TRUSTED_PROXIES",
+                extra={"proxy": peer[0]},
+            )
+        return client_behind(peer[0], forwarded.decode("latin-1"), self._trusted), peer[1]
+
+    @contextmanager
+    def _counted(self, scope: Scope) -> Iterator[bool]:
+        """Counts a request of an address while it is in progress; whether there are too many."""
+        address = network_of(scope["client"][0]) if scope["client"] else ""
+        self._in_progress[address] += 1
+        try:
+            yield self._in_progress[address] > MOST_REQUESTS_OF_ADDRESS
+        finally:
+            self._in_progress[address] -= 1
+            if not self._in_progress[address]:
+                del self._in_progress[address]
 
     def _named(self, send: Send, request_id: str) -> Send:
         async def named(message: Message) -> None:
@@ -156,6 +201,9 @@ class Gate:
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
+        elif leads_elsewhere(scope):
+            answer = problem(404, "not_found", "an address has no . or .. in it: leave them out")
+            await answer(scope, receive, self._guarded(send))
         elif is_proxied(scope["path"]):
             await self._proxy(scope, receive, send)
         elif scope["method"] not in SAFE_METHODS and not self._is_same_origin(request, hosts[0]):
@@ -190,10 +238,16 @@ class Gate:
             return
         if scope["method"] not in SAFE_METHODS:
             try:
-                receive = replayed(await read_body(receive, MAX_CALL_BYTES), receive)
+                body = await read_body(receive, MAX_CALL_BYTES)
+                if scope["path"] == CALL_PATH:
+                    check_call(body, self._callbacks)
             except BodyError as error:
                 await problem(error.status, error.code, error.remedy)(scope, receive, send)
                 return
+            except CallError as error:
+                await problem(400, "malformed_call", str(error))(scope, receive, send)
+                return
+            receive = replayed(body, receive)
             request = Request(scope, receive)
         token = SESSION.set(request.cookies[SESSION_COOKIE])
         try:
@@ -240,6 +294,13 @@ class Gate:
             await send(message)
 
         return guarded
+
+
+def _too_many() -> Response:
+    remedy = f"{MOST_REQUESTS_OF_ADDRESS} requests from this address are in progress: close pages or scripts"
+    answer = problem(429, "too_many_requests", remedy)
+    answer.headers["Retry-After"] = "10"
+    return answer
 
 
 def _elsewhere(path: str) -> str | None:

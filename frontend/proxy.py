@@ -52,6 +52,12 @@ def is_proxied(path: str) -> bool:
     return path in PROXIED_PATHS or path.startswith(PROXIED_PREFIX)
 
 
+def leads_elsewhere(scope: Scope) -> bool:
+    """Whether a path has a part that is . or .., encoded or not: `/api/../metrics` is no address of the API."""
+    parts = scope["path"].replace("\\", "/").split("/")
+    return "." in parts or ".." in parts
+
+
 class ApiProxy:
     """ASGI app that hands each request on, body and answer as streams; server-sent events pass as they come."""
 
@@ -59,7 +65,9 @@ class ApiProxy:
         """A body is handed on for so many seconds."""
         self._body_seconds = body_seconds
         self._base = httpx.URL(backend_url)
-        self._transport = httpx.AsyncHTTPTransport(limits=POOL, trust_env=False)
+        # A pool looks at each of its connections for each request, and those of streams stay: apart, they cost others
+        # nothing.
+        self._transport, self._waiting = (httpx.AsyncHTTPTransport(limits=POOL, trust_env=False) for _ in range(2))
         self._ending = asyncio.Event()
 
     def end_streams(self) -> None:
@@ -69,6 +77,7 @@ class ApiProxy:
     async def close(self) -> None:
         """Closes the connections to the backend."""
         await self._transport.aclose()
+        await self._waiting.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Without a declared body there is none to read, and `receive` is free to report the disconnect.
@@ -84,11 +93,12 @@ class ApiProxy:
         if not has_body:
             body_read.set()
         outgoing = _Outgoing(send)
+        waits = _asks_for_events(scope) or scope["path"] == WAITING_PATH
         tasks = [
-            asyncio.create_task(self._answer(request, outgoing.send)),
+            asyncio.create_task(self._answer(request, outgoing.send, self._waiting if waits else self._transport)),
             asyncio.create_task(_disconnected(receive, body_read)),
         ]
-        if _asks_for_events(scope) or scope["path"] == WAITING_PATH:
+        if waits:
             tasks.append(asyncio.create_task(self._end(request, outgoing)))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -114,9 +124,9 @@ class ApiProxy:
             target += b"?" + scope["query_string"]
         return self._base.copy_with(raw_path=target)
 
-    async def _answer(self, request: httpx.Request, send: Send) -> None:
+    async def _answer(self, request: httpx.Request, send: Send, transport: httpx.AsyncHTTPTransport) -> None:
         try:
-            response = await self._transport.handle_async_request(request)
+            response = await transport.handle_async_request(request)
         except httpx.TransportError as error:
             LOG.warning("the backend does not answer", extra={"path": request.url.path, "cause": str(error)})
             await _refuse(send, _request_id(request))
@@ -202,7 +212,8 @@ class _RequestBody(httpx.AsyncByteStream):
 
 
 def _asks_for_events(scope: Scope) -> bool:
-    return any(name == b"accept" and b"text/event-stream" in value for name, value in scope["headers"])
+    asks = any(name == b"accept" and b"text/event-stream" in value for name, value in scope["headers"])
+    return asks or scope["path"].endswith("/events")
 
 
 def _has_body(scope: Scope) -> bool:

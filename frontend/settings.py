@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from bapo.deploy.proxies import Network, ProxyNetworks, networks_of
 from bapo.deploy.settings import PublicAddress, ServiceSettings, WebAddress
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -20,6 +22,10 @@ class FrontendSettings(ServiceSettings):
     """Address under which people open the dashboard, such as https://bapo.example.org."""
     allowed_hosts: str = ""
     """Further host names that requests may name, separated by commas."""
+    trusted_proxies: ProxyNetworks = ""
+    """Addresses or networks of reverse proxies whose `X-Forwarded-For` is believed, separated by commas, such as
+    `127.0.0.1` for one on this machine; those are all that may speak for others. If unset, none may: who comes through
+    a proxy then counts as the proxy, and failed logins of all count together."""
     session_check_seconds: float = Field(default=10.0, ge=0)
     """How long a session that the server has confirmed is let through to the pages without asking again, and to the
     news of a run that it may see, which are made once for all viewers. All other data is checked at every request."""
@@ -32,6 +38,11 @@ class FrontendSettings(ServiceSettings):
         named = {host.strip().lower() for host in self.allowed_hosts.split(",") if host.strip()}
         public = urlsplit(self.public_url).netloc if self.public_url else ""
         return LOOPBACK_HOSTS | {host_name(name) for name in named | ({public} if public else set())}
+
+    @cached_property
+    def proxy_networks(self) -> tuple[Network, ...]:
+        """Networks of the proxies that are believed."""
+        return networks_of(self.trusted_proxies)
 
     @property
     def is_https(self) -> bool:

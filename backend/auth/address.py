@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from fastapi import Request
 
 from backend.kit.settings import Settings
+from bapo.deploy.proxies import address_in, is_among
 
 UNKNOWN = "unknown"
 
 
 def client_address(request: Request, settings: Settings) -> str:
-    """The address that a request came from; behind a trusted proxy the one that the proxy names last."""
+    """The address that a request came from; behind a dashboard the one that the dashboard names last.
+
+    Which proxies are believed is the dashboard's to decide: it names one address.
+    """
     peer = UNKNOWN if request.client is None else request.client.host
-    named = request.headers.get("x-forwarded-for", "").rsplit(",", 1)[-1].strip()
-    if not named or not _is_trusted(peer, settings):
+    address = address_in(peer)
+    if address is None:
         return peer
-    try:
-        return str(ipaddress.ip_address(named))
-    except ValueError:
-        return peer
-
-
-def _is_trusted(peer: str, settings: Settings) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    return address.is_loopback or any(address in network for network in settings.proxy_networks)
+    named = address_in(request.headers.get("x-forwarded-for", "").rsplit(",", 1)[-1])
+    is_trusted = address.is_loopback or is_among(address, settings.proxy_networks)
+    return str(named if named is not None and is_trusted else address)

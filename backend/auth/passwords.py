@@ -6,6 +6,7 @@ once, in threads of their own: whoever tries passwords does not hold up everybod
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import cache
 
@@ -14,6 +15,7 @@ import anyio.to_thread
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from backend.auth.guessable import unpredictable_characters
 from backend.kit.errors import Problem
 from bapo.api.accounts import MIN_PASSWORD
 
@@ -21,6 +23,9 @@ HASHER = PasswordHasher()
 """Its parameters stand in every hash, and a hash with others is renewed at the next login."""
 MOST_AT_ONCE = 2
 MIN_DIFFERENT = 5
+MIN_NAME_PART = 3
+MIN_UNPREDICTABLE = 8
+"""Characters besides common words, sequences, years and repetitions, each of which counts as one or two."""
 
 
 @cache
@@ -38,9 +43,15 @@ def check_strength(password: str, name: str, field: str) -> None:
         problem = f"a password needs at least {MIN_DIFFERENT} different characters"
     elif name.lower() in password.lower() and len(password) < MIN_PASSWORD + len(name):
         problem = "a password must be more than your name: add words that nobody connects with you"
+    elif unpredictable_characters(password, name, *_parts(name)) < MIN_UNPREDICTABLE:
+        problem = "a password must be more than common words, sequences and repetitions: use several unusual words"
     if problem is not None:
         # Without the value, which nobody needs to see again.
         raise Problem(422, "weak_password", problem, field=field)
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in re.split(r"[\W_]+", name) if len(part) >= MIN_NAME_PART]
 
 
 class Passwords:

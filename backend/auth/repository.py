@@ -10,6 +10,8 @@ from sqlalchemy import delete, exists, false, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as DbSession
 
+from backend.kit.lookalikes import looks
+from backend.kit.principal import SYSTEM_NAME
 from backend.models import ApiToken, LoginCode, Membership, Project, ProviderIdentity, Session, User
 from bapo.api.accounts import Role, Scope
 
@@ -64,9 +66,13 @@ def session_user(session: DbSession, secret_hash: str) -> User | None:
     return user
 
 
-def like(session: DbSession, name: str) -> User | None:
-    """A user, disabled or not, whose name differs in capital letters at most."""
-    return session.scalars(select(User).where(func.lower(User.name) == name.lower()).limit(1)).one_or_none()
+def is_taken(session: DbSession, name: str) -> bool:
+    """Whether a name looks like that of a user, disabled or not, or of the server itself.
+
+    Names may differ in capital letters, or in letters of another alphabet that look alike.
+    """
+    others = (SYSTEM_NAME, *session.scalars(select(User.name)))
+    return any(name.lower() == other.lower() or looks(name) == looks(other) for other in others)
 
 
 def lock_administrators(session: DbSession) -> Sequence[User]:

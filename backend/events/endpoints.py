@@ -11,9 +11,10 @@ import orjson
 from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
-from backend.events.hub import EventHub
+from backend.events.hub import MOST_OF_PERSON, EventHub
 from backend.kit import events, project_scope
 from backend.kit.context import Context, ContextOf, DbSession, new_router
+from backend.kit.errors import Problem
 from backend.kit.permissions import Reader
 from backend.kit.principal import Principal
 from backend.runs import repository as runs
@@ -60,6 +61,7 @@ def all_events(caller: Reader, context: ContextOf, only: Only = None, last_event
 
     `Last-Event-ID` resumes after a break.
     """
+    _check_number(context, caller)
     return EventStream(_stream(context, caller, None, last_event_id, only))
 
 
@@ -83,13 +85,21 @@ def run_events(
     `Last-Event-ID`, or the run's `last_event_id`, resumes after a break.
     """
     runs.get(session, run_id)
+    _check_number(context, caller)
     return EventStream(_stream(context, caller, run_id, after if last_event_id is None else last_event_id))
+
+
+def _check_number(context: Context, caller: Principal) -> None:
+    """Raise Problem 429 where somebody has as many streams open as one may have."""
+    if context.part(EventHub).num_streams(caller.id) >= MOST_OF_PERSON:
+        remedy = f"{MOST_OF_PERSON} event streams are open for you, the most that one may have: close pages or scripts"
+        raise Problem(429, "too_many_streams", remedy, headers={"Retry-After": "10"})
 
 
 async def _stream(
     context: Context, caller: Principal, run_id: str | None, last_event_id: int | None, only: str | None = None
 ) -> AsyncIterator[bytes]:
-    async with context.part(EventHub).subscribe(run_id, only) as subscription:
+    async with context.part(EventHub).subscribe(caller.id, run_id, only) as subscription:
         # A browser shows the connection as open once the first byte is there.
         yield b"retry: 1000\n\n"
         # Subscribed first, then read: nothing falls between, and what comes twice is left out below.

@@ -19,12 +19,15 @@ LOG = logging.getLogger(__name__)
 QUEUE_SIZE = 2_000
 """A reader that falls this far behind is cut off; it comes back with its last event's id."""
 RECONNECT_SECONDS = 1.0
+MOST_OF_PERSON = 250
+"""Open streams; each page has one, and each holds connections that all share."""
 
 
 class Subscription:
     """One reader."""
 
-    def __init__(self, run_id: str | None, only: str | None = None) -> None:
+    def __init__(self, person_id: str, run_id: str | None, only: str | None = None) -> None:
+        self.person_id = person_id
         self.run_id = run_id
         self.only = only
         self._queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue(QUEUE_SIZE)
@@ -93,6 +96,10 @@ class EventHub:
             if not waiting:
                 del self._waiting_workers[worker_id]
 
+    def num_streams(self, person_id: str) -> int:
+        """How many streams somebody has open."""
+        return sum(each.person_id == person_id for each in tuple(self._subscriptions))
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Listen as long as the block runs."""
@@ -121,12 +128,15 @@ class EventHub:
             self._loop.call_soon_threadsafe(self.close_streams)
 
     @asynccontextmanager
-    async def subscribe(self, run_id: str | None, only: str | None = None) -> AsyncIterator[Subscription]:
+    async def subscribe(
+        self, person_id: str, run_id: str | None, only: str | None = None
+    ) -> AsyncIterator[Subscription]:
         """A queue of the events from now on, of one run and of one kind where they are named."""
-        subscription = Subscription(run_id, only)
-        self._subscriptions.add(subscription)
-        if self._closed:
+        subscription = Subscription(person_id, run_id, only)
+        # Many may have been let in at the same moment.
+        if self._closed or self.num_streams(person_id) >= MOST_OF_PERSON:
             subscription.close()
+        self._subscriptions.add(subscription)
         instruments.STREAMS.inc()
         try:
             yield subscription

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from backend.kit.claim_rules import ProjectRules, RoleRules
 from backend.kit.outbound_addresses import AddressPolicy
 from bapo.api.boards import MOST_LINK_DAYS
 from bapo.config.paths import PermittedFolders
+from bapo.deploy.proxies import Network, ProxyNetworks, networks_of
 from bapo.deploy.settings import (
     LOOPBACK_HOSTS,
     BrokerAddress,
@@ -58,9 +58,9 @@ class Settings(ServiceSettings):
     lease_seconds: float = Field(default=25.0, gt=0)
     """A run whose worker sends no heartbeat for this long is lost and queued again.
     """
-    trusted_proxies: str = ""
-    """Addresses or networks of dashboards and proxies whose `X-Forwarded-For` is trusted, separated by commas; those
-    of this machine always are."""
+    trusted_proxies: ProxyNetworks = ""
+    """Addresses or networks of dashboards on other machines, whose `X-Forwarded-For` is believed, separated by commas;
+    those on this machine always are."""
     session_seconds: float = Field(default=30 * 86_400.0, gt=0)
     """Lifetime of a login."""
     login_code_seconds: float = Field(default=3_600.0, gt=0)
@@ -293,10 +293,9 @@ class Settings(ServiceSettings):
         return (self.uploads_dir or self.runs_dir / UPLOADS_FOLDER).resolve()
 
     @cached_property
-    def proxy_networks(self) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
-        """Networks of the proxies that are believed. Raises ValueError for what is none."""
-        named = (each.strip() for each in self.trusted_proxies.split(","))
-        return tuple(ipaddress.ip_network(each, strict=False) for each in named if each)
+    def proxy_networks(self) -> tuple[Network, ...]:
+        """Networks of the dashboards that are believed."""
+        return networks_of(self.trusted_proxies)
 
     @property
     def secrets(self) -> list[str]:

@@ -19,7 +19,6 @@ from backend.kit.settings import Settings
 from backend.models import User
 from backend.people import repository
 from backend.projects import service as projects
-from backend.runs.lifecycle import SYSTEM
 from bapo.api.people import IdentityInfo, NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
 
 LINK_PATH = "/set-password"
@@ -45,8 +44,8 @@ def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
 
 def create(session: Session, body: PersonCreate, caller: Principal, settings: Settings) -> NewPerson:
     """A user and the link with which they set a password. Raises Problem 409 for a name that is taken, 422."""
-    if body.name.lower() == SYSTEM or accounts.like(session, body.name) is not None:
-        remedy = "this name is taken, or differs from another only in case: choose another"
+    if accounts.is_taken(session, body.name):
+        remedy = "this name is taken, or looks like another: choose one that differs in more than case or alphabet"
         raise Problem(409, "name_taken", remedy, field="name", value=body.name)
     user = User(name=body.name, role=body.role, email=body.email)
     session.add(user)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from backend.kit.lookalikes import looks
 from backend.models import Membership, Project, Run, User
 
 
@@ -27,11 +28,10 @@ def named(session: Session, name: str) -> Project | None:
 
 
 def is_taken(session: Session, name: str, *, but: str | None) -> bool:
-    """Whether any other project has the name, or one that differs in capital letters only."""
-    query = select(func.count()).select_from(Project).where(func.lower(Project.name) == name.lower())
-    if but is not None:
-        query = query.where(Project.id != but)
-    return session.scalars(query.execution_options(all_projects=True)).one() > 0
+    """Whether any other project has the name, or one that differs from it in case or alphabet only."""
+    query = select(Project.name) if but is None else select(Project.name).where(Project.id != but)
+    others = session.scalars(query.execution_options(all_projects=True))
+    return any(name.lower() == other.lower() or looks(name) == looks(other) for other in others)
 
 
 def num_runs(session: Session, project_ids: Sequence[str]) -> Mapping[str, int]:

@@ -30,7 +30,9 @@ LOG = logging.getLogger(__name__)
 FETCH_LOCK = 0x6261706F16
 """Advisory lock of the one server that does this."""
 INTERVAL_SECONDS = 1.0
-MAX_AT_ONCE = 4
+MAX_AT_ONCE = 8
+MAX_OF_PERSON = 2
+"""At once, of all that somebody has named: the others' come in meanwhile."""
 PART_BYTES = 8 * 1024 * 1024
 NOTE_SECONDS = 1.0
 """What has arrived is written down this often, or by parts."""
@@ -52,7 +54,7 @@ class UploadFetcher(LeaderThread):
         self._fetched = fetched
         self._resolver = resolver
         self._leads = threading.Event()
-        self._busy: set[str] = set()
+        self._busy: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="fetch")
 
     def begin_leading(self) -> None:
@@ -72,9 +74,10 @@ class UploadFetcher(LeaderThread):
     def work(self) -> None:
         """Begin with what waits."""
         with self._database.session() as session:
-            waiting = repository.to_fetch(session, self._busy, MAX_AT_ONCE - len(self._busy))
-        for upload_id, source in waiting:
-            self._busy.add(upload_id)
+            # Others end meanwhile.
+            waiting = repository.to_fetch(session, dict(self._busy), MAX_AT_ONCE, MAX_OF_PERSON)
+        for upload_id, source, owner_id in waiting:
+            self._busy[upload_id] = owner_id
             self._pool.submit(self._fetch, upload_id, source)
 
     def _fetch(self, upload_id: str, source: str) -> None:
@@ -91,7 +94,7 @@ class UploadFetcher(LeaderThread):
             LOG.exception("an upload could not be fetched", extra={"upload_id": upload_id})
             self._fail(upload_id, "the server could not fetch it: its log has the cause")
         finally:
-            self._busy.discard(upload_id)
+            self._busy.pop(upload_id, None)
             self.wake()
 
     def _receive(self, upload_id: str, source: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, case, delete, exists, func, select, update
 from sqlalchemy.orm import Session
@@ -16,6 +17,14 @@ from bapo.own_data.checking import OtherData
 
 UploadRow = tuple[Upload, str, str]
 """An upload with the names of its project and its author."""
+
+
+class ToFetch(NamedTuple):
+    """An upload whose file the server fetches."""
+
+    upload_id: str
+    source: str
+    owner_id: str
 
 
 def rows(session: Session, owner_id: str) -> Sequence[UploadRow]:
@@ -85,11 +94,23 @@ def is_to_be_checked(session: Session, upload_id: str, mapping: Mapping[str, Any
     return found is not None and found[0] == mapping
 
 
-def to_fetch(session: Session, busy: Collection[str], limit: int) -> Sequence[tuple[str, str]]:
-    """Uploads to fetch that nobody is busy with, and their addresses: those that have waited longest."""
-    query = select(Upload.id, Upload.source).where(Upload.state == "fetching", Upload.id.not_in(busy))
-    found = session.execute(query.order_by(Upload.created_at, Upload.id).limit(limit))
-    return [(upload_id, source) for upload_id, source in found if source is not None]
+def to_fetch(session: Session, busy: Mapping[str, str], most: int, most_of_person: int) -> Sequence[ToFetch]:
+    """Uploads to begin to fetch, so that at most so many are under way: those that have waited longest.
+
+    `busy` are the owners of those under way. Nobody has more than `most_of_person`: who waits for a slow source keeps
+    no others waiting.
+    """
+    query = select(Upload.id, Upload.source, Upload.owner_id)
+    query = query.where(Upload.state == "fetching", Upload.id.not_in(busy))
+    of_person = Counter(busy.values())
+    found: list[ToFetch] = []
+    for upload_id, source, owner_id in session.execute(query.order_by(Upload.created_at, Upload.id)):
+        if len(busy) + len(found) >= most:
+            break
+        if source is not None and of_person[owner_id] < most_of_person:
+            of_person[owner_id] += 1
+            found.append(ToFetch(upload_id, source, owner_id))
+    return found
 
 
 def fetches(session: Session, owner_id: str) -> int:

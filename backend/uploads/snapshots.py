@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from backend.kit.outbound_addresses import AddressPolicy, Resolver
 from backend.uploads.models import ENDINGS as MODEL_ENDINGS
-from backend.uploads.sources import Hub, Repository, Source, SourceError, opened
+from backend.uploads.sources import Hub, Repository, Source, SourceError, is_plain, new_deadline, opened
 from bapo.own_data.formats import DATA_ENDINGS
 
 MOST_LISTING_BYTES = 16 * 1024**2
@@ -72,6 +72,8 @@ def listed(wanted: Repository, hub: Hub, policy: AddressPolicy, resolver: Resolv
         raise SourceError(
             f"{_named(wanted)}: {base} answers no list of files: is BAPO_UPLOAD_HUB_URL a hub?"
         ) from error
+    if strange := next((each.path for each in files if not is_plain(each.path)), None):
+        raise SourceError(f"{_named(wanted)}: {base} lists {strange!r}, which is no file of it: name a file of it")
     chosen = sorted(_chosen(wanted, files), key=lambda each: each.path)
     if len(chosen) > MOST_FILES:
         raise SourceError(
@@ -146,7 +148,7 @@ def archived(
 def _archive(
     wanted: Repository, found: Snapshot, hub: Hub, policy: AddressPolicy, resolver: Resolver
 ) -> Iterator[bytes]:
-    written = _Pieces()
+    written, deadline = _Pieces(), new_deadline()
     with zipfile.ZipFile(written, "w", allowZip64=True) as archive:
         for number, each in enumerate(found.files):
             # Parts of a data set in their order; a model's files by their names.
@@ -155,7 +157,7 @@ def _archive(
             info.external_attr = _FILE
             url = f"{hub.url.rstrip('/')}/{wanted.path}/resolve/{found.commit}/{quote(each.path)}"
             with (
-                opened(url, policy, resolver, hub) as source,
+                opened(url, policy, resolver, hub, deadline) as source,
                 archive.open(info, "w", force_zip64=True) as member,
             ):
                 num_bytes = 0

@@ -13,13 +13,15 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 import httpcore
 
 from backend.kit.outbound_addresses import AddressPolicy, Destination, ForbiddenAddressError, Resolver, destination
-from backend.kit.outbound_connection import DeadlineError, connection_to, url_of
+from backend.kit.outbound_connection import DeadlineError, Pace, SlowError, connection_to, url_of
 from bapo.api.uploads import UploadKind
 
 FETCH_SECONDS = 6 * 3_600.0
 """A source that has not sent everything by then is given up."""
 SILENT_SECONDS = 60.0
-"""So is one that sends nothing for so long."""
+"""So is one that sends nothing for so long,"""
+LEAST_BYTES = 1024**2
+"""or less than this in so long: who drips would hold the place of others for hours."""
 MAX_REDIRECTS = 5
 HUB = "hf://"
 _HUB_REPOSITORY = re.compile(
@@ -82,13 +84,19 @@ class Repository:
 def repository_of(url: str) -> Repository | None:
     """The repository, folder or pattern that a name of the hub stands for; None for one file, or any other address."""
     found = _HUB_REPOSITORY.fullmatch(url)
-    if found is None:
+    if found is None or not is_plain(url):
         return None
     folder = found["folder"] or ""
     if PurePath(folder).suffix and "*" not in folder and not folder.endswith("/"):
         return None
     kind: UploadKind = "dataset" if found["kind"] else "model"
     return Repository(kind, found["name"], found["revision"] or "main", folder.strip("/"))
+
+
+def is_plain(name: str) -> bool:
+    """Whether no part of a name leads elsewhere: with the hub's token, it would be asked for any other address."""
+    parts = name.removeprefix(HUB).removesuffix("/").replace("\\", "/").replace("@", "/").split("/")
+    return all(part not in ("", ".", "..") for part in parts)
 
 
 def is_repository(source: str | None) -> bool:
@@ -101,6 +109,8 @@ def address_of(url: str, hub_url: str) -> str:
     if not url.startswith(HUB):
         return url
     found = _HUB_FILE.fullmatch(url)
+    if found is not None and not is_plain(url):
+        raise SourceError("a name of the hub has no empty part, and none that is . or ..: name the file itself")
     if found is None:
         raise SourceError(
             "name a data set of the hub as hf://datasets/OWNER/NAME, with /FILE, /FOLDER or /PATTERN* behind it, a "
@@ -120,10 +130,21 @@ def file_name_of(url: str) -> str:
     return unquote(PurePath(urlsplit(url).path).name)
 
 
+def new_deadline() -> float:
+    """Return when a fetch that begins now has to have come to its end."""
+    return time.monotonic() + FETCH_SECONDS
+
+
 @contextmanager
-def opened(url: str, policy: AddressPolicy, resolver: Resolver, hub: Hub) -> Iterator[Source]:
-    """Ask for the file, with the token where the hub has it. Raises SourceError, also while its parts are read."""
-    deadline = time.monotonic() + FETCH_SECONDS
+def opened(
+    url: str, policy: AddressPolicy, resolver: Resolver, hub: Hub, deadline: float | None = None
+) -> Iterator[Source]:
+    """Ask for the file, with the token where the hub has it. Raises SourceError, also while its parts are read.
+
+    It has to have come in by the deadline (`time.monotonic`), which files that are fetched together share.
+    """
+    deadline = new_deadline() if deadline is None else deadline
+    pace = Pace(SILENT_SECONDS, LEAST_BYTES)
     try:
         for _ in range(MAX_REDIRECTS + 1):
             target = destination(url)
@@ -133,7 +154,7 @@ def opened(url: str, policy: AddressPolicy, resolver: Resolver, hub: Hub) -> Ite
                 headers.append(("Authorization", f"Bearer {hub.token}"))
             waits = dict.fromkeys(("connect", "read", "write", "pool"), SILENT_SECONDS)
             with (
-                connection_to(target, policy, deadline, resolver=resolver) as pool,
+                connection_to(target, policy, deadline, resolver=resolver, pace=pace) as pool,
                 pool.stream("GET", url_of(target), headers=headers, extensions={"timeout": waits}) as answer,
             ):
                 given = {name.lower(): value.decode("latin-1") for name, value in answer.headers}
@@ -152,6 +173,11 @@ def opened(url: str, policy: AddressPolicy, resolver: Resolver, hub: Hub) -> Ite
         raise SourceError(str(error)) from None
     except (DeadlineError, httpcore.TimeoutException):
         raise SourceError(f"{urlsplit(url).hostname} sends nothing more: try again later") from None
+    except SlowError:
+        raise SourceError(
+            f"{urlsplit(url).hostname} sends less than {LEAST_BYTES:,} bytes in {SILENT_SECONDS:g} s: try again later, "
+            "or download and upload it"
+        ) from None
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise SourceError(f"the connection failed: {error or type(error).__name__}") from None
 

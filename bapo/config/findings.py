@@ -51,6 +51,8 @@ _REMEDIES = {
 _TYPES: Mapping[str, Callable[[], tuple[str, ...]]] = {"method": method_types, "task": task_types}
 """Types of the sections that have several."""
 
+MOST_PROBLEMS = 200
+"""Said of a config or a study file at once."""
 MOST_SAID = 3
 """Of a list of numbers each may be wrong."""
 _LOOKALIKES = str.maketrans("lio", "110")
@@ -110,11 +112,19 @@ def _problem_said(finding: ErrorDetails) -> ConfigProblem:
 
 
 def problems_of(error: ValidationError) -> list[ConfigProblem]:
-    """Returns everything that pydantic found, in the config's terms.
+    """Returns everything that pydantic found, in the config's terms; of very much the first, and how much more it is.
 
     Our own validators may begin a message with `field|` to name the field that a rule between fields concerns.
     """
-    return [problem_of(finding) for finding in error.errors(include_url=False)]
+    findings = error.errors(include_url=False)
+    # Finding the name that was meant takes a millisecond each.
+    problems = [problem_of(finding) for finding in findings[:MOST_PROBLEMS]]
+    return problems if len(findings) <= MOST_PROBLEMS else [*problems, more("config", len(findings) - MOST_PROBLEMS)]
+
+
+def more(field: str, number: int) -> ConfigProblem:
+    """Return what is said in the place of so many further problems."""
+    return ConfigProblem(field, None, f"{number:,} more problems are not shown: correct these first")
 
 
 def problem_of(finding: ErrorDetails) -> ConfigProblem:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import problem_of, problems_of
+from bapo.config.findings import MOST_PROBLEMS, problem_of, problems_of
 from bapo.config.run import REGISTRIES, RunConfig
 
 _WORD = re.compile(r"\w+")
@@ -39,7 +39,9 @@ def resolve(explicit: Mapping[str, Any], *, may_be_observed: bool = False) -> Re
         config = RunConfig.model_validate(explicit)
     except ValidationError as error:
         problems = problems_of(error)
-        raise ConfigError([*problems, *_rules_behind(explicit, problems)]) from None
+        # Of very many problems not all are known, and no rule would be judged by the fields that are left.
+        behind = [] if len(problems) > MOST_PROBLEMS else _rules_behind(explicit, problems)
+        raise ConfigError([*problems, *behind]) from None
     if not (may_be_observed or config.method.is_trainable):
         remedy = "it describes runs of other trainers and cannot be trained: choose one of the methods"
         raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 GRACE_SECONDS = 5
@@ -20,13 +20,17 @@ KEEP_ALIVE_SECONDS = 75
 end it at the same moment, the request that is just being sent is lost."""
 MAX_HEAD_BYTES = 65_536
 """Request line and headers; one read more may come in before they are refused."""
+MAX_FRAMING_BYTES = 65_536
+"""What comes in after the head without being body: sizes and extensions of chunks, and trailers. It is counted from the
+last piece of the body; one read more may come in, as with the head."""
 HEAD_SECONDS = 20.0
 """From the start of a connection or request to the end of its headers."""
 LINGER_SECONDS = 5.0
 """How long the rest of a body may come in after the request was answered."""
 MOST_CONNECTIONS = 2_000
-"""Requests on further ones are answered 503: the frontend's pool of connections to the backend looks at each of its
-connections for each request, so that many more would hold up everybody for minutes."""
+"""For a further one an idle one is closed, of the address that has most of them. Where all have a request in progress,
+it is answered 503: the frontend's pool of connections to the backend looks at each of its connections for each request,
+so that many more would hold up everybody for minutes."""
 OPEN_FILES = 8_192
 """The frontend needs one for each connection and another for its request to the backend. The usual limit of 1,024 is
 for programs that use select(); beyond it, the event loop closes new connections without a word."""
@@ -36,10 +40,12 @@ class BoundedHttp(HttpToolsProtocol):
     """HTTP/1.1 whose connections are bounded in number, and their request heads in size and time.
 
     A head without an end would hold up everybody, and a body without one its connection: the apps bound how long they
-    read it, and here it ends with the answer.
+    read it, and here it ends with the answer. What frames a body counts as well: the apps see nothing of it.
     """
 
     _head_bytes = 0
+    _framing_bytes = 0
+    _idle_since = 0.0
     _is_surplus = False
     _deadline: asyncio.TimerHandle | None = None
     _is_body_complete = True
@@ -48,7 +54,8 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expects the first head."""
         super().connection_made(transport)
-        self._is_surplus = len(self.connections) > MOST_CONNECTIONS
+        self._idle_since = self.loop.time()
+        self._is_surplus = len(self.connections) > MOST_CONNECTIONS and not self._make_room()
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -65,8 +72,13 @@ class BoundedHttp(HttpToolsProtocol):
         if self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
+        if self._framing_bytes > MAX_FRAMING_BYTES:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
         if self._deadline is not None:
             self._head_bytes += len(data)
+        if not self._is_body_complete:
+            self._framing_bytes += len(data)
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -75,10 +87,22 @@ class BoundedHttp(HttpToolsProtocol):
             self._expect_head()
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; drop a trailer, which would become a header of a request that is being answered."""
+        if self._is_body_complete:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body, which the app counts."""
+        self._framing_bytes = 0
+        super().on_body(body)
+
     def on_headers_complete(self) -> None:
         """Lets the request take its time."""
         self._end_head()
         self._is_body_complete = False
+        if self.parser.get_method() == b"CONNECT":
+            self.app = _no_tunnel
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -89,8 +113,30 @@ class BoundedHttp(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Ends the connection soon where a body still comes in, which nobody reads any more."""
         super().on_response_complete()
+        self._idle_since = self.loop.time()
         if not self._is_body_complete and self.cycle.response_complete:
             self._last_moment = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing in the log: anybody may ask for another protocol, and none is missing here."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in progress, or none has come in as a whole."""
+        return self.cycle is None or (self.cycle.response_complete and not self.pipeline)
+
+    def _make_room(self) -> bool:
+        """Close the connection that is idle for longest, of the address with most idle ones; False without any."""
+        by_address: dict[str, list[BoundedHttp]] = {}
+        for each in self.connections:
+            if each is not self and isinstance(each, BoundedHttp) and each.is_idle and not each.transport.is_closing():
+                by_address.setdefault(each.client[0] if each.client else "", []).append(each)
+        if not by_address:
+            return False
+        most = max(by_address.values(), key=len)
+        longest = min(most, key=lambda each: each._idle_since)
+        longest.transport.close()
+        return True
 
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
@@ -103,6 +149,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _end_body(self) -> None:
         self._is_body_complete = True
+        self._framing_bytes = 0
         if self._last_moment is not None:
             self._last_moment.cancel()
             self._last_moment = None
@@ -117,6 +164,13 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.close()
 
 
+async def _no_tunnel(_: Scope, __: Receive, send: Send) -> None:
+    """Refuse CONNECT, with which a client asks a proxy for a tunnel: its body has no meaning here."""
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": HTTPStatus.NOT_IMPLEMENTED, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
 class Server(uvicorn.Server):
     """Serves an ASGI app; ends its event streams as soon as it is asked to stop: uvicorn would wait for them."""
 
@@ -127,6 +181,8 @@ class Server(uvicorn.Server):
             host=host,
             port=port,
             http=BoundedHttp,
+            # Nothing here uses WebSockets, and a connection that becomes one leaves these bounds.
+            ws="none",
             log_config=None,
             access_log=False,
             server_header=False,

@@ -25,6 +25,13 @@ MEAN = "mean"
 MOST_RUNS = 1_000
 MOST_CHARACTERS = 200_000
 """Of a study file."""
+MOST_LEVELS = 32
+"""Tables within tables; a config has four."""
+_SHOWN_COUNT = 10**9
+"""Of more runs the number is not written out."""
+_MOST_DOTS = 300
+"""In a line."""
+_MOST_KEY_CHARACTERS = 200
 
 Metric = Literal["avg", "greedy", "pass"]
 """avg@k, accuracy of the greedy response, pass@k."""
@@ -106,11 +113,13 @@ class Primary(Section):
 class Tuning(Section):
     """Settings that are chosen before the runs that count: on validation problems, with seeds of their own."""
 
-    grid: Annotated[dict[str, Annotated[list[Any], Field(min_length=1, max_length=50)]], Field(min_length=1)]
+    grid: Annotated[
+        dict[str, Annotated[list[Any], Field(min_length=1, max_length=50)]], Field(min_length=1, max_length=20)
+    ]
     """Dotted fields and their candidates; every combination is tried, in each regime."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=100)]
     """Of the tuning runs; none of the study's own."""
-    arms: tuple[Name, ...] = ()
+    arms: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Arms that are tuned. Empty: all."""
     set: Changes = Field(default={})
     """Fields that tuning runs set beside, such as fewer steps."""
@@ -197,6 +206,11 @@ class Declaration(Section):
         return self.num_tuning_points * len(self.tuning.seeds) * len(self.tuned_arms) * len(self.regimes)
 
     @property
+    def num_planned_runs(self) -> int:
+        """All runs, those that tune included."""
+        return self.num_final_runs + self.num_tuning_runs
+
+    @property
     def num_final_runs(self) -> int:
         """Runs that the results are read from."""
         return len(self.arms) * len(self.regimes) * len(self.seeds)
@@ -247,13 +261,25 @@ def contradictions(study: Declaration) -> list[ConfigProblem]:
     if study.tuning is not None and (shared := set(study.seeds) & set(study.tuning.seeds)):
         seed = min(shared)
         problem("tuning.seeds", f"{seed} is a seed of the study too: tune with others, such as {max(study.seeds) + 1}")
-    planned = study.num_final_runs + study.num_tuning_runs
-    if study.num_runs != planned:
-        sizes = ((len(arms), "arm"), (len(study.regimes), "regime"), (len(study.seeds), "seed"))
-        parts = " × ".join(counted(number, noun) for number, noun in sizes)
-        parts += f", and {study.num_tuning_runs} that tune" if study.num_tuning_runs else ""
-        problem("num_runs", f"the study makes {planned} runs ({parts}): write {planned}, or change its arms or seeds")
+    if study.num_runs != study.num_planned_runs:
+        problem("num_runs", _miscounted(study))
     return found
+
+
+def _miscounted(study: Declaration) -> str:
+    sizes = ((len(study.arms), "arm"), (len(study.regimes), "regime"), (len(study.seeds), "seed"))
+    parts = " × ".join(counted(number, noun) for number, noun in sizes)
+    parts += f", and {_count_in_words(study.num_tuning_runs)} that tune" if study.num_tuning_runs else ""
+    planned = study.num_planned_runs
+    if planned > MOST_RUNS:
+        way_out = f"at most {MOST_RUNS:,} can be made, give it fewer arms, seeds or values to tune"
+    else:
+        way_out = f"write {planned}, or change its arms or seeds"
+    return f"the study makes {_count_in_words(planned)} runs ({parts}): {way_out}"
+
+
+def _count_in_words(count: int) -> str:
+    return str(count) if count <= _SHOWN_COUNT else f"more than {_SHOWN_COUNT:,}"
 
 
 def _reserved(study: Declaration) -> list[ConfigProblem]:
@@ -299,10 +325,44 @@ def table_of(text: str) -> dict[str, Any]:
     if len(text) > MOST_CHARACTERS:
         remedy = f"is longer than {MOST_CHARACTERS:,} characters: shorten it"
         raise ConfigError([ConfigProblem("study", f"{len(text):,} characters", remedy)])
+    # Reading a dotted key takes the square of its parts.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if (dots := line.count(".")) > _MOST_DOTS:
+            raise _not_a_study(f"line {number} has {dots:,} dots, and at most {_MOST_DOTS} can be read: break it")
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError([ConfigProblem("study", None, f"not readable as TOML: {error}")]) from None
+        table = tomllib.loads(text)
+    except RecursionError:
+        raise _not_a_study("its values are nested too deeply: flatten them") from None
+    except ValueError as error:
+        # A number of more than 4,300 digits is another error than the one of TOML.
+        raise _not_a_study(f"not readable as TOML: {error}") from None
+    _check_values(table)
+    return table
+
+
+def _not_a_study(remedy: str) -> ConfigError:
+    return ConfigError([ConfigProblem("study", None, remedy)])
+
+
+def _check_values(table: Mapping[str, Any]) -> None:
+    """Raise ConfigError where values are nested too deeply, or a key or a number is too long."""
+    left: list[tuple[tuple[str, ...], Any, int]] = [((), table, 0)]
+    while left:
+        path, value, level = left.pop()
+        if level > MOST_LEVELS:
+            raise _not_a_study(f"{path[0]} is nested more than {MOST_LEVELS} levels deep: flatten it")
+        if isinstance(value, dict):
+            # Each field within a table is called by the table's whole name.
+            if long := next((key for key in value if len(key) > _MOST_KEY_CHARACTERS), None):
+                raise _not_a_study(
+                    f"a key has {len(long):,} characters, and at most {_MOST_KEY_CHARACTERS} can be read"
+                )
+            left += [((*path, key), each, level + 1) for key, each in value.items()]
+        elif isinstance(value, list):
+            left += [(path, each, level + 1) for each in value]
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            remedy = "a whole number has at most 64 bits here: write a smaller one"
+            raise ConfigError([ConfigProblem(".".join(path), f"{value.bit_length()} bits", remedy)])
 
 
 def parse(text: str) -> Declaration:

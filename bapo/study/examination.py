@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +10,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.findings import MOST_PROBLEMS, more
 from bapo.config.method import METHODS
 from bapo.study.declaration import (
+    MOST_RUNS,
     PARTS_ALONE,
     Declaration,
     Regime,
@@ -57,25 +60,24 @@ def examine(text: str) -> Examination:
             found = error.errors(include_url=False)
             told = problems_in(error, given)
             # Where a member is wrong, the list that lacks it is not.
-            deeper = [each.field for each in told]
-            problems += [
-                each
-                for each in told
-                if not _is_within(each.field, stood_in)
-                and not any(other.startswith(f"{each.field}.") for other in deeper)
-            ]
+            deeper = sorted(each.field for each in told)
+            within = _Parts(stood_in)
+            problems += [each for each in told if each.field not in within and not _has_deeper(each.field, deeper)]
             left = _mended(left, found, stood_in)
     if study is None:
-        return Examination(None, problems, [], None, frozenset(stood_in))
+        return Examination(None, _first(problems), [], None, frozenset(stood_in))
     if stood_in & {"seeds", "regimes", "tuning"}:
         stood_in.add("num_runs")
     further, warnings = with_values(contradictions(study), given), []
-    try:
-        warnings = check(study)
-    except ConfigError as error:
-        further += error.problems
-    problems += [each for each in further if not _is_within(each.field, stood_in)]
-    distinct = list({str(each): each for each in problems}.values())
+    # Of too many runs none is looked at.
+    if study.num_planned_runs <= MOST_RUNS:
+        try:
+            warnings = check(study)
+        except ConfigError as error:
+            further += error.problems
+    within = _Parts(stood_in)
+    problems += [each for each in further if each.field not in within]
+    distinct = _first(list({str(each): each for each in problems}.values()))
     return Examination(None if distinct else study, distinct, warnings, study, frozenset(stood_in))
 
 
@@ -87,18 +89,46 @@ def checked(text: str) -> tuple[Declaration, Sequence[ConfigProblem]]:
     return found.declaration, found.warnings
 
 
-def _is_within(field: str, parts: Collection[str]) -> bool:
-    return any(field == part or field.startswith(f"{part}.") for part in parts)
+class _Parts:
+    """Parts of a file, asked whether a field is one of them or within one, without a look at each."""
+
+    def __init__(self, parts: Collection[str]) -> None:
+        self._parts = frozenset(parts)
+        self._lengths = sorted({len(part) for part in parts})
+
+    def __contains__(self, field: object) -> bool:
+        assert isinstance(field, str)
+        return any(
+            field[:length] in self._parts
+            for length in self._lengths
+            if length == len(field) or field[length : length + 1] == "."
+        )
+
+
+def _has_deeper(field: str, fields: Sequence[str]) -> bool:
+    """Whether one of the sorted fields is within this one."""
+    inside = f"{field}."
+    place = bisect_left(fields, inside)
+    return place < len(fields) and fields[place].startswith(inside)
+
+
+def _first(problems: Sequence[ConfigProblem]) -> list[ConfigProblem]:
+    """As many of the problems as are said at once, and that there are more."""
+    if len(problems) <= MOST_PROBLEMS:
+        return list(problems)
+    return [*problems[:MOST_PROBLEMS], more("study", len(problems) - MOST_PROBLEMS)]
 
 
 def _mended(given: Mapping[str, Any], errors: Sequence[ErrorDetails], stood_in: set[str]) -> dict[str, Any]:
     """What is left once each refused part is taken out, or something stands in for it."""
     left = dict(given)
+    # Each is copied once, however many of its members are refused.
+    left |= {part: list(left[part]) for part in ("arms", "regimes") if isinstance(left.get(part), list)}
     for error in errors:
         place = error["loc"]
         part = str(place[0]) if place else ""
         if part in ("arms", "regimes") and len(place) > 1 and isinstance(place[1], int):
-            left[part], name = _with_standin(left[part], part, place[1])
+            name = _stand_in(left[part], part, place[1])
             stood_in |= {f"{part}.{name}", f"{part}.{place[1]}"}
             continue
         stood_in.add(part)
@@ -112,13 +142,13 @@ def _mended(given: Mapping[str, Any], errors: Sequence[ErrorDetails], stood_in: 
     return left
 
 
-def _with_standin(members: Sequence[Any], part: str, index: int) -> tuple[list[Any], str]:
-    """The arms or regimes with one that sets nothing in the place of a refused one, and what that is called."""
+def _stand_in(members: list[Any], part: str, index: int) -> str:
+    """Put an arm or regime that sets nothing in the place of a refused one; what that is called."""
     given = members[index]
     name = given.get("name") if isinstance(given, dict) else None
     try:
         known = Regime(name=name).name
     except ValidationError:
         known = f"{part} {index + 1}"
-    standin = {"name": known} if part == "regimes" else {"name": known, "method": METHODS.default.type_name()}
-    return [standin if place == index else each for place, each in enumerate(members)], known
+    members[index] = {"name": known} | ({} if part == "regimes" else {"method": METHODS.default.type_name()})
+    return known

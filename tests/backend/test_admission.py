@@ -93,6 +93,11 @@ def test_the_only_administrator_keeps_the_role(session: Session, settings: Setti
         ({"email": "d@example.org@evil.example", "email_verified": True}, "wrong_domain"),
         ({"email": "d@example.org", "email_verified": False}, "email_not_verified"),
         ({"email": "d@example.org"}, "email_not_verified"),
+        # 1 equals True in Python, and is no truth that a provider would state.
+        ({"email": "d@example.org", "email_verified": 1}, "email_not_verified"),
+        ({"email": "d@example.org", "email_verified": 1.0}, "email_not_verified"),
+        ({"email": "d@example.org", "email_verified": "True "}, "email_not_verified"),
+        ({"email": "d@example.org", "email_verified": [True]}, "email_not_verified"),
         ({}, "email_not_verified"),
     ],
 )
@@ -122,7 +127,7 @@ def test_an_equal_address_opens_an_account_only_if_both_sides_agree(session: Ses
         assert admit(session, verified, settings).id != here.id
         attempt.rollback()
     linking = changed(settings, oidc_link_by_email=True)
-    unverified = verified | {"email_verified": False}
+    unverified = verified | {"email_verified": False, "preferred_username": "fred2"}
     with session.begin_nested() as attempt:
         assert admit(session, unverified, linking).id != here.id
         attempt.rollback()
@@ -139,7 +144,37 @@ def test_nobody_takes_over_a_name(session: Session, settings: Settings) -> None:
     assert refused(session, claims("gus"), settings).code == "name_taken"
     assert refused(session, claims("system"), settings).code == "name_taken"
     assert refused(session, claims("<b>"), settings).code == "no_name"
-    assert admit(session, claims("gus", email="gus@example.org"), settings).name == "gus@example.org"
+    verified = claims("gus", email="gus@example.org", email_verified=True)
+    assert admit(session, verified, settings).name == "gus@example.org"
+
+
+@pytest.mark.parametrize("verified", [{}, {"email_verified": False}, {"email_verified": 1}])
+def test_an_address_that_is_not_verified_names_no_account(
+    session: Session, settings: Settings, verified: dict[str, Any]
+) -> None:
+    session.add(User(name="Gus", role="admin"))
+    session.flush()
+    given = claims("gus", email="boss@example.org", **verified)
+    assert refused(session, given, settings).code == "name_taken"
+    by_address = changed(settings, oidc_name_claim="email")
+    assert refused(session, given, by_address).code == "no_name"
+    assert admit(session, given | {"email_verified": True}, by_address).name == "boss@example.org"
+
+
+def test_a_name_that_is_an_address_needs_no_claim_but_is_not_said_to_be_unverified(
+    session: Session, settings: Settings
+) -> None:
+    # Entra ID names people by such addresses, and says nothing about their verification.
+    address = "jane@example.org"
+    assert refused(session, claims(address, email=address, email_verified=False), settings).code == "no_name"
+    assert admit(session, claims(address, email=address), settings).name == address
+
+
+@pytest.mark.parametrize("name", ["gυs", "GUЅ", "ｇｕｓ", "ѕуѕtеm"])
+def test_nobody_takes_a_name_that_looks_like_another(session: Session, settings: Settings, name: str) -> None:
+    session.add(User(name="Gus", role="admin"))
+    session.flush()
+    assert refused(session, claims(name), settings).code == "name_taken"
 
 
 def test_whoever_is_disabled_here_stays_out(session: Session, settings: Settings) -> None:
@@ -180,6 +215,6 @@ def test_claims_give_memberships_and_take_back_what_they_gave(session: Session, 
 def test_identities_of_two_issuers_are_two_people(session: Session, settings: Settings) -> None:
     one = admit(session, claims("kim"), settings)
     other = changed(settings, oidc_issuer="https://other.example.org")
-    two = admit(session, claims("kim", email="kim@example.org"), other)
+    two = admit(session, claims("kim", email="kim@example.org", email_verified=True), other)
     assert one.id != two.id
     assert session.scalars(select(ProviderIdentity.user_id).where(ProviderIdentity.subject == "id-of-kim")).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import anyio
@@ -13,6 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from backend.events import endpoints, hub
 from backend.kit import events
 from backend.kit.database import Database
 from bapo.api.events import StreamEvent
@@ -20,7 +21,8 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, AsyncClient, Client
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import evaluation, event, step, tracking
-from tests.support.services import BackendServer, running_backend, wait_until
+from tests.support.refusals import refuses
+from tests.support.services import BackendServer, add_person, running_backend, wait_until
 from tests.support.waiting import PATIENCE_SECONDS
 
 
@@ -219,6 +221,52 @@ def test_streams_say_that_they_are_alive(
     with httpx.stream("GET", address, headers=headers, timeout=60) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert any(line == ": still here" for line in answer.iter_lines())
+
+
+def test_streams_of_one_person_are_bounded_and_keep_nobody_else_out(
+    backend_server: BackendServer, run: RunDetail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MOST_OF_PERSON", 2)
+    token = add_person(backend_server, "greedy")
+    with backend_server.client(token) as greedy, backend_server.client() as other, ExitStack() as opened:
+        for _ in range(2):
+            next(opened.enter_context(greedy.events(run.id)))
+        with refuses(429, "too_many_streams"), greedy.events(run.id) as events:
+            next(events)
+        with other.events(run.id) as events:
+            assert next(events).event == "status"
+        opened.close()
+        wait_until(lambda: _opens(greedy, run.id))
+
+
+def _opens(client: Client, run_id: str) -> bool:
+    try:
+        with client.events(run_id) as events:
+            return next(events).event == "status"
+    except ApiError:
+        return False
+
+
+def test_streams_that_were_let_in_at_once_end_beyond_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "MOST_OF_PERSON", 1)
+
+    async def ends() -> list[bool]:
+        listening = hub.EventHub(Database("postgresql+psycopg://nobody@localhost/none"))
+        async with (
+            listening.subscribe("a", None) as first,
+            listening.subscribe("a", None) as second,
+            listening.subscribe("b", None) as third,
+        ):
+            return [await _has_ended(each) for each in (first, second, third)]
+
+    assert anyio.run(ends) == [False, True, False]
+
+
+async def _has_ended(subscription: hub.Subscription) -> bool:
+    try:
+        return await subscription.next(0.01) is None
+    except TimeoutError:
+        return False
 
 
 def test_old_events_are_forgotten(backend_server: BackendServer, database: Database, admin: Client) -> None:

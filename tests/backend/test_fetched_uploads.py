@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 from sqlalchemy import text
 
 from backend.kit.database import Database
+from backend.uploads import sources
+from backend.uploads.fetching import MAX_OF_PERSON
 from backend.uploads.store import UploadStore
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked
 from tests.support.receiver import Receiver, receiving, respond
 from tests.support.refusals import refuses
-from tests.support.services import BackendServer, running_backend, wait_until
+from tests.support.services import BackendServer, add_person, running_backend, wait_until
 from tests.support.waiting import PATIENCE_SECONDS
 
 Answer = Callable[[BaseHTTPRequestHandler], object]
@@ -146,12 +149,73 @@ def test_a_source_that_cannot_be_fetched_says_why_and_leaves_nothing(
         "ftp://127.0.0.1/rows.jsonl",
         "/etc/passwd",
         "https://127.0.0.1/rows.txt",
+        # With the token of the hub these would be asked for at other addresses of it.
+        "hf://datasets/a/b/../../c/d.jsonl",
+        "hf://datasets/a/b/c/..",
+        "hf://../b",
+        "hf://datasets/a/..@main/d.jsonl",
+        "hf://datasets/a/b@../d.jsonl",
+        "hf://datasets/a/b//d.jsonl",
+        "hf://datasets/a/b/./d.jsonl",
+        "hf://datasets/a/b/..\\d.jsonl",
     ],
 )
 def test_an_address_that_leads_nowhere_is_refused_at_once(member: Client, url: str) -> None:
     with refuses(422, field="url"):
         member.fetch_upload(UploadFetch(url=url))
     assert not member.uploads().items
+
+
+def dripping(pieces: bytes, stopped: threading.Event) -> Answer:
+    """An answer that goes on with these bytes, a few at a time, until it is stopped or nobody reads it any more."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        with suppress(OSError):
+            handler.wfile.write(pieces)
+            while not stopped.wait(0.05):
+                handler.wfile.write(b"xxxxx")
+
+    return answer
+
+
+@pytest.mark.parametrize("start", [b"X-Long: ", b"Content-Length: 50000\r\n\r\n{"], ids=["head", "file"])
+def test_a_source_that_drips_is_given_up(
+    member: Client, source: Receiver, monkeypatch: pytest.MonkeyPatch, start: bytes
+) -> None:
+    monkeypatch.setattr(sources, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(sources, "LEAST_BYTES", 10_000)
+    stopped = threading.Event()
+    source.answer = dripping(start, stopped)
+    upload = fetched(member, f"{source.url}/rows.jsonl")
+    stopped.set()
+    assert upload.problem is not None
+    assert "sends less than 10,000 bytes in 1 s: try again later, or download and upload it" in upload.problem
+    member.delete_upload(upload.id)
+
+
+def test_files_of_one_person_leave_room_for_those_of_others(
+    member: Client, source: Receiver, backend_server: BackendServer
+) -> None:
+    content, arrives = lines(60), threading.Event()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if "slow" in handler.path:
+            assert arrives.wait(PATIENCE_SECONDS)
+        respond(handler, 200, content)
+
+    source.answer, asked_before = answer, len(source.received)
+    slow = [member.fetch_upload(UploadFetch(url=f"{source.url}/slow-{number}.jsonl")).id for number in range(4)]
+    try:
+        with backend_server.client(add_person(backend_server, "quick")) as other:
+            assert fetched(other, f"{source.url}/rows.jsonl").state == "checked"
+        asked = [each.path for each in source.received[asked_before:]]
+        assert len([path for path in asked if "slow" in path]) <= MAX_OF_PERSON
+    finally:
+        for upload_id in slow:
+            member.delete_upload(upload_id)
+        arrives.set()
 
 
 def test_a_server_fetches_nothing_unless_it_is_told_from_where(server: BackendServer, people: Client) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from backend.auth.throttle import MOST_OF_NAME_AND_ADDRESS
 from bapo.api.runs import RunCreate
 from tests.support.compose import ROOT
 from tests.support.ports import free_port
@@ -32,10 +33,11 @@ class Front:
     port: int
     trusted: ssl.SSLContext
 
-    def browser(self, **headers: str) -> httpx.Client:
-        """A client that takes 127.0.0.1 for the name."""
+    def browser(self, address: str = "127.0.0.1", **headers: str) -> httpx.Client:
+        """A client at this address of the machine that takes 127.0.0.1 for the name."""
         given = {"Host": NAME, **headers}
-        return httpx.Client(base_url=f"https://127.0.0.1:{self.port}", verify=self.trusted, headers=given, timeout=30)
+        transport = httpx.HTTPTransport(verify=self.trusted, local_address=address)
+        return httpx.Client(base_url=f"https://127.0.0.1:{self.port}", transport=transport, headers=given, timeout=30)
 
     @property
     def token(self) -> dict[str, str]:
@@ -49,7 +51,7 @@ NAMED: dict[str, Any] = {"sni_hostname": NAME}
 @pytest.fixture(scope="module")
 def tls_stack(make_stack: Callable[[], Stack]) -> Stack:
     made = make_stack()
-    made.start("--no-demo", "--public-url", f"https://{NAME}")
+    made.start("--no-demo", "--public-url", f"https://{NAME}", BAPO_TRUSTED_PROXIES="127.0.0.1")
     return made
 
 
@@ -141,3 +143,20 @@ def test_another_host_and_another_origin_are_refused(front: Front) -> None:
             "/api/v1/auth/login", json={"token": "x"}, headers={"Origin": "https://other.example.org"}, extensions=NAMED
         )
         assert answer.status_code == 403, answer.text
+
+
+def test_failed_logins_of_one_client_keep_no_other_out(front: Front, request: pytest.FixtureRequest) -> None:
+    # Each proxy's clients have addresses of their own: the failures of the first proxy's are not forgotten by then.
+    number = 20 if "nginx" in request.node.callspec.id else 30
+    with front.browser(f"127.0.0.{number}") as attacker, front.browser(f"127.0.0.{number + 1}") as owner:
+
+        def status(browser: httpx.Client, name: str, **headers: str) -> int:
+            own = {"Origin": f"https://{NAME}", **headers}
+            form = {"name": name, "password": "wrong"}
+            return browser.post("/login", data=form, headers=own, extensions=NAMED).status_code
+
+        # An address that the client writes itself changes nothing.
+        posing = {"X-Forwarded-For": f"127.0.0.{number + 1}"}
+        tries = [status(attacker, "olga", **posing) for _ in range(MOST_OF_NAME_AND_ADDRESS + 1)]
+        assert tries == [401] * MOST_OF_NAME_AND_ADDRESS + [429]
+        assert status(owner, "olga") == 401

@@ -114,6 +114,30 @@ def test_a_call_without_an_end_is_refused_while_it_comes_in(member: httpx.Client
     assert sent < MAX_CALL_BYTES + 20_000_000
 
 
+@pytest.mark.parametrize("body", [b"", b"x", b"{}", b"[]", b'{"output": "page.children"}'])
+def test_a_malformed_call_is_refused(member: httpx.Client, body: bytes) -> None:
+    answer = member.post("/_dash-update-component", content=body, headers={"Origin": str(member.base_url)})
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed_call")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/../metrics",
+        "/api/%2e%2e/metrics",
+        "/api/v1/../../metrics",
+        "/api%2f..%2fmetrics",
+        "/api/./v1/me",
+        "/api/..",
+    ],
+)
+def test_an_address_that_leads_out_of_the_api_reaches_nothing(visitor: httpx.Client, path: str) -> None:
+    with socket.create_connection((visitor.base_url.host, visitor.base_url.port or 80), timeout=60) as connection:
+        # A client library would shorten the path.
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        assert connection.recv(1000).split(b" ", 2)[1] == b"404"
+
+
 @pytest.mark.parametrize("origin", [None, "https://evil.example", "null"])
 def test_only_our_own_pages_may_act(member: httpx.Client, origin: str | None) -> None:
     headers = {} if origin is None else {"Origin": origin}

@@ -13,7 +13,7 @@ from backend.audit.repository import add_audit
 from backend.auth import repository as accounts
 from backend.auth.openid import refusals, repository
 from backend.kit.claim_rules import values_of
-from backend.kit.principal import RANK, SYSTEM_NAME
+from backend.kit.principal import RANK
 from backend.kit.settings import Settings
 from backend.models import User
 from bapo.api.accounts import Role
@@ -59,8 +59,9 @@ def _email(claims: Mapping[str, Any]) -> str | None:
 
 
 def _is_verified(claims: Mapping[str, Any]) -> bool:
-    # Some providers send it as a text.
-    return claims.get("email_verified") in (True, "true")
+    # Some providers send it as a text. A number, which equals True, is neither.
+    verified = claims.get("email_verified")
+    return verified is True or verified == "true"
 
 
 def _check_disabled(user: User | None, subject: str) -> None:
@@ -121,9 +122,10 @@ def _connected(session: Session, claims: Mapping[str, Any], settings: Settings) 
 
 
 def _new(session: Session, claims: Mapping[str, Any], settings: Settings, role: Role) -> User:
-    names = [*values_of(claims, settings.oidc_name_claim)[:1], _email(claims)]
+    # An address that the provider has not verified may be another person's.
+    names = [*_claimed_name(claims, settings), *([_email(claims)] if _is_verified(claims) else [])]
     fitting = [each for each in names if each and len(each) <= MAX_NAME and re.fullmatch(patterns.PERSON_NAME, each)]
-    free = [each for each in fitting if each.lower() != SYSTEM_NAME and accounts.like(session, each) is None]
+    free = [each for each in fitting if not accounts.is_taken(session, each)]
     if not free:
         cause = f"{claims['sub']}: {settings.oidc_name_claim} and email are {_shown([each or '' for each in names])}"
         refuse = refusals.name_taken if fitting else refusals.no_name
@@ -134,6 +136,15 @@ def _new(session: Session, claims: Mapping[str, Any], settings: Settings, role: 
     detail = {"name": user.name, "role": role, "projects": [], **_identity(claims, settings)}
     add_audit(session, None, user.name, "person_created", detail)
     return user
+
+
+def _claimed_name(claims: Mapping[str, Any], settings: Settings) -> list[str]:
+    """The name that the provider gives; none where that is an address which it says it has not verified."""
+    email, is_doubtful = _email(claims), "email_verified" in claims and not _is_verified(claims)
+    names = values_of(claims, settings.oidc_name_claim)[:1]
+    if settings.oidc_name_claim == "email" or is_doubtful:
+        return names if _is_verified(claims) else [name for name in names if name != email]
+    return names
 
 
 def _identity(claims: Mapping[str, Any], settings: Settings) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError, Resolution, RunConfig, apply_changes, parse_assignments, resolve
+from bapo.config.findings import MOST_PROBLEMS
 from bapo.config.method import METHODS, BapoConfig, BapoMiniConfig, GrpoConfig
 from bapo.config.resolve import difference, flatten
 from bapo.methods import SHIPPED
@@ -204,3 +205,12 @@ def test_a_flattened_config_applied_as_changes_is_the_same_config() -> None:
     config = resolved({"method.c1": "1/3", "training.epochs": 2, "training.steps": None}).config
     changes = flatten(json.loads(config.model_dump_json()))
     assert RunConfig.model_validate(apply_changes({}, changes)) == config
+
+
+def test_of_very_many_problems_the_first_are_told_and_how_many_there_are_besides() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({f"field_{number}": 1 for number in range(MOST_PROBLEMS + 5)})
+    problems = caught.value.problems
+    assert len(problems) == MOST_PROBLEMS + 1
+    assert problems[0].field == "field_0"
+    assert problems[-1].remedy == "5 more problems are not shown: correct these first"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from bapo.study.declaration import shipped
+import time
+
+import pytest
+
+from bapo.config.findings import MOST_PROBLEMS
+from bapo.study.declaration import MOST_CHARACTERS, shipped
 from bapo.study.drafting import DraftedRun, drafted
 from bapo.study.editing import written
 from bapo.study.examination import examine
@@ -85,3 +90,103 @@ def test_runs_become_arms_and_their_seeds_the_studys() -> None:
     assert found["num_runs"] == 6
     # What only a person knows is asked for, and nothing else is wrong.
     assert set(fields(written(found))) == {"title", "question"}
+
+
+HEAD = """
+title = "x"
+question = "?"
+recipe = "countdown-demo"
+seeds = [1]
+test_sets = ["CD-34"]
+num_runs = 2
+primary = { arm = "A", against = "B" }
+"""
+ARMS = '[[arms]]\nname = "A"\nmethod = "bapo"\n[[arms]]\nname = "B"\nmethod = "grpo"\n'
+
+
+def test_the_head_of_these_tests_is_a_study() -> None:
+    assert fields(HEAD + ARMS) == []
+
+
+def filled(start: str, line: str, end: str = "") -> str:
+    """Return a file of the greatest length, made of this line, whose `#` is its number."""
+    lines, left = [start], MOST_CHARACTERS - len(start) - len(end)
+    while (left := left - len(text := line.replace("#", str(len(lines))))) >= 0:
+        lines.append(text)
+    return "".join([*lines, end])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        filled(HEAD, "[[arms]]\n"),
+        filled(HEAD, '[[arms]]\nname = "a#"\nwrong = 1\n'),
+        filled(HEAD, "[[regimes]]\n"),
+        filled(HEAD, "k# = 1\n"),
+        filled(HEAD + ARMS + "[set]\n", "k# = 1\n"),
+        filled(HEAD + ARMS + "[set]\n", "method.k# = 1\n"),
+        filled(HEAD.replace("[1]", "["), "'x',\n"),
+        filled(HEAD.replace("seeds = [1]", "seeds = ["), "'x',", "]\n" + ARMS),
+        filled(HEAD + "x", ".a", " = 1\n"),
+        filled(HEAD + '["' + "a" * 100_000 + '"]\n', "k# = 1\n"),
+        filled(HEAD + ARMS + "[tuning]\nseeds = [7]\n[tuning.grid]\n", "k# = [1, 2]\n"),
+        filled(HEAD + ARMS + "[tuning]\nseeds = [7]\ngrid.x = [1, 2]\narms = [", '"a#",', "]\n"),
+    ],
+    ids=[
+        "empty arms",
+        "wrong arms",
+        "empty regimes",
+        "unknown parts",
+        "unknown fields",
+        "unknown fields of a section",
+        "no TOML",
+        "seeds that are none",
+        "a key of many parts",
+        "a long key",
+        "a grid of many fields",
+        "unknown arms",
+    ],
+)
+def test_a_file_of_the_greatest_length_is_examined_at_once(text: str) -> None:
+    began = time.process_time()
+    found = examine(text)
+    # The slowest takes 1 s. Where the work grows with the square of the lines, it takes minutes.
+    assert time.process_time() - began < 10
+    assert 1 <= len(found.problems) <= MOST_PROBLEMS + 1
+
+
+def test_of_very_many_problems_the_first_are_told_and_how_many_there_are_besides() -> None:
+    found = examine(HEAD + "".join(f"k{number} = 1\n" for number in range(MOST_PROBLEMS + 5)) + ARMS)
+    assert [problem.field for problem in found.problems[:2]] == ["k0", "k1"]
+    assert found.problems[-1].remedy == "5 more problems are not shown: correct these first"
+
+
+@pytest.mark.parametrize(
+    ("grid", "runs"),
+    [
+        # 2 arms × 2^10 + 2 final ones; 2 × 50^6 = 31,250,000,000.
+        ("".join(f"k{n} = [1, 2]\n" for n in range(10)), "2050 runs"),
+        ("".join(f"k{n} = {list(range(50))}\n" for n in range(6)), "more than 1,000,000,000 runs"),
+    ],
+)
+def test_runs_beyond_the_most_are_counted_and_not_made(grid: str, runs: str) -> None:
+    found = examine(f"{HEAD}{ARMS}[tuning]\nseeds = [7]\n[tuning.grid]\n{grid}")
+    (problem,) = found.problems
+    assert problem.field == "num_runs"
+    assert runs in problem.remedy
+    assert "at most 1,000 can be made" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "remedy"),
+    [
+        ("x = " + "9" * 5_000, "study", "not readable as TOML"),
+        ("x = { y = 0x8000000000000000 }", "x.y", "a whole number has at most 64 bits here"),
+        ("x = " + "{ a = " * 40 + "1" + " }" * 40, "study", "x is nested more than 32 levels deep"),
+        ("x = " + "[" * 5_000, "study", "nested too deeply"),
+    ],
+)
+def test_values_that_nothing_can_hold_are_refused(line: str, field: str, remedy: str) -> None:
+    (problem,) = examine(f"{HEAD}{line}\n{ARMS}").problems
+    assert problem.field == field
+    assert remedy in problem.remedy

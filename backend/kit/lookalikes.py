@@ -1,0 +1,26 @@
+"""Names that look like one another, letter by letter, though they are written with other letters."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_LATIN = {
+    # Cyrillic
+    "АаВЕеЅѕІіЈјКкМНОоРрСсТУуХхҮүһԁԚԛԜԝӀӏԌь": "AaBEeSsIiJjKkMHOoPpCcTYyXxYyhdQqWwllGb",
+    "вмнтёЁїЇзЗ": "bmhtëËïÏ33",
+    # Greek
+    "ΑαΒβΕεΖΗηΙιΚκΜΝνΟοΡρΤτΥυΧχωγ": "AaBbEeZHnIiKkMNvOoPpTtYuXxwy",
+    # Armenian, and Latin letters of other languages
+    "օոսհյքցզԱՕՍ": "onuhjpgqUOU",
+    "ıɑɡɩʏɪ": "iagiyi",
+}
+_SIMILAR = str.maketrans(
+    {letter: latin for given, shown in _LATIN.items() for letter, latin in zip(given, shown, strict=True)}
+)
+
+
+def looks(name: str) -> str:
+    """Return what names that look alike have in common: the same letters of the Latin alphabet, without their case."""
+    plain = unicodedata.normalize("NFKC", name).translate(_SIMILAR)
+    digits = "".join(str(unicodedata.decimal(each)) if each.isdecimal() else each for each in plain)
+    return digits.casefold()
