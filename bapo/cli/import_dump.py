@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
-from bapo.cli.output import console, user_text
+from bapo.cli.output import console, notes, user_text
 from bapo.observe.dumps.columns import FIELDS, parsed_columns
 from bapo.observe.dumps.formats import Dump, Format, open_dump
 from bapo.observe.dumps.importing import Imported, Settings, import_dump
@@ -73,7 +72,7 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
         task = progress.add_task("reading", total=total)
 
         def tell(step: int, num_bytes: int) -> None:
@@ -84,7 +83,7 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
 
 def describe_import(result: Imported) -> None:
     """Say on standard error what is not in the record."""
-    errors = Console(stderr=True)
+    errors = notes()
     for message in result.messages:
         errors.print(message, markup=False, highlight=False)
     for kind, count in result.left_out.items():
