@@ -116,3 +116,16 @@ def test_a_wrong_price_is_refused(
     found.append((caught.value.body.field or "", caught.value.body.remedy))
     assert any(field in name and remedy in text for name, text in found), found
     assert admin.prices().history == []
+
+
+def test_a_price_for_a_kind_of_gpu_before_one_is_there_is_refused_with_two_ways_out(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    with new_database(postgres_server) as url, running_backend(url, tmp_path) as server, server.client() as client:
+        for scope, way_out in (("gpu_name", "without --gpu"), ("worker", "start it first")):
+            with pytest.raises(ApiError) as caught:
+                client.set_price(PriceWrite.model_validate({"scope": scope, "name": H200, "hour_price": 2.5}))
+            assert (caught.value.field, caught.value.value) == ("name", H200)
+            assert way_out in caught.value.remedy
+        client.set_price(PriceWrite(scope="gpu", hour_price=2.5))
+        assert of(client, "gpu").applies == 2.5
