@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from bapo.api.runs import RunCreate
 from bapo.api.workers import GpuInfo
 from bapo.client import ApiError, Client
 from tests.support.fake_worker import FakeWorker
-from tests.support.services import BackendServer
+from tests.support.services import BackendServer, new_database, running_backend
 
 H200 = "NVIDIA H200"
 
