@@ -20,7 +20,7 @@ RUN_TASK = "bapo.run"
 TIMEOUT_SECONDS = 2.0
 
 
-class _Producer(Celery):
+class _Producer(Celery):  # type: ignore[misc] # Celery has no types
     """Celery that connects to its own broker: by itself it takes CELERY_BROKER_URL of the environment before it."""
 
     url: str

@@ -99,7 +99,7 @@ def _ask(path: str, **query: Any) -> dict[str, Any]:
             return {}
         request = urllib.request.Request(address, headers={"Authorization": f"Bearer {login.token}"})  # noqa: S310
         # No proxy of the environment concerns a server on this machine.
-        proxies = {} if is_loopback(urlsplit(address).hostname or "") else None
+        proxies: dict[str, str] | None = {} if is_loopback(urlsplit(address).hostname or "") else None
         opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
         with opener.open(request, timeout=PATIENCE_SECONDS) as answer:
             content: dict[str, Any] = json.load(answer)

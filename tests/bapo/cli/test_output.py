@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from rich.table import Table
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from bapo.cli import app, output, streams
 from bapo.cli.failures import Exit
@@ -95,3 +94,20 @@ def test_a_token_with_a_letter_that_none_has_ends_in_one_line() -> None:
     result = run_here("runs", "--server", "http://127.0.0.1:9", "--token", "täken")
     assert result.returncode == Exit.BAD_INPUT
     assert result.stderr.startswith("token = '…': holds")
+
+
+def test_an_address_of_a_database_that_is_none_ends_in_one_line(tmp_path: Path) -> None:
+    variables = {"BAPO_DATABASE_URL": "postgresql://127.0.0.1:1/x?nonsense=1", "BAPO_RUNS_DIR": str(tmp_path)}
+    result = run_here("backup", tmp_path / "backup.tar", env=variables)
+    assert result.returncode == Exit.FAILED
+    assert result.stderr.startswith("bapo: ")
+    assert "nonsense" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_import_of_what_is_no_text_ends_in_one_line(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.csv"
+    prompts.write_bytes(b"prompt_id,action\n\xff,exclude\n")
+    result = run_here("train", "countdown-demo", "--prompt-list", prompts, "--out", tmp_path / "run")
+    assert result.returncode != Exit.DONE
+    assert len(result.stderr.splitlines()) == 1
