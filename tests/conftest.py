@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.drawing import THOROUGH
+from tests.support.late_imports import TOO_SLOW_TO_COLLECT, import_late, loaded_by_collecting
 
 pytest_plugins = [
     "tests.support.recorded",
@@ -30,7 +31,11 @@ for profile, max_examples in (("usual", 25), (THOROUGH, 250)):
     )
 settings.load_profile("usual")
 
-# What collecting loads (PyTorch, the server, every test module) stays until the end: looking through it time and again
+# The models of tests are tiny: several threads wait for each other for longer than they compute. One takes a tenth of
+# the CPU time, and does not wait on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What collecting loads (the server, every test module) stays until the end: looking through it time and again
 # took a third of the CPU time of that.
 gc.disable()
 
@@ -41,9 +46,16 @@ def pytest_collection() -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
+        loaded_by_collecting.update(TOO_SLOW_TO_COLLECT & sys.modules.keys())
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Import what the test's module left for now."""
+    import_late(item.path)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -1,10 +1,16 @@
+from __future__ import annotations
+
 from itertools import pairwise
 
 import pytest
-import torch
 
-from bapo.advantages import group_advantages, shaped_rewards
 from bapo.config.objective import LengthPenalty
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+
+    from bapo.advantages import group_advantages, shaped_rewards
 
 
 def test_rewards_are_standardised_with_the_population_variance() -> None:

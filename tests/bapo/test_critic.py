@@ -1,8 +1,14 @@
-import pytest
-import torch
-from torch import Tensor
+from __future__ import annotations
 
-from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
+import pytest
+
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from torch import Tensor
+
+    from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
 
 
 def estimates(

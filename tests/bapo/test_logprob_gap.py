@@ -5,17 +5,26 @@ from __future__ import annotations
 import math
 
 import pytest
-import torch
 
 from bapo.config.objective import Objective
-from bapo.logprob_gap import GapSums, gap_sums
+from tests.support.late_imports import late_imports
 
-DIFFERENCES = torch.tensor([0.3, -0.3, 0.0, 0.1])
+with late_imports():
+    import torch
+    from torch import Tensor
+
+    from bapo.logprob_gap import GapSums, gap_sums
+
 LENGTHS = [3, 1]
 
 
-def test_a_worked_gap_of_tokens() -> None:
-    gap = gap_sums(DIFFERENCES, LENGTHS, Objective(clip_low=0.2, clip_high=0.3)).gap()
+@pytest.fixture
+def differences() -> Tensor:
+    return torch.tensor([0.3, -0.3, 0.0, 0.1])
+
+
+def test_a_worked_gap_of_tokens(differences: Tensor) -> None:
+    gap = gap_sums(differences, LENGTHS, Objective(clip_low=0.2, clip_high=0.3)).gap()
     assert gap is not None
     # (0.3 + 0.3 + 0 + 0.1) / 4.
     assert gap.mean == pytest.approx(0.175)
@@ -30,29 +39,31 @@ def test_a_worked_gap_of_tokens() -> None:
     # e^0.1 = 1.1052: on either side of it. e^-0.3 = 0.7408 likewise.
     [(0.9, 0.11, 1), (0.9, 0.1, 2), (0.26, 0.9, 0), (0.25, 0.9, 1)],
 )
-def test_either_side_of_the_clip_range_counts(clip_low: float, clip_high: float, num_outside: int) -> None:
-    sums = gap_sums(DIFFERENCES, LENGTHS, Objective(clip_low=clip_low, clip_high=clip_high))
+def test_either_side_of_the_clip_range_counts(
+    clip_low: float, clip_high: float, num_outside: int, differences: Tensor
+) -> None:
+    sums = gap_sums(differences, LENGTHS, Objective(clip_low=clip_low, clip_high=clip_high))
     assert sums.num_outside == num_outside
 
 
-def test_with_a_ratio_per_response_its_tokens_are_outside_together() -> None:
+def test_with_a_ratio_per_response_its_tokens_are_outside_together(differences: Tensor) -> None:
     # Means of the responses: (0.3 - 0.3 + 0) / 3 = 0, and 0.1.
-    sums = gap_sums(DIFFERENCES, LENGTHS, Objective(clip_low=3e-4, clip_high=4e-4, ratio_level="sequence"))
+    sums = gap_sums(differences, LENGTHS, Objective(clip_low=3e-4, clip_high=4e-4, ratio_level="sequence"))
     assert sums.num_outside == 1
     # Distances remain those of the tokens.
     assert (sums.total, sums.largest) == (pytest.approx(0.7), pytest.approx(0.3))
 
 
-def test_a_clip_range_about_the_policy_before_the_update_has_no_gap_in_it() -> None:
+def test_a_clip_range_about_the_policy_before_the_update_has_no_gap_in_it(differences: Tensor) -> None:
     for objective in (Objective(shifts_clip_range=True), Objective(behaviour_ratio_cap=3.0)):
-        sums = gap_sums(DIFFERENCES, LENGTHS, objective)
+        sums = gap_sums(differences, LENGTHS, objective)
         assert (sums.num_outside, sums.num_tokens) == (0, 4)
 
 
-def test_parts_add_up_and_nothing_measured_is_no_gap() -> None:
+def test_parts_add_up_and_nothing_measured_is_no_gap(differences: Tensor) -> None:
     objective = Objective()
-    parts = gap_sums(DIFFERENCES[:3], [3], objective) + GapSums() + gap_sums(DIFFERENCES[3:], [1], objective)
-    whole = gap_sums(DIFFERENCES, LENGTHS, objective)
+    parts = gap_sums(differences[:3], [3], objective) + GapSums() + gap_sums(differences[3:], [1], objective)
+    whole = gap_sums(differences, LENGTHS, objective)
     assert parts.total == pytest.approx(whole.total)
     assert (parts.num_tokens, parts.largest, parts.num_outside) == (4, whole.largest, whole.num_outside)
     assert gap_sums(torch.empty(0), [0], objective).gap() is None

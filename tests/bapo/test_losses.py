@@ -1,12 +1,18 @@
+from __future__ import annotations
+
 import math
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor
 
 from bapo.config.objective import Objective
-from bapo.losses import LossInputs, LossOutput, kl_penalty, policy_loss, token_weights
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from torch import Tensor
+
+    from bapo.losses import LossInputs, LossOutput, kl_penalty, policy_loss, token_weights
 
 
 def loss_of(

@@ -16,10 +16,13 @@ import pytest
 from bapo.config import apply_changes, parse_assignments, resolve
 from bapo.config.recipes import load_recipe
 from benchmarks.demo import train_command
-from benchmarks.gpu_acceptance import local
-from benchmarks.gpu_acceptance.__main__ import main
 from benchmarks.gpu_acceptance.checks import Check, as_table
+from tests.support.late_imports import late_imports
 from tests.support.recorded import NUM_STEPS
+
+with late_imports():
+    from benchmarks.gpu_acceptance import local
+    from benchmarks.gpu_acceptance.__main__ import main
 
 
 def test_a_check_passes_up_to_its_threshold() -> None:

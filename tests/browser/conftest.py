@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from playwright.sync_api import (
     Error,
     Locator,
     Page,
+    Request,
     ViewportSize,
     expect,
     sync_playwright,
@@ -28,7 +31,7 @@ from bapo.records import AnyRecord, SampleRecord
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.support.fake_worker import FakeWorker
-from tests.support.services import BackendServer, running_backend
+from tests.support.services import NO_BROKER, BackendServer, running_backend, wait_until
 from tests.support.serving import serving
 from tests.support.simulation import Simulation
 
@@ -42,6 +45,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # What was compiled of a script is kept, however long no page has called it.
+    "--js-flags=--no-flush-bytecode",
 )
 VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
 WAIT_MILLISECONDS = 60_000
@@ -49,15 +54,35 @@ WAIT_MILLISECONDS = 60_000
 expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The browser; while it is open, an event loop runs in this thread, so that it must not outlive the module."""
+    """Start the browser; while it is open, an event loop runs in this thread, so it ends with the folder's tests."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: install Debian's package `chromium`")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def backend_port() -> Iterator[int]:
+    """Reserve a port that the servers of all modules take, one after the other."""
+    # Bound, but silent: no other program gets it between two servers, which may listen on it all the same.
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
+
+
+@pytest.fixture(scope="package")
+def dashboard(backend_port: int) -> Iterator[str]:
+    """Serve the dashboard, at one address for all modules: at another, Chromium would compile the scripts again.
+
+    What it keeps of a module's server goes by sessions and runs, which no other server knows.
+    """
+    with serving(create_app(FrontendSettings(backend_url=f"http://127.0.0.1:{backend_port}"))) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -68,19 +93,15 @@ def backend_settings() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def backend_server(
-    postgres_url: str, tmp_path_factory: pytest.TempPathFactory, backend_settings: Mapping[str, Any]
+    postgres_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    backend_settings: Mapping[str, Any],
+    backend_port: int,
 ) -> Iterator[BackendServer]:
-    """A server of this module, with its settings."""
-    settings = {"broker_url": "redis://127.0.0.1:1/0", **backend_settings}
-    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), **settings) as server:
+    """Serve the API behind the dashboard, with the settings of this module and its own database."""
+    settings = {"broker_url": NO_BROKER, **backend_settings}
+    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), port=backend_port, **settings) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def dashboard(backend_server: BackendServer) -> Iterator[str]:
-    """Address of the dashboard."""
-    with serving(create_app(FrontendSettings(backend_url=backend_server.url))) as url:
-        yield url
 
 
 @dataclass
@@ -112,8 +133,12 @@ class Visitor:
         self.page.remove_listener("pageerror", self._on_error)
         self.page.unroute_all()
         log_out(self.page)
+        self.page.context.clear_permissions()
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.set_viewport_size(VIEWPORT)
+        self.page.emulate_media(color_scheme="light")
+        # Whatever lies there on the next page is not hovered over.
+        self.page.mouse.move(0, 0)
 
     def check(self) -> None:
         """Raises AssertionError where the browser complained of something that no test provoked."""
@@ -121,17 +146,18 @@ class Visitor:
         assert not unexpected, unexpected
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def window(chromium: Browser, dashboard: str) -> Iterator[Page]:
-    """The window of a module's tests: a new one would compile all scripts again, which takes longer than most tests."""
-    context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT)
+    """Open the window of all tests: a new one would compile all scripts again, which takes longer than most tests."""
+    # Without the shimmer of what loads and the pulse of what runs, for which a page is drawn sixty times a second.
+    context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT, reduced_motion="reduce")
     context.set_default_timeout(WAIT_MILLISECONDS)
     yield context.new_page()
     context.close()
 
 
 @pytest.fixture
-def stranger(window: Page) -> Iterator[Visitor]:
+def stranger(window: Page, backend_server: BackendServer) -> Iterator[Visitor]:
     """A window that has not logged in and remembers nothing."""
     visitor = Visitor.watching(window)
     yield visitor
@@ -251,3 +277,44 @@ def view_of(page: Page) -> dict[str, str]:
     """The keys of its address, asked of the page: what Playwright itself knows of it is as old as its last call."""
     found: dict[str, str] = page.evaluate("Object.fromEntries(new URLSearchParams(location.search))")
     return found
+
+
+def address_of(page: Page) -> str:
+    """Ask the page for its address, without the host."""
+    address: str = page.evaluate("location.pathname + location.search")
+    return address
+
+
+def id_of(page: Page) -> str:
+    """Read the identifier of the run, board or study whose page is open from its address."""
+    return address_of(page).partition("?")[0].rpartition("/")[2]
+
+
+def wait_for_view(page: Page, view: dict[str, str]) -> None:
+    """Wait until the address has these keys, and no others."""
+    wait_until(lambda: view_of(page) == view, WAIT_MILLISECONDS / 1000)
+
+
+@contextmanager
+def requests_of(page: Page, part: str) -> Iterator[list[str]]:
+    """Collect the addresses with this part that the page asks for meanwhile."""
+    addresses: list[str] = []
+
+    def note(request: Request) -> None:
+        if part in request.url:
+            addresses.append(request.url)
+
+    page.on("request", note)
+    yield addresses
+    page.remove_listener("request", note)
+
+
+@contextmanager
+def beginning_with(page: Page, script: str) -> Iterator[None]:
+    """Run the script first in each document that the page opens meanwhile; `add_init_script` would do so for good."""
+    session = page.context.new_cdp_session(page)
+    session.send("Page.enable")
+    made = session.send("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    yield
+    session.send("Page.removeScriptToEvaluateOnNewDocument", made)
+    session.detach()

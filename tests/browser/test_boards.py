@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from bapo.api.boards import BoardChange, BoardCreate, BoardLinkCreate, ChartPanel, TextPanel
 from bapo.api.runs import RunFilters, RunUpdate
 from bapo.client import Client
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, log_in_with
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, id_of, log_in_with
 from tests.support.recorded import RUNS, import_folder
 from tests.support.services import BackendServer, add_person, wait_until
 
@@ -85,7 +85,7 @@ def test_a_board_is_made_shared_revoked_and_exported(
     page.locator("#board-new-submit").click()
     page.wait_for_url("**/boards/*")
     expect(page.locator("#board-state")).to_contain_text("The board is empty")
-    board_id = page.url.rsplit("/", 1)[1]
+    board_id = id_of(page)
 
     # Two charts and a text.
     add_chart(page, REWARD, "rollouts", "group = recorded")
@@ -361,9 +361,8 @@ def test_a_viewer_is_offered_nothing_that_changes_a_board(
     log_in_with(page.context, dashboard, backend_server, add_person(backend_server, "board-viewer", "viewer"))
     page.goto(f"/boards/{board.id}")
     wait_until(lambda: drawn(page, "Renamed") != {})
-    assert page.locator(".board-tool").count() == 0
-    buttons = page.locator(".page-actions").get_by_role("button").all_inner_texts()
-    assert buttons == ["Export as one HTML file"]
+    expect(page.locator(".board-tool")).to_have_count(0)
+    expect(page.locator(".page-actions").get_by_role("button")).to_have_text(["Export as one HTML file"])
     page.goto("/boards")
     expect(page.get_by_role("link", name="Changed name")).to_be_visible()
     expect(page.get_by_role("button", name="New board")).to_have_count(0)

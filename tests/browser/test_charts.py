@@ -11,10 +11,19 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from backend.records import endpoints
 from bapo.api.runs import ParameterChange
 from bapo.client import Client
 from bapo.records import EventRecord
-from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play, points_of, view_of
+from tests.browser.conftest import (
+    WAIT_MILLISECONDS,
+    PlayedRun,
+    address_of,
+    play,
+    points_of,
+    view_of,
+    wait_for_view,
+)
 from tests.support.fake_worker import FakeWorker
 from tests.support.recorded import NUM_STEPS, import_folder
 from tests.support.services import wait_until
@@ -88,7 +97,7 @@ def test_new_tabs_show_what_the_api_answers(page: Page, admin: Client, recorded:
     key = "timing_s/gen"
     assert _values(page, "timings", "generation") == admin.metrics(recorded, [key], from_step=1).columns[key]
     # No GPU was recorded: nothing is said about one.
-    assert page.locator("[data-chart=gpu]").count() == 0
+    expect(page.locator("[data-chart=gpu]")).to_have_count(0)
 
 
 def test_a_funnel_sums_the_chosen_steps(page: Page, admin: Client, recorded: str) -> None:
@@ -107,7 +116,7 @@ def test_a_funnel_sums_the_chosen_steps(page: Page, admin: Client, recorded: str
     page.locator("#funnel-from").fill("6")
     page.locator("#funnel-to").fill("15")
     wait_until(lambda: shown() == expected(from_step=6, to_step=15), WAIT_SECONDS)
-    assert view_of(page)["steps"] == "6..15"
+    wait_until(lambda: view_of(page).get("steps") == "6..15", WAIT_SECONDS)
     page.reload()
     _drawn(page, "reevaluation")
     assert shown() == expected(from_step=6, to_step=15)
@@ -144,7 +153,7 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     looked_at = "graph => [graph._fullLayout.xaxis.range, graph._fullLayout.yaxis.type]"
     before = _graph(page, "entropy", looked_at)
     assert before[1] == "log"
-    address = page.url
+    address = address_of(page)
 
     page.goto("/runs")
     page.goto(address)
@@ -163,11 +172,11 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     assert _graph(page, "entropy", "graph => graph.data[1].name").endswith("mean of 5")
     page.keyboard.press("Escape")
     expect(page.locator(".chart-card.full")).to_have_count(0)
-    assert "full" not in view_of(page)
+    wait_until(lambda: "full" not in view_of(page), WAIT_SECONDS)
     # Another tab begins with a view of its own, and "back" brings the old one.
     page.get_by_role("tab", name="Batch").click()
     _drawn(page, "fill-rate")
-    assert set(view_of(page)) == {"tab", "smooth"}
+    wait_until(lambda: set(view_of(page)) == {"tab", "smooth"}, WAIT_SECONDS)
     page.go_back()
     _drawn(page, "entropy")
     assert _graph(page, "entropy", looked_at)[0] == pytest.approx(before[0], rel=1e-4)
@@ -199,7 +208,7 @@ def test_charts_point_together_and_are_smoothed(page: Page, admin: Client, recor
     (group,) = admin.metric_groups(recorded, [["actor/entropy"]], smooth="ema:20").groups
     shown = _graph(page, "entropy", "graph => graph.data.map((trace) => Array.from(trace.y))")
     assert shown == [group.columns["actor/entropy"], pytest.approx(group.smoothed["actor/entropy"])]
-    assert view_of(page) == {"smooth": "ema"}
+    wait_for_view(page, {"smooth": "ema"})
 
 
 def test_the_menu_takes_a_chart_away_as_table_data_and_picture(page: Page, admin: Client, recorded: str) -> None:
@@ -299,11 +308,15 @@ def _change() -> Any:
     return ParameterChange(set={"method.m": 3})
 
 
-def test_a_log_is_followed_searched_and_read_backwards(page: Page, played: PlayedRun) -> None:
+def test_a_log_is_followed_searched_and_read_backwards(
+    page: Page, played: PlayedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker, claim = played.worker, played.claim
     assert claim is not None
-    for begin in range(0, 250):
-        worker.upload_lines(claim, [f"line {begin} of the log"], "log")
+    # The server sends so many uploads at once: the first fifty lines remain to be asked for.
+    monkeypatch.setattr(endpoints, "LOG_PIECES", 4)
+    for begin in range(0, 250, 50):
+        worker.upload_lines(claim, [f"line {begin + number} of the log" for number in range(50)], "log")
     page.goto(f"/runs/{played.run.id}?tab=log")
     lines = page.locator("#log-text .log-line")
     expect(lines).to_have_count(200)
@@ -323,7 +336,7 @@ def test_a_log_is_followed_searched_and_read_backwards(page: Page, played: Playe
     expect(page.get_by_label("Follow")).not_to_be_checked()
     page.locator("#log-wrap").uncheck(force=True)
     expect(page.locator("#log-text.no-wrap")).to_be_visible()
-    wait_until(lambda: view_of(page) == {"tab": "log", "q": "line 24", "wrap": "off"}, WAIT_SECONDS)
+    wait_for_view(page, {"tab": "log", "q": "line 24", "wrap": "off"})
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     assert len(Path(download.value.path()).read_text().splitlines()) == 251
@@ -340,4 +353,4 @@ def test_a_config_is_searched_and_explained(page: Page, recorded: str) -> None:
     page.get_by_label("Only changed fields").check(force=True)
     expect(page.locator("[data-field-row].config-default:not([hidden])")).to_have_count(0)
     expect(page.locator("[data-field-row='training.steps']")).to_contain_text(str(NUM_STEPS))
-    assert view_of(page) == {"tab": "config", "only": "set"}
+    wait_for_view(page, {"tab": "config", "only": "set"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -15,7 +15,7 @@ from bapo.api.difficulty import Flows, Migration, MigrationMatrix
 from bapo.api.imports import ImportCreate
 from bapo.client import Client
 from bapo.config import RunConfig
-from tests.browser.conftest import Visitor, view_of
+from tests.browser.conftest import Visitor, requests_of, view_of
 from tests.support.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
@@ -36,11 +36,10 @@ def unborn(admin: Client) -> str:
 
 
 @pytest.fixture
-def asked(page: Page) -> list[str]:
+def asked(page: Page) -> Iterator[list[str]]:
     """Addresses that the section asked for."""
-    addresses: list[str] = []
-    page.on("request", lambda request: addresses.append(request.url) if "/migration?" in request.url else None)
-    return addresses
+    with requests_of(page, "/migration?") as addresses:
+        yield addresses
 
 
 NOTE_STEPS = """(element) => {

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from bapo.client import Client
 from bapo.records import EventRecord
-from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, field, play, points_of
+from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, field, id_of, play, points_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.services import BackendServer, wait_until
 from tests.support.simulation import Simulation
@@ -55,7 +55,7 @@ def test_from_login_to_a_stopped_run(
     # The run waits for a worker; its page is there at once, with nothing in it yet.
     expect(page.get_by_role("heading", name="watched <b>run</b>")).to_be_visible()
     expect(page.locator("[data-status]")).to_have_attribute("data-status", "queued")
-    run_id = page.url.rsplit("/", 1)[1]
+    run_id = id_of(page)
     played = PlayedRun(admin.run(run_id), worker, Simulation(150))
     played.begin()
     played.upload()
@@ -99,7 +99,7 @@ def test_a_clone_shows_what_it_changes(page: Page, admin: Client, worker: FakeWo
     field(page, "method.c3").get_by_role("textbox").nth(0).fill("0.250")
     page.get_by_role("button", name="Start the run").click()
     expect(page.locator(".parent-link")).to_have_text("parent")
-    child = admin.run(page.url.rsplit("/", 1)[1].split("?")[0])
+    child = admin.run(id_of(page))
     assert child.parent_id == parent.run.id
     assert list(child.diff) == ["method.c1"]
     page.get_by_role("tab", name="Config").click()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.client import Client
-from tests.browser.conftest import WAIT_MILLISECONDS, assert_fits
+from tests.browser.conftest import WAIT_MILLISECONDS, assert_fits, id_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.forks import make_parent, train
 
@@ -44,7 +44,7 @@ def test_settings_are_tried_from_a_checkpoint_and_one_goes_on(page: Page, admin:
     page.locator("#new-submit").click()
     page.wait_for_url(re.compile(r"/studies/[a-z0-9]+$"))
 
-    study = admin.study(page.url.rsplit("/", 1)[1])
+    study = admin.study(id_of(page))
     outcome = page.locator(".fork-outcome")
     expect(outcome).to_have_text("No run has been evaluated yet.")
     expect(page.locator(".study-header")).to_contain_text("forks parent <b> at step 2, 2 steps each")
@@ -66,7 +66,7 @@ def test_settings_are_tried_from_a_checkpoint_and_one_goes_on(page: Page, admin:
 
     arms.nth(1).get_by_role("button", name="Continue this arm").click()
     page.wait_for_url(re.compile(r"/runs/"))
-    fork = admin.run(page.url.rsplit("/", 1)[1])
+    fork = admin.run(id_of(page))
     assert (fork.parent_id, fork.fork_step, fork.num_steps, fork.config["method"]["c1"]) == (
         study.runs[1].run_id,
         4,

@@ -12,7 +12,7 @@ from backend.kit.database import Database
 from bapo.api.runs import RunCreate, RunFilters, RunStatus
 from bapo.api.views import RunListLayouts
 from bapo.client import Client
-from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, log_in, play
+from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, address_of, log_in, play, requests_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.many_runs import invent_runs
 from tests.support.services import BackendServer, wait_until
@@ -72,14 +72,13 @@ def choose(page: Page, *indices: int) -> None:
 
 
 def test_only_a_few_of_ten_thousand_rows_are_fetched(page: Page, history: None, admin: Client) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/live/runs?" in request.url else None)
-    # From another page, whose scripts leave the table out.
-    page.goto("/account")
-    page.get_by_role("link", name="Runs", exact=True).click()
-    total = admin.runs(limit=1).total
-    shown(page, total)
-    assert names(page) == [run.name for run in admin.runs(limit=5).items]
+    with requests_of(page, "/live/runs?") as asked:
+        # From another page, whose scripts leave the table out.
+        page.goto("/account")
+        page.get_by_role("link", name="Runs", exact=True).click()
+        total = admin.runs(limit=1).total
+        shown(page, total)
+        assert names(page) == [run.name for run in admin.runs(limit=5).items]
     fetched = sum(int(match[1]) for url in asked if (match := re.search(r"limit=(\d+)", url)))
     assert fetched <= 300
     assert page.locator(".ag-center-cols-container .ag-row").count() < 100
@@ -180,7 +179,7 @@ def test_any_config_field_is_a_column_to_sort_and_filter_by(listed: Page, visito
     shown(page, admin.runs(where="config.rollout.group_size = 16", limit=1).total)
     page.keyboard.press("Escape")
     # Elsewhere, the same person finds column and condition again.
-    page.goto(page.url)
+    page.goto(address_of(page))
     expect(header).to_be_visible()
     expect(page.locator(".runs-chip")).to_have_text("config.rollout.group_size = 16")
     page.goto("/runs?where=config.rollout.group_size+>=+many")
@@ -222,7 +221,7 @@ def test_a_view_is_saved_and_opens_by_its_link(
     expect(page).to_have_url(re.compile(r"/runs\?view=\w+$"))
     view = next(view for view in admin.views().items if view.name == "failed by name")
     assert (view.sort, list(view.filters.status)) == ("-name", [RunStatus.FAILED, RunStatus.LOST])
-    address = page.url
+    address = address_of(page)
     # Another browser, which remembers nothing.
     context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT)
     context.set_default_timeout(WAIT_MILLISECONDS)

@@ -12,7 +12,16 @@ from bapo.client import Client
 from benchmarks.simulation import EVALUATION_INTERVAL
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
-from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, log_in, play, points_of
+from tests.browser.conftest import (
+    VIEWPORT,
+    WAIT_MILLISECONDS,
+    beginning_with,
+    log_in,
+    play,
+    points_of,
+    requests_of,
+    view_of,
+)
 from tests.support.fake_worker import FakeWorker
 from tests.support.services import BackendServer, wait_until
 from tests.support.serving import Relay, serving
@@ -57,7 +66,6 @@ def test_each_new_step_becomes_a_point(page: Page, admin: Client, worker: FakeWo
 def test_charts_that_grew_look_as_if_they_were_drawn_whole(
     page: Page, admin: Client, worker: FakeWorker, tab: str, chart: str
 ) -> None:
-    page.add_init_script("window.whole = 0")
     page.set_viewport_size({"width": 1280, "height": 3000})
     played = play(admin, worker, f"grows in {tab}")
     played.advance(20)
@@ -67,6 +75,7 @@ def test_charts_that_grew_look_as_if_they_were_drawn_whole(
     page.evaluate(
         """() => {
             const whole = Plotly.extendTraces;
+            window.whole = 0;
             Plotly.extendTraces = (...all) => { window.whole += 1; return whole(...all); };
         }"""
     )
@@ -93,7 +102,7 @@ def test_charts_that_grew_look_as_if_they_were_drawn_whole(
     assert different == []
     assert page.evaluate("window.whole") == 0
     # Nobody has moved an axis: the address names no range.
-    assert "c." not in page.url
+    assert not [key for key in view_of(page) if key.startswith("c.")]
 
 
 def test_an_evaluation_is_drawn_and_the_rest_of_the_page_stays(page: Page, admin: Client, worker: FakeWorker) -> None:
@@ -103,10 +112,9 @@ def test_an_evaluation_is_drawn_and_the_rest_of_the_page_stays(page: Page, admin
     page.goto(f"/runs/{played.run.id}")
     _wait_for_points(page, "rewards", EVALUATION_INTERVAL - 1)
     page.wait_for_function(EVALUATED, arg=1)
-    redrawn: list[str] = []
-    page.on("request", lambda request: redrawn.append(request.url) if "/charts?" in request.url else None)
-    _wait_for_points(page, "rewards", played.advance(1))
-    page.wait_for_function(EVALUATED, arg=2)
+    with requests_of(page, "/charts?") as redrawn:
+        _wait_for_points(page, "rewards", played.advance(1))
+        page.wait_for_function(EVALUATED, arg=2)
     assert redrawn == []
 
 
@@ -116,10 +124,11 @@ def test_charts_out_of_sight_catch_up_when_they_are_scrolled_to(
 ) -> None:
     played = play(admin, worker, f"below a page that {'rests' if rests else 'never rests'}")
     played.advance(5)
-    if not rests:
-        page.add_init_script("window.requestIdleCallback = () => 0")
     page.set_viewport_size({"width": 1280, "height": 500})
-    page.goto(f"/runs/{played.run.id}?tab=batch")
+    with ExitStack() as everything:
+        if not rests:
+            everything.enter_context(beginning_with(page, "window.requestIdleCallback = () => 0"))
+        page.goto(f"/runs/{played.run.id}?tab=batch")
     expect(page.locator("[data-chart=rollouts].ready")).to_be_attached()
     page.locator("[data-chart=batch-composition]").scroll_into_view_if_needed()
     _wait_for_points(page, "batch-composition", 5)
@@ -146,10 +155,14 @@ def test_nothing_moves_while_somebody_zooms_and_the_zoom_stays(page: Page, admin
     page.mouse.down()
     page.mouse.move(box["x"] + 500, box["y"] + 60, steps=5)
     wait_until(lambda: bool(page.evaluate("document.querySelector('.js-plotly-plot')._dragging")))
+    page.evaluate("""() => {
+        const whole = bapoLive.dragging;
+        window.looks = 0;
+        bapoLive.dragging = () => { window.looks += 1; return whole(); };
+    }""")
     last = played.advance()
-    # The run list of another page hears of the step, so that it has arrived; this chart holds still.
-    wait_until(lambda: admin.run(played.run.id).step == last)
-    page.evaluate("() => new Promise((done) => setTimeout(done, 1000))")
+    # The page hears of the step, and looks again and again whether somebody still drags; the chart holds still.
+    page.wait_for_function("() => bapoLive.state.news && window.looks > 2")
     assert points_of(page, "batch-composition") == 22
     page.mouse.up()
     _wait_for_points(page, "batch-composition", last)

@@ -280,8 +280,3 @@ def test_a_run_without_prompts_says_what_comes(page: Page, admin: Client, worker
     expect(page.get_by_text("No prompt has been visited yet")).to_be_visible()
     page.goto(f"/runs/{fresh.run.id}?tab=samples")
     expect(page.get_by_text("No responses yet")).to_be_visible()
-
-
-def test_a_prompt_that_is_none_is_not_found(page: Page, run_id: str) -> None:
-    page.goto(f"/runs/{run_id}/prompts/nowhere")
-    expect(page.get_by_text("Not found")).to_be_visible()

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from bapo.api.prompts import ProjectPromptFilter
 from bapo.client import Client
+from tests.browser.conftest import id_of
 from tests.support.recorded import import_folder
 from tests.support.services import wait_until
 
@@ -91,7 +92,7 @@ def test_prompts_of_all_runs_become_a_list_that_the_next_run_takes(
     expect(page.get_by_role("button", name="Start the run")).to_be_enabled()
     page.get_by_role("button", name="Save as draft").click()
     expect(page).to_have_url(re.compile(r"/runs/\w+"))
-    run = admin.run(page.url.rpartition("/")[2].partition("?")[0])
+    run = admin.run(id_of(page))
     assert run.config["task"]["prompt_list"] == "@doubtful:2"
     assert sorted(run.config["task"]["prompt_weights"]) == sorted(
         [f"{listed[0].prompt_id}=0", f"{listed[1].prompt_id}=0", f"{listed[2].prompt_id}=3"]

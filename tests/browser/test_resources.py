@@ -18,7 +18,7 @@ from bapo.api.runs import RunCreate
 from bapo.api.uploads import UploadCreate
 from bapo.client import Client
 from bapo.figures.formatting import size
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, requests_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.hub import COMMIT, MODEL, TOKEN, holding, lines
 from tests.support.probed import probe_on
@@ -161,8 +161,6 @@ def test_a_file_is_uploaded_checked_named_and_trained_on(
     content = file.read_bytes()
     cut = admin.begin_upload(UploadCreate(file_name=file.name, num_bytes=len(content)))
     admin.upload_part(cut.id, 0, zlib.crc32(content[:100]), content[:100])
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url) if request.method == "PUT" else None)
 
     page.goto("/data")
     expect(page.get_by_role("row", name="pears.jsonl")).to_contain_text("received in part: 100 B")
@@ -172,9 +170,10 @@ def test_a_file_is_uploaded_checked_named_and_trained_on(
     visitor.expected = ("422", "409")
     choose.set_input_files(pickle)
     expect(panel.get_by_role("alert")).to_contain_text("this is a pickle, which is never read")
-    choose.set_input_files(file)
+    with requests_of(page, "offset=") as sent:
+        choose.set_input_files(file)
+        expect(panel.get_by_text("Which column is what?")).to_be_visible()
     # What had arrived is not sent again.
-    expect(panel.get_by_text("Which column is what?")).to_be_visible()
     assert [url.partition("offset=")[2].partition("&")[0] for url in sent if cut.id in url] == ["100"]
 
     for ours, theirs in (("Prompt", "said"), ("Answer", "meant")):

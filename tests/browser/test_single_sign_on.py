@@ -10,33 +10,28 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.client import Client
-from bapo.deploy.http_server import listen
-from frontend.app import create_app
-from frontend.settings import FrontendSettings
 from tests.browser.conftest import Visitor, assert_fits
 from tests.support.openid_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD, OpenIdProvider, running_provider
-from tests.support.services import BackendServer
-from tests.support.serving import serving
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[OpenIdProvider]:
-    with listen("127.0.0.1", 0) as reserved:
-        port = reserved.getsockname()[1]
+def provider(dashboard: str) -> Iterator[OpenIdProvider]:
     with running_provider() as provider:
-        provider.redirect_uri = f"http://127.0.0.1:{port}/login/callback"
+        provider.redirect_uri = f"{dashboard}/login/callback"
         provider.add("ada", email="ada@example.org", email_verified=True, groups=["staff"])
         yield provider
 
 
 @pytest.fixture(scope="module")
-def backend_settings(provider: OpenIdProvider, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def backend_settings(
+    provider: OpenIdProvider, dashboard: str, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Any]:
     secret = tmp_path_factory.mktemp("secret") / "client-secret"
     secret.write_text(CLIENT_SECRET)
     return {
-        "public_url": provider.redirect_uri.removesuffix("/login/callback"),
+        "public_url": dashboard,
         "oidc_issuer": provider.url,
         "oidc_client_id": CLIENT_ID,
         "oidc_client_secret_file": secret,
@@ -44,14 +39,6 @@ def backend_settings(provider: OpenIdProvider, tmp_path_factory: pytest.TempPath
         "oidc_role_claim": "groups",
         "oidc_role_rules": "staff=member",
     }
-
-
-@pytest.fixture(scope="module")
-def dashboard(backend_server: BackendServer) -> Iterator[str]:
-    """At the address that the provider sends people back to."""
-    port = int(backend_server.settings.public_url.rpartition(":")[2])
-    with serving(create_app(FrontendSettings(backend_url=backend_server.url)), port) as url:
-        yield url
 
 
 def test_from_the_login_page_to_the_provider_and_back(

@@ -149,8 +149,6 @@ def test_all_runs_are_stopped_after_a_question(page: Page, admin: Client) -> Non
     dialog.get_by_role("button", name="Stop the runs").click()
     expect(page.locator(".study-cell.stopped")).to_have_count(4 + 1)
     assert admin.study(made.id).states == {"stopped": 4}
-    page.goto("/studies/nothing")
-    expect(page.locator(".notice")).to_contain_text("Not found")
 
 
 def test_nothing_sticks_out_of_a_narrow_page(page: Page, study: StudyDetail) -> None:

@@ -13,6 +13,23 @@ from tests.browser.conftest import assert_fits
 
 pytestmark = pytest.mark.browser
 
+COUNT_PAUSES = """() => {
+    const [begin, end] = [window.setTimeout, window.clearTimeout];
+    const pauses = new Set();
+    window.setTimeout = (act, delay, ...given) => {
+        const timer = begin((...all) => { pauses.delete(timer); act(...all); }, delay, ...given);
+        if (delay === 300) pauses.add(timer);
+        return timer;
+    };
+    window.clearTimeout = (timer) => { pauses.delete(timer); end(timer); };
+    const lists = ["requested", "prioritized", "blocked", "executing", "watched", "executed", "stored"];
+    window.isAtRest = () => {
+        const { callbacks } = dash_stores[0].getState();
+        return !pauses.size && lists.every((list) => !callbacks[list].length);
+    };
+}"""
+"""From then on the page knows whether a callback is under way, or waits until somebody has typed (study_form.js)."""
+
 
 def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Client) -> None:
     page.goto("/studies/new")
@@ -91,11 +108,13 @@ def test_what_was_removed_at_once_does_not_come_back(page: Page) -> None:
     expect(page.get_by_label("Name of arm 3")).to_have_value("BAPO 2")
     expect(text).to_have_value(re.compile('title = "Mine"'))
     before = text.input_value()
-    # The file as it is, another, and the first again within less than the pause.
-    for written in (f"{before}\n# More.\n", before):
-        page.evaluate("text => dash_clientside.set_props('study-text', {value: text})", written)
-        page.wait_for_timeout(50)
-    page.wait_for_timeout(1_000)
+    # Another file, and the first again while the server still reads the other.
+    page.evaluate(COUNT_PAUSES)
+    write = "text => dash_clientside.set_props('study-text', {value: text})"
+    with page.expect_request("**/_dash-update-component*"):
+        page.evaluate(write, f"{before}\n# More.\n")
+    page.evaluate(write, before)
+    page.wait_for_function("() => window.isAtRest()")
     expect(text).to_have_value(before)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client
-from tests.browser.conftest import field
+from tests.browser.conftest import WAIT_MILLISECONDS, address_of, field
 from tests.support.recorded import NUM_STEPS, import_folder
+from tests.support.services import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -90,6 +92,40 @@ def test_a_link_restores_the_controls_and_leads_to_a_filled_form(page: Page, run
     field(page, "method.m").get_by_role("button", name="Reset method.m").click()
     expect(field(page, "method.m").locator("input")).to_have_value("5")
     expect(field(page, "method.m").locator(".field-was")).to_be_hidden()
+
+
+def test_a_late_answer_of_the_page_before_leaves_the_form_alone(page: Page, run_id: str) -> None:
+    held: dict[str, Route] = {}
+    page.goto(f"/runs/{run_id}?tab=what-if&set=method.m:2")
+    expect(page.locator(".what-if-words")).to_contain_text("drawn 20 times")
+
+    def hold(route: Route) -> None:
+        asked = json.loads(route.request.post_data or "{}")["changedPropIds"]
+        kind = next((name for name in ("what-if-asked", "asked-page") if f"{name}.data" in asked), None)
+        if kind is None or kind in held:
+            route.continue_()
+        else:
+            held[kind] = route
+
+    def wait_for(kind: str) -> Route:
+        wait_until(lambda: page.evaluate("true") and kind in held, WAIT_MILLISECONDS / 1000)
+        return held[kind]
+
+    # A control was moved, and before its answer is there, the form of the settings before is opened.
+    page.route("**/_dash-update-component*", hold)
+    page.get_by_role("slider", name="m re-evaluate every").press("ArrowRight")
+    late = wait_for("what-if-asked")
+    page.get_by_role("button", name="New run with these settings").click()
+    expect(page).to_have_url(re.compile(r"/new\?parent=\w+&set=method\.m:2$"))
+    form = wait_for("asked-page")
+    late.continue_()
+    expect(page.locator(".what-if-words")).to_contain_text("drawn 4 times")
+    form.continue_()
+    method_m = field(page, "method.m")
+    method_m.get_by_role("button", name="Reset method.m").click()
+    expect(method_m.locator("input")).to_have_value("5")
+    expect(method_m.locator(".field-was")).to_be_hidden()
+    assert address_of(page).endswith("&set=method.m:2")
 
 
 def test_the_form_says_what_a_run_will_take_and_where_nothing_is_reused(page: Page, admin: Client, run_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from bapo.run.journal import merged_records
 from tests.support import recorded
 from tests.support.recorded import NUM_STEPS, OUT_OF_DATE, RUNS, SHIPPED, current_runs
 from tests.support.recorded_inputs import PACKAGE, digest_of
-from tests.support.recorded_training import INPUTS
+from tests.support.recorded_training import INPUTS, OF_OTHER_RUNS
 
 SOURCE = """
 RATE = 0.5
@@ -74,9 +75,28 @@ def test_a_recipe_changes_with_its_values_and_a_model_with_each_byte(tmp_path: P
 
 def test_the_shipped_runs_depend_on_the_local_engine_and_not_on_the_server() -> None:
     files = json.loads((SHIPPED / INPUTS).read_text())["bapo"]
-    assert {"loop.py", "losses.py", "methods/bapo.py", "methods/grpo.py", "engines/local/update.py"} <= files.keys()
+    assert {
+        "loop.py",
+        "losses.py",
+        "methods/bapo.py",
+        "methods/grpo.py",
+        "tasks/countdown/reward.py",
+        "engines/local/update.py",
+    } <= files.keys()
     assert {"config/recipes/countdown-demo.toml", "engines/models/countdown-base/model.safetensors"} <= files.keys()
     assert not {file.partition("/")[0] for file in files} & {"analysis", "api", "cli", "client", "figures", "observe"}
+
+
+def test_what_other_runs_are_made_of_is_imported_by_tables_alone() -> None:
+    files = json.loads((SHIPPED / INPUTS).read_text())["bapo"]
+    tables = {"config/method/__init__.py", "methods/__init__.py", "tasks/__init__.py", "tasks/verifiers.py"}
+    for file in sorted(file for file in files.keys() - tables if file.endswith(".py")):
+        assert not OF_OTHER_RUNS & imported_names((PACKAGE / file).read_text(encoding="utf-8")), file
+
+
+def imported_names(source: str) -> set[str]:
+    """Return the modules that a module imports from."""
+    return {node.module or "" for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
 
 
 def test_each_run_has_all_its_steps(recorded_folders: Mapping[str, Path]) -> None:
@@ -96,7 +116,7 @@ def test_runs_that_are_out_of_date_are_trained_once_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"bapo": {"losses.py": digest_of(PACKAGE / "losses.py")}}
-    current = {**own, "settings": recorded.settings_digest(), "torch": recorded.torch_version()}
+    current: dict[str, object] = {**own, "settings": recorded.settings_digest(), "torch": recorded.torch_version()}
     trained: list[Path] = []
     said: list[str] = []
 
@@ -115,7 +135,9 @@ def test_runs_that_are_out_of_date_are_trained_once_and_reported(
     assert {each.name for each in folder.iterdir()} == {*RUNS, INPUTS}
     assert (trained, said) == ([], [])
 
-    for changed in ({"bapo": {"losses.py": "0"}}, {"bapo": {"gone.py": "0"}}, {"settings": "0"}, {"torch": "1.0"}):
+    of_bapo: list[dict[str, object]] = [{"bapo": {"losses.py": "0"}}, {"bapo": {"gone.py": "0"}}]
+    changes: list[dict[str, object]] = [*of_bapo, {"settings": "0"}, {"torch": "1.0"}]
+    for changed in changes:
         ship(tmp_path / "shipped", current | changed)
         assert current_runs(cache, said.append) == cache / "trained"
     assert (len(trained), said) == (1, [OUT_OF_DATE] * 4)

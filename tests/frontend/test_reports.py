@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from bapo.client import SESSION_COOKIE, Client
 from bapo.report.fetching import MOST_RUNS, sampled_steps
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
+from tests.support.command_line import run_here
 from tests.support.recorded import import_folder
 from tests.support.services import BackendServer
 from tests.support.serving import serving
@@ -100,11 +99,11 @@ def test_of_many_records_evenly_spaced_ones_are_fetched() -> None:
 
 def test_folders_are_reported_without_a_server(recorded_folders: Mapping[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    command = [sys.executable, "-m", "bapo", "report", "--out", str(out), "--title", "Folders"]
-    done = subprocess.run([*command, *map(str, recorded_folders.values())], capture_output=True, text=True, check=False)
+    command = ("report", "--out", out, "--title", "Folders")
+    done = run_here(*command, *recorded_folders.values())
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{out}: 4 runs, ")
     assert "Shows BAPO (n = 2), GRPO (n = 2)." in out.read_text()
-    refused = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    refused = run_here(*command, tmp_path)
     assert refused.returncode == 2
     assert "it holds no config.json" in refused.stderr

@@ -22,10 +22,13 @@ from bapo.client import ApiError, Client
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.paths import PermittedFolders, path_fields
 from bapo.config.run import REGISTRIES
-from bapo.engines.local.policy import model_folder
+from tests.support.late_imports import late_imports
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, running_backend
 from worker.run_folders import check_paths
+
+with late_imports():
+    from bapo.engines.local.policy import model_folder
 
 NO_PATHS = {
     "task.type",

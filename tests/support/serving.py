@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,20 +26,27 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
             assert thread.is_alive(), "the app did not start"
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join()
 
 
 class Relay:
-    """A proxy on its own, which closes its connections when its server ends."""
+    """A proxy on its own, which ends its streams and closes its connections when its server ends."""
 
     def __init__(self, backend_url: str, body_seconds: float = 60.0) -> None:
         self._proxy = ApiProxy(backend_url, body_seconds)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def end_streams(self) -> None:
+        """End the streams that are open: the server would wait for them, and then break off whatever it does."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._proxy.end_streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
             await self._proxy(scope, receive, send)
             return
+        self._loop = asyncio.get_running_loop()
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()

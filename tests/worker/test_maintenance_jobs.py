@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bapo.api.artifacts import ArtifactCreate
 from bapo.api.runs import RunCreate, RunDetail, RunFork
@@ -20,10 +19,14 @@ from bapo.records import EventRecord
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import lines_of, step
+from tests.support.late_imports import late_imports
 from tests.support.services import BackendServer, wait_until
 from tests.support.waiting import PATIENCE_SECONDS
 from worker.maintenance_jobs import MaintenanceJobThread
 from worker.run_folders import prepare
+
+with late_imports():
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
 MODEL = SHIPPED_MODELS / "countdown-base"
 

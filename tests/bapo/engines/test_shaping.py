@@ -1,5 +1,7 @@
 """What both engines make of a batch before they train on it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,8 +10,11 @@ import pytest
 
 from bapo.config import RunConfig, apply_changes
 from bapo.engines.base import BatchItem
-from bapo.engines.shaping import shaped_batch
 from bapo.rollout import BatchSource, RolloutGroup
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    from bapo.engines.shaping import shaped_batch
 
 
 class Response(NamedTuple):

@@ -3,10 +3,14 @@ from __future__ import annotations
 import math
 
 import pytest
-import torch
 
-from bapo.advantages import group_advantages
 from bapo.methods.relative import relative_advantages
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+
+    from bapo.advantages import group_advantages
 
 
 def test_one_success_of_four_is_standardised_with_the_population_variance() -> None:

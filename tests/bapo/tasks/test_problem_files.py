@@ -12,8 +12,11 @@ import pytest
 
 from bapo.config import ConfigError, resolve
 from bapo.config.task import FileTaskConfig
-from bapo.engines.local.engine import LocalEngine
 from bapo.tasks import build_task
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    from bapo.engines.local.engine import LocalEngine
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"diagram"
 ROWS = [{"prompt": f"What is {n} + {n}?", "answer": 2 * n} for n in range(1, 7)]

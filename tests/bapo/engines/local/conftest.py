@@ -1,18 +1,24 @@
 """A toy model with random weights: large enough for every path, small enough for every test."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import pytest
-import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from bapo.engines.local import padding
-from bapo.engines.local.payload import GroupPayload
-from bapo.engines.local.sampling import SampledGroup
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+    from bapo.engines.local import padding
+    from bapo.engines.local.payload import GroupPayload
+    from bapo.engines.local.sampling import SampledGroup
 
 VOCABULARY = ["<pad>", "<eos>", "<unk>", *(str(number) for number in range(10)), "+", "-", "*", "/", "(", ")", "="]
 

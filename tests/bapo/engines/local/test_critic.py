@@ -1,20 +1,26 @@
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor
-from transformers import PreTrainedModel, Qwen2Config
 
 from bapo.config import ConfigError, RunConfig
 from bapo.config.resolve import apply_changes
-from bapo.critic import generalized_advantages, value_loss, whitened
 from bapo.engines.base import UpdateStats
-from bapo.engines.local.batches import TrainingGroup, training_group
-from bapo.engines.local.critic import Critic, value_model
-from bapo.engines.local.forward import response_values
-from bapo.engines.local.update import Updater
 from bapo.rollout import BatchSource
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from torch import Tensor
+    from transformers import PreTrainedModel, Qwen2Config
+
+    from bapo.critic import generalized_advantages, value_loss, whitened
+    from bapo.engines.local.batches import TrainingGroup, training_group
+    from bapo.engines.local.critic import Critic, value_model
+    from bapo.engines.local.forward import response_values
+    from bapo.engines.local.update import Updater
 
 
 def run_config(**changes: Any) -> RunConfig:

@@ -1,19 +1,25 @@
+from __future__ import annotations
+
 import resource
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import AutoModelForTokenClassification
 
 from bapo.config import ConfigError, RunConfig, apply_changes
 from bapo.engines.base import BatchItem, Engine, Generation, Policy
-from bapo.engines.local.engine import LocalEngine
-from bapo.engines.local.policy import load_language_model
 from bapo.rollout import BatchSource, RolloutGroup, prompt_identity
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from bapo.tasks.base import Problem
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from transformers import AutoModelForTokenClassification
+
+    from bapo.engines.local.engine import LocalEngine
+    from bapo.engines.local.policy import load_language_model
 
 
 class DigitTask:
@@ -294,15 +300,15 @@ def test_responses_beyond_the_context_are_refused(toy_folder: Path, limit: int, 
         make_engine(toy_folder, rollout__max_response_tokens=limit)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
 def test_a_gpu_that_is_not_there_is_refused(toy_folder: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA GPU")
     with pytest.raises(
         ConfigError, match=r"engine\.device = 'cuda': PyTorch \S+ finds no CUDA GPU here \(.+\): update"
     ):
         make_engine(toy_folder, engine__device="cuda")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
 @pytest.mark.parametrize("wanted", ["auto", "cuda"])
 def test_a_driver_that_is_too_old_is_named_where_a_gpu_would_lie_idle(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str

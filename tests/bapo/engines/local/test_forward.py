@@ -1,24 +1,30 @@
+from __future__ import annotations
+
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor
-from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    MistralConfig,
-    MistralForCausalLM,
-    PreTrainedModel,
-)
 
-from bapo.engines.local import forward, padding
-from bapo.engines.local.forward import response_logprobs
-from bapo.engines.local.padding import PaddingBudget
-from bapo.engines.local.payload import GroupPayload
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from torch import Tensor
+    from transformers import (
+        BloomConfig,
+        BloomForCausalLM,
+        Gemma2Config,
+        Gemma2ForCausalLM,
+        GPT2Config,
+        GPT2LMHeadModel,
+        MistralConfig,
+        MistralForCausalLM,
+        PreTrainedModel,
+    )
+
+    from bapo.engines.local import forward, padding
+    from bapo.engines.local.forward import response_logprobs
+    from bapo.engines.local.padding import PaddingBudget
+    from bapo.engines.local.payload import GroupPayload
 
 GROUPED: dict[str, Any] = {
     "vocab_size": 24,

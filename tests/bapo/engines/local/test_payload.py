@@ -1,9 +1,14 @@
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
-import torch
+from tests.support.late_imports import late_imports
 
-from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
+with late_imports():
+    import torch
+
+    from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 
 
 def equal(one: GroupPayload, other: GroupPayload) -> bool:

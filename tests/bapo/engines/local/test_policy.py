@@ -1,20 +1,28 @@
+from __future__ import annotations
+
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from transformers import BertConfig, BertForSequenceClassification, MambaConfig, MambaForCausalLM
 
 from bapo.config import ConfigError
-from bapo.engines.local.policy import encode_prompts, load_language_model, load_tokenizer
+from tests.support.late_imports import late_imports
 
-CPU = torch.device("cpu")
+with late_imports():
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, MambaConfig, MambaForCausalLM
+
+    from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model, load_tokenizer
+
+
+def load(folder: Path | str) -> LanguageModel:
+    return load_language_model(str(folder), torch.device("cpu"))
 
 
 def test_loads_weights_and_tokenizer(toy_folder: Path) -> None:
-    loaded = load_language_model(str(toy_folder), CPU)
+    loaded = load(toy_folder)
     assert loaded.eos_token_ids == (1,)
     assert loaded.model.dtype == torch.float32
     assert not loaded.model.training
@@ -34,25 +42,25 @@ def test_prompts_without_a_chat_template_are_plain_text(toy_folder: Path) -> Non
 
 def test_missing_folder_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"model\.path = 'no/such/model': this model folder does not exist"):
-        load_language_model("no/such/model", CPU)
+        load("no/such/model")
 
 
 def test_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"holds no config\.json"):
-        load_language_model(str(tmp_path), CPU)
+        load(tmp_path)
 
 
 def test_unreadable_config_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ConfigError, match="not a known model"):
-        load_language_model(str(tmp_path), CPU)
+        load(tmp_path)
 
 
 def test_other_than_causal_models_are_refused(tmp_path: Path) -> None:
     config = BertConfig(vocab_size=24, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     with pytest.raises(ConfigError, match="BertForSequenceClassification is not a causal language model"):
-        load_language_model(str(tmp_path), CPU)
+        load(tmp_path)
 
 
 def test_models_without_keys_and_values_are_refused(toy_folder: Path, tmp_path: Path) -> None:
@@ -60,14 +68,14 @@ def test_models_without_keys_and_values_are_refused(toy_folder: Path, tmp_path: 
     for file in toy_folder.glob("token*"):
         shutil.copy(file, tmp_path)
     with pytest.raises(ConfigError, match="'mamba' has layers without keys and values"):
-        load_language_model(str(tmp_path), CPU)
+        load(tmp_path)
 
 
 def test_missing_weights_are_refused(save_toy: Callable[[], Path]) -> None:
     folder = save_toy()
     (folder / "model.safetensors").unlink()
     with pytest.raises(ConfigError, match="the weights cannot be loaded"):
-        load_language_model(str(folder), CPU)
+        load(folder)
 
 
 def test_incomplete_weights_are_refused(save_toy: Callable[[], Path]) -> None:
@@ -75,7 +83,7 @@ def test_incomplete_weights_are_refused(save_toy: Callable[[], Path]) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3, "layer_types": None}))
     with pytest.raises(ConfigError, match=r"weights are missing or of the wrong shape, 'model\.layers\.2"):
-        load_language_model(str(folder), CPU)
+        load(folder)
 
 
 def test_missing_tokenizer_is_refused(save_toy: Callable[[], Path]) -> None:
@@ -83,7 +91,7 @@ def test_missing_tokenizer_is_refused(save_toy: Callable[[], Path]) -> None:
     for file in folder.glob("token*"):
         file.unlink()
     with pytest.raises(ConfigError, match="no tokenizer can be loaded"):
-        load_language_model(str(folder), CPU)
+        load(folder)
 
 
 @pytest.mark.parametrize(("num_more", "is_refused"), [(3, False), (4, False), (5, True)])
@@ -95,9 +103,9 @@ def test_tokenizer_must_fit_the_vocabulary(save_toy: Callable[[], Path], num_mor
     tokenizer.save_pretrained(folder)
     if is_refused:
         with pytest.raises(ConfigError, match=r"the tokenizer has 25 tokens but the model's vocabulary only 24"):
-            load_language_model(str(folder), CPU)
+            load(folder)
     else:
-        assert len(load_language_model(str(folder), CPU).tokenizer) == 20 + num_more
+        assert len(load(folder).tokenizer) == 20 + num_more
 
 
 def test_a_model_without_an_end_token_is_refused(save_toy: Callable[[], Path]) -> None:
@@ -106,4 +114,4 @@ def test_a_model_without_an_end_token_is_refused(save_toy: Callable[[], Path]) -
         content = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps({**content, field: None}))
     with pytest.raises(ConfigError, match="names an end token"):
-        load_language_model(str(folder), CPU)
+        load(folder)

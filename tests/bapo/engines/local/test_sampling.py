@@ -1,26 +1,32 @@
+from __future__ import annotations
+
 import math
 from collections import Counter
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor
-from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    PreTrainedModel,
-)
 
-from bapo.engines.local import sampling
-from bapo.engines.local.sampling import SampledGroup, choose_tokens, sample
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from torch import Tensor
+    from transformers import (
+        BloomConfig,
+        BloomForCausalLM,
+        Gemma2Config,
+        Gemma2ForCausalLM,
+        GPT2Config,
+        GPT2LMHeadModel,
+        LlamaConfig,
+        LlamaForCausalLM,
+        MistralConfig,
+        MistralForCausalLM,
+        PreTrainedModel,
+    )
+
+    from bapo.engines.local import sampling
+    from bapo.engines.local.sampling import SampledGroup, choose_tokens, sample
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12], [4, 4, 4], [6, 7, 8, 9]]
 
@@ -39,10 +45,10 @@ def draw(
     return sample(model, prompts, generator=torch.Generator().manual_seed(seed), **{**settings, **changes})
 
 
-@torch.no_grad()
 def recomputed(model: PreTrainedModel, prompt: list[int], response: list[int], temperature: float = 1.0) -> Tensor:
     """Log-probabilities of a response from one forward pass over the whole sequence, without a cache."""
-    logits = model(input_ids=torch.tensor([prompt + response]), use_cache=False).logits[0, len(prompt) - 1 : -1]
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([prompt + response]), use_cache=False).logits[0, len(prompt) - 1 : -1]
     return torch.log_softmax(logits / temperature, -1).gather(1, torch.tensor(response).unsqueeze(1)).squeeze(1)
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer, Qwen2Tokenizer
 
-from bapo.engines.local.policy import encode_prompts
-from bapo.engines.local.tokenizer import countdown_tokenizer
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    from transformers import AutoTokenizer, Qwen2Tokenizer
+
+    from bapo.engines.local.policy import encode_prompts
+    from bapo.engines.local.tokenizer import countdown_tokenizer
 
 
 def test_length_is_the_highest_id_and_one() -> None:

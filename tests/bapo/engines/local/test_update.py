@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import copy
 import math
 from collections.abc import Sequence
@@ -5,18 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor
-from transformers import PreTrainedModel
 
 from bapo.config import RunConfig
 from bapo.config.resolve import apply_changes
 from bapo.engines.base import UpdateStats
-from bapo.engines.local.batches import TrainingGroup, mini_batches, training_group
-from bapo.engines.local.forward import response_logprobs
-from bapo.engines.local.update import Updater
-from bapo.losses import LossInputs, policy_loss, token_weights
 from bapo.rollout import BatchSource
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from bapo.engines.local.batches import TrainingGroup, mini_batches, training_group
+    from bapo.engines.local.forward import response_logprobs
+    from bapo.engines.local.update import Updater
+    from bapo.losses import LossInputs, policy_loss, token_weights
 
 MIXED = [1, 0, 0, 1]
 

@@ -9,15 +9,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
-import torch.distributed as dist
-from safetensors.torch import save_file
-from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from bapo.engines.verl.resharding import fitting, shares_of, weights_file
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    import torch
+    import torch.distributed as dist
+    from safetensors.torch import save_file
+    from torch import Tensor, nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    from bapo.engines.verl.resharding import fitting, shares_of, weights_file
 
 WRITERS = 2
 

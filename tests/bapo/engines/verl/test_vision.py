@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from bapo.config import ConfigError, resolve
-from bapo.engines.verl.vision import check_images
 from bapo.tasks.base import Problem, has_images
+from tests.support.late_imports import late_imports
+
+with late_imports():
+    from bapo.engines.verl.vision import check_images
 
 IMAGE = Problem("p:1", "p", "<image>?", {"text": "2"}, (b"\x89PNG\r\n\x1a\n",))
 TEXT = Problem("p:2", "p", "1 + 1?", {"text": "2"})

@@ -1,0 +1,1 @@
+"""The browser tests: a package, whose fixtures of that scope end with its last test."""
