@@ -6,7 +6,7 @@ import argparse
 import gc
 import sys
 
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from backend.auth.bootstrap import bootstrap
 from backend.auth.service import new_login_code
@@ -47,6 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except OperationalError as error:
         print(service_log.mask(f"The database does not answer: {error.orig}"), file=sys.stderr)
+        return 1
+    except DBAPIError as error:
+        print(service_log.mask(f"The database refuses: {str(error.orig).strip()}"), file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -40,7 +40,7 @@ class Api:
         self.shared = SharedAnswers()
         self.drawings = SharedAnswers(DRAWINGS_KEPT_SECONDS, MOST_DRAWINGS_KEPT)
         """What pages draw of runs that have recorded nothing since."""
-        self.http: httpx.AsyncClient = shared_http(backend_url)
+        self.http: httpx.AsyncClient = shared_http(backend_url, uses_proxies=False)
         self.http.event_hooks["request"].append(_name_request)
 
     def client(self, session: str | None = None) -> AsyncClient:

@@ -10,10 +10,17 @@ import subprocess
 import sys
 import threading
 
+from bapo.deploy.foreign_variables import is_foreign
+
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
 
 log = logging.getLogger(__name__)
+
+
+def _own_variables() -> dict[str, str]:
+    # Celery takes CELERY_BROKER_URL, which is another program's, before the address that it is given.
+    return {name: value for name, value in os.environ.items() if not is_foreign(name)}
 
 
 class Delivery(threading.Thread):
@@ -44,7 +51,7 @@ class Delivery(threading.Thread):
         child = subprocess.Popen(
             [sys.executable, "-m", "worker", "consume", "--queue", queue_name, "--pipe", str(writing)],
             # Not an argument: the address may hold a password.
-            env={**os.environ, "BAPO_BROKER_URL": broker_url},
+            env={**_own_variables(), "BAPO_BROKER_URL": broker_url},
             stdin=subprocess.PIPE,
             pass_fds=[writing],
         )

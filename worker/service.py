@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from bapo.api.workers import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
-from bapo.client import ApiError, BapoError, Client
+from bapo.client import ApiError, BapoError, Client, InvalidRequestError
 from bapo.deploy.stopping import Stop
 from bapo.run.forking import Zygote
 from worker import health, metrics, polling
@@ -54,9 +54,8 @@ def hold_folder(folder: Path) -> int:
 def _client(settings: WorkerSettings, token: str, timeout_seconds: float) -> Client:
     try:
         return Client(settings.server_url, token=token, timeout_seconds=timeout_seconds)
-    except OSError as error:
-        remedy = "name a file of certificates in PEM format"
-        raise WorkerError(f"SSL_CERT_FILE or SSL_CERT_DIR cannot be used ({error}): {remedy}") from None
+    except InvalidRequestError as error:
+        raise WorkerError(str(error)) from None
 
 
 class Worker:

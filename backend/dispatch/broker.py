@@ -20,11 +20,22 @@ RUN_TASK = "bapo.run"
 TIMEOUT_SECONDS = 2.0
 
 
+class _Producer(Celery):  # type: ignore[misc] # Celery has no types
+    """Celery that connects to its own broker: by itself it takes CELERY_BROKER_URL of the environment before it."""
+
+    url: str
+
+    def connection_for_write(self, url: str | None = None, *args: Any, **options: Any) -> Any:
+        """A connection to the broker."""
+        return super().connection_for_write(url or self.url, *args, **options)
+
+
 class Broker:
     """The producer's side of the queues."""
 
     def __init__(self, url: str) -> None:
-        self._app = Celery("bapo", broker=url, set_as_current=False)
+        self._app = _Producer("bapo", broker=url, set_as_current=False)
+        self._app.url = url
         self._app.conf.update(
             task_serializer="json",
             task_ignore_result=True,

@@ -153,7 +153,7 @@ class EventHub:
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen_once(self) -> None:
-        connection = await psycopg.AsyncConnection.connect(self._database.psycopg_url, autocommit=True)
+        connection = await psycopg.AsyncConnection.connect(self._database.conninfo, autocommit=True)
         async with connection:
             for channel in (events.CHANNEL, events.DELETED_CHANNEL, events.ASSIGNED_CHANNEL):
                 await connection.execute(f"LISTEN {channel}")

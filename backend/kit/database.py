@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import ColumnElement, Engine, create_engine, func, select
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -56,9 +57,15 @@ class Database:
         return self._sessions()
 
     @property
-    def psycopg_url(self) -> str:
-        """The same address for psycopg itself."""
-        return self.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    def conninfo(self) -> str:
+        """The same connection for psycopg itself, by the parameters that SQLAlchemy gives it.
+
+        An address would not do: SQLAlchemy writes a space in one as +, which libpq takes for a plus.
+        """
+        _, parameters = self.engine.dialect.create_connect_args(self.engine.url)
+        # Of Python's side alone.
+        del parameters["context"]
+        return make_conninfo(**parameters)
 
     def close(self) -> None:
         """Close all connections."""

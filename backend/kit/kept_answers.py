@@ -68,7 +68,7 @@ class RevisionReader:
 
     async def _read(self, run_ids: list[str]) -> Mapping[str, int]:
         if self._connection is None:
-            self._connection = await psycopg.AsyncConnection.connect(self._database.psycopg_url, autocommit=True)
+            self._connection = await psycopg.AsyncConnection.connect(self._database.conninfo, autocommit=True)
         cursor = await self._connection.execute(REVISIONS, {"run_ids": run_ids}, prepare=True)
         return dict(await cursor.fetchall())
 

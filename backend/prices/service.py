@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from sqlalchemy import select, update
@@ -62,12 +63,21 @@ def _now(prices: Prices, now: datetime, scope: PriceScope, machine: Machine) -> 
     )
 
 
+_FIRST: Mapping[PriceScope, str] = {
+    "gpu_name": "no machine with a GPU has joined yet: give the price without the kind (`bapo prices set` without "
+    "--gpu), which is then that of all, or start a worker there first",
+    "worker": "no worker has joined yet: start it first, or give the price without its name (`bapo prices set` without "
+    "--worker; with --slot for machines without GPUs)",
+}
+"""What to do where there is nothing yet that could have the name."""
+
+
 def set_price(session: Session, settings: Settings, change: PriceWrite, caller: Principal) -> None:
     """Add a price. Raises Problem 422 for a kind of GPU or a worker that is not known."""
     known = [machine.scopes[0][1] for scope, machine in _machines(session) if scope == change.scope]
     if change.name not in known:
         what = "worker" if change.scope == "worker" else "kind of GPU"
-        remedy = f"no {what} has that name: give one of {', '.join(known)}" if known else f"there is no {what} yet"
+        remedy = f"no {what} has that name: give one of {', '.join(known)}" if known else _FIRST[change.scope]
         raise Problem(422, "unknown_machine", remedy, field="name", value=change.name)
     prices = _kept(session, settings)
     is_first = not any(each.scope == change.scope for each in prices.entries)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import psycopg
 import typer
 
 from bapo.cli.failures import Exit
@@ -39,8 +40,8 @@ DataOption = Annotated[
 def _plain_errors() -> Iterator[None]:
     try:
         yield
-    except (BackupError, StartError, OSError) as error:
-        print(f"bapo: {error}", file=sys.stderr)
+    except (BackupError, StartError, OSError, psycopg.Error) as error:
+        print(f"bapo: {str(error).strip()}", file=sys.stderr)
         raise SystemExit(Exit.FAILED) from None
 
 

@@ -29,6 +29,7 @@ from bapo.cli.drafts import checked, object_in_file
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
 from bapo.cli.output import JsonOption, print_json, say
+from bapo.cli.streams import data_output
 from bapo.client import Client
 
 app = group("Charts and texts that follow runs; share and export them.")
@@ -88,7 +89,7 @@ def show(
     if as_json:
         print_json(found)
     elif definition:
-        print(json.dumps(_definition(found), indent=2, ensure_ascii=False))
+        print(json.dumps(_definition(found), indent=2, ensure_ascii=False), file=data_output())
     else:
         say(f"{found.name} ({found.project}), version {found.version} by {found.updated_by}")
         for panel in found.panels:

@@ -14,7 +14,7 @@ from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
 from bapo.cli.connection import online
 from bapo.cli.naming import RunsArgument, find_runs
-from bapo.cli.output import NOTHING, JsonOption, console, percent, print_json, say
+from bapo.cli.output import NOTHING, JsonOption, percent, print_framed, print_json, say
 from bapo.client import Client
 
 
@@ -59,7 +59,7 @@ def compare(
     if found.outcome_text:
         say(found.outcome_text)
     for table in tables(found):
-        console().print(table)
+        print_framed(table)
     for text in (*disagreements(found), *saved(found)):
         say(text)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Iterable, Sequence
+from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
-from bapo.client.servers import find_server, read_servers
+from bapo.client.servers import find_server, is_loopback, read_servers
 
 PATIENCE_SECONDS = 1.0
 MAX_WORDS = 50
@@ -97,9 +98,12 @@ def _ask(path: str, **query: Any) -> dict[str, Any]:
         if not address.startswith(("http://", "https://")):
             return {}
         request = urllib.request.Request(address, headers={"Authorization": f"Bearer {login.token}"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
+        # No proxy of the environment concerns a server on this machine.
+        proxies: dict[str, str] | None = {} if is_loopback(urlsplit(address).hostname or "") else None
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
+        with opener.open(request, timeout=PATIENCE_SECONDS) as answer:
             content: dict[str, Any] = json.load(answer)
             return content
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):
         # Nothing is completed; the command itself reports the error.
         return {}

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from bapo.cli.complete import complete_methods, complete_recipes
 from bapo.cli.failures import plain_errors
-from bapo.cli.output import JsonOption, print_json
+from bapo.cli.output import JsonOption, console, print_framed, print_json
 from bapo.config import resolve
 from bapo.config.documentation import documentation, method_types
 from bapo.config.fields import FieldDocumentation, FieldVariant
@@ -28,14 +28,13 @@ def recipes(
     as_json: JsonOption = False,
 ) -> None:
     """List the recipes, or show one's complete config with the source of each value."""
-    console = Console()
     if name is None:
         if as_json:
             print_json({"items": [asdict(recipe) for recipe in shipped_recipes()]})
             return
         for recipe in shipped_recipes():
-            console.print(f"[bold]{recipe.name}[/bold]  {recipe.title}")
-            console.print(f"  {' '.join(recipe.description.split())}\n", highlight=False)
+            console().print(Text.assemble((recipe.name, "bold"), f"  {recipe.title}"))
+            console().print(f"  {' '.join(recipe.description.split())}\n")
         return
     with plain_errors():
         chosen = load_recipe(name)
@@ -73,7 +72,7 @@ def config(
     for field in fields:
         variants = {} if method else field.variants
         table.add_row(field.path, _default(field, variants), values_of(field), _meaning(field, variants))
-    Console().print(table)
+    print_framed(table)
 
 
 def _default(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, console, print_json
+from bapo.client.servers import AddressError, normal_address
 from bapo.deploy.doctor import probes
-from bapo.deploy.doctor.findings import Finding, Grade, exit_status
+from bapo.deploy.doctor.findings import Finding, Grade, exit_status, failure
 
 _STYLES = {
     Grade.OK: "green",
@@ -48,13 +50,20 @@ def doctor(
             if at.server is None:
                 findings.append(Finding(check="server", grade=Grade.SKIPPED, message=str(error)))
             else:
-                findings += probes.server(at.server.rstrip("/"), None)
+                findings += _without_login(at.server)
     status = exit_status(findings)
     if as_json:
         print_json(Report(healthy=status == 0, findings=findings))
     else:
         _print(findings)
     raise SystemExit(status)
+
+
+def _without_login(server: str) -> Iterable[Finding]:
+    try:
+        return probes.server(normal_address(server), None)
+    except AddressError as error:
+        return [failure("server", str(error), "give its address with --server")]
 
 
 def _print(findings: list[Finding]) -> None:

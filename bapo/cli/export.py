@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +19,7 @@ from bapo.cli.listing import write_csv
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import say
 from bapo.cli.runs import FilterOptions, SortOption
+from bapo.cli.streams import data_output
 from bapo.client import Client
 
 app = group("Export metrics, records or the run list to files.")
@@ -107,9 +107,9 @@ def records(
         for record in page.items
     )
     if out is None:
-        sys.stdout.writelines(lines)
+        data_output().writelines(lines)
     else:
-        with out.open("w") as file:
+        with out.open("w", encoding="utf-8") as file:
             file.writelines(lines)
 
 
@@ -159,7 +159,7 @@ def _write(columns: Sequence[str], rows: Iterable[Row], out: Path | None, form: 
             _write_text(json.dumps([dict(row) for row in rows], indent=1) + "\n", out)
         case Format.CSV:
             if out is None:
-                _write_csv(columns, rows, sys.stdout)
+                _write_csv(columns, rows, data_output())
             else:
                 with out.open("w", newline="", encoding="utf-8") as file:
                     _write_csv(columns, rows, file)
@@ -189,6 +189,6 @@ def _flat(value: Any) -> Any:
 
 def _write_text(text: str, out: Path | None) -> None:
     if out is None:
-        sys.stdout.write(text)
+        data_output().write(text)
     else:
         out.write_text(text, encoding="utf-8")

@@ -6,9 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from typing import NoReturn
 
-from bapo.client.errors import ApiError, BapoError, UnreachableError
+import httpx
+from pydantic import ValidationError
+
+from bapo.client.errors import ApiError, BapoError, InvalidRequestError, UnreachableError
+from bapo.client.servers import AddressError
 from bapo.config import ConfigError
+from bapo.config.findings import problems_said
 from bapo.files.safe_paths import OutsideError
 from bapo.run.journal import JournalError
 from bapo.run.line_reader import LineTooLongError
@@ -48,7 +54,8 @@ def exit_code_of(error: BapoError) -> Exit:
         return Exit.SERVER_AWAY
     if isinstance(error, ApiError) and error.status == 401:
         return Exit.NOT_LOGGED_IN
-    return Exit.BAD_INPUT if isinstance(error, ApiError) and error.status == 422 else Exit.FAILED
+    is_wrong = isinstance(error, InvalidRequestError) or (isinstance(error, ApiError) and error.status == 422)
+    return Exit.BAD_INPUT if is_wrong else Exit.FAILED
 
 
 def lines_of(error: BapoError) -> list[str]:
@@ -59,6 +66,8 @@ def lines_of(error: BapoError) -> list[str]:
     if not found:
         found = [f"{error.field} = {error.value!r}: {error.remedy}" if error.field else error.remedy]
     status = f"HTTP {error.status} " if isinstance(error, ApiError) else ""
+    if isinstance(error, InvalidRequestError):
+        return found
     return [*found, f"({status}{error.code}, request {error.request_id})"]
 
 
@@ -68,22 +77,48 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        _leave(Exit.BAD_INPUT, *map(str, error.problems))
+        leave(Exit.BAD_INPUT, *map(str, error.problems))
     except JournalError as error:
-        _leave(Exit.FAILED, str(error))
+        leave(Exit.FAILED, str(error))
     except LineTooLongError as error:
-        _leave(Exit.BAD_INPUT, str(error))
+        leave(Exit.BAD_INPUT, str(error))
     except OutsideError as error:
-        _leave(Exit.BAD_INPUT, f"{error}; a run's folder is read without following links: copy the file into it")
+        leave(Exit.BAD_INPUT, f"{error}; a run's folder is read without following links: copy the file into it")
     except RefusedError as error:
-        _leave(error.code, str(error))
+        leave(error.code, str(error))
     except BapoError as error:
-        _leave(exit_code_of(error), *lines_of(error))
+        leave(exit_code_of(error), *lines_of(error))
     except KeyboardInterrupt:
-        _leave(Exit.INTERRUPTED)
+        leave(Exit.INTERRUPTED)
 
 
-def _leave(code: Exit, *lines: str) -> None:
+def outside_failure(error: Exception) -> tuple[Exit, str] | None:
+    """Exit code and line for what the system or a library says of the input; None for what is a bug of ours.
+
+    For what no command foresees: a disk that is full, a file that may not be read, a value that no model takes.
+    """
+    found: tuple[Exit, str] | None = None
+    match error:
+        case BrokenPipeError():
+            pass  # The reader has seen enough.
+        case AddressError():
+            found = Exit.BAD_INPUT, f"bapo: {error}"
+        case UnicodeDecodeError():
+            found = Exit.BAD_INPUT, f"bapo: what is read is not text in {error.encoding} ({error.reason}): convert it"
+        case OSError():
+            named = "" if error.filename is None else f"{error.filename}: "
+            found = Exit.FAILED, f"bapo: {named}{error.strerror or error}"
+        case ValidationError():
+            found = Exit.BAD_INPUT, "\n".join(map(str, problems_said(error.errors())))
+        case httpx.HTTPError() | httpx.InvalidURL():
+            found = Exit.FAILED, f"bapo: a request failed: {error or type(error).__name__}"
+        case _:
+            pass
+    return found
+
+
+def leave(code: Exit, *lines: str) -> NoReturn:
+    """Print lines on standard error and exit."""
     for line in lines:
         print(line, file=sys.stderr)
     raise SystemExit(int(code)) from None

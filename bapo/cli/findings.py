@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from bapo.cli.listing import write_csv
 from bapo.cli.naming import find_run
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import console, print_json, user_text
+from bapo.cli.streams import data_output
 
 _COLOURS = {"problem": "red", "warning": "yellow", "note": "cyan"}
 
@@ -88,7 +88,7 @@ def _print_prompts(listed: PromptList, *, as_json: bool) -> None:
         print_json(listed)
         return
     headings = ("prompt_id", "num_visits", "num_rollouts", "num_correct", "detail")
-    write_csv(headings, ([getattr(item, name) for name in headings] for item in listed.items), sys.stdout)
+    write_csv(headings, ([getattr(item, name) for name in headings] for item in listed.items), data_output())
 
 
 def show_report(report: FindingsReport) -> None:

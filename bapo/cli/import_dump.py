@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
-from bapo.cli.output import console, user_text
+from bapo.cli.output import console, notes, user_text
 from bapo.observe.dumps.columns import parsed_columns
 from bapo.observe.dumps.formats import Dump, Format, open_dump
 from bapo.observe.dumps.importing import Imported, Settings, import_dump
@@ -77,7 +76,7 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
         task = progress.add_task("reading", total=total)
 
         def tell(step: int, num_bytes: int) -> None:
@@ -88,7 +87,7 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
 
 def describe_import(result: Imported) -> None:
     """Say on standard error what the fields were read from, and what is not in the record."""
-    errors = Console(stderr=True)
+    errors = notes()
     for field, place in result.understood.items():
         errors.print(f"{field}: {place}", markup=False, highlight=False, soft_wrap=True)
     for message in result.messages:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import track
 
 from bapo.cli.connection import Server
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.import_dump import DumpOptions, describe_import, folder_for, opened, show, written
 from bapo.cli.option_sets import with_option_sets
+from bapo.cli.output import notes
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem
 from bapo.files.archive import ArchiveError, unpack
@@ -146,7 +146,8 @@ def _send(run_folder: Path, name: str | None, group: str | None, server: Server)
             info = client.create_import(body)
             refuse_other_copy(client, info, folder)
             files = files_of(folder)
-            for file in track(files, description="sending", console=Console(stderr=True), transient=True):
+            is_hidden = not notes().is_terminal
+            for file in track(files, description="sending", console=notes(), transient=True, disable=is_hidden):
                 while file.send_next(client, info):
                     pass
             run = client.finish_import(info.run_id)

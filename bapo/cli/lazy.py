@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bapo.cli.extras import extra_with, missing_packages, remedy
+from bapo.cli.streams import replace_what_cannot_be_written
 from bapo.run.lasting_modules import lasting_modules
 
 MAX_NAMED = 3
@@ -90,13 +91,22 @@ class LazyGroup(TyperGroup):
         completion_init()
         super()._main_shell_completion(*arguments, **options)
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the arguments and run a command."""
+        replace_what_cannot_be_written()
+        return super().main(*arguments, **options)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The real command in the place of its line in the list."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if command is None else self._lazy[name or ""].load(), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Exits where it turns out to need a package that is not installed."""
+        """Run the command.
+
+        Exits where it turns out to need a package that is not installed, and where the system or what a library says
+        of the input leaves nothing to do but to change something.
+        """
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
@@ -105,6 +115,13 @@ class LazyGroup(TyperGroup):
             if extra is None:
                 raise
             _leave([package], extra)
+        except Exception as error:
+            from bapo.cli.failures import leave, outside_failure  # noqa: PLC0415 - imports pydantic
+
+            failure = outside_failure(error)
+            if failure is None:
+                raise
+            leave(*failure)
 
 
 def _with_extra(extra: str, invoke: Callable[[Any], Any], ctx: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from rich.text import Text
 from bapo.cli.connection import online
 from bapo.cli.option_sets import option, parameters_of, wrapper
 from bapo.cli.output import NOTHING, JsonOption, ago, print_json, print_table, say, table, user_text
+from bapo.cli.streams import data_output
 from bapo.client import Client
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ class Listing(Generic[T]):
 
     def print_csv(self, items: Iterable[T]) -> None:
         """Print all columns for a spreadsheet."""
-        write_csv(self.columns, ([of(item) for of in self.columns.values()] for item in items), sys.stdout)
+        write_csv(self.columns, ([of(item) for of in self.columns.values()] for item in items), data_output())
 
 
 def _shown(cell: Cell) -> Text:

@@ -15,6 +15,7 @@ from bapo.api.runs import TERMINAL_STATUSES
 from bapo.cli.connection import online
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import clean
+from bapo.cli.streams import data_output
 from bapo.client import Client
 
 POLL_SECONDS = 1.0
@@ -73,7 +74,8 @@ def _print(line: str, *, as_json: bool) -> None:
         print(json.dumps({"line": line}), flush=True)
     else:
         # A terminal obeys some characters, a file keeps all.
-        print(clean(line) if sys.stdout.isatty() else line, flush=True)
+        is_terminal = sys.stdout.isatty()
+        print(clean(line) if is_terminal else line, file=sys.stdout if is_terminal else data_output(), flush=True)
 
 
 class _Lines:

@@ -17,6 +17,7 @@ from bapo.cli.failures import RefusedError
 from bapo.cli.life import bulk
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.cli.streams import data_output
 from bapo.client import Client
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -75,7 +76,7 @@ def note(
     if as_json:
         print_json(found)
     elif text is None:
-        print(clean(found.notes))
+        print(clean(found.notes), file=data_output())
     else:
         print(f"{found.id} {clean(found.name)}: notes saved")
 

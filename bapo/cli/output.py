@@ -21,7 +21,7 @@ from rich.text import Text
 
 from bapo.analysis import number_format
 
-PLAIN_WIDTH = 500
+PLAIN_WIDTH = 1_000_000
 """Characters per line where the output is not a terminal, so that nothing is cut off."""
 COLUMN_GAP = 2
 LEAST_CHARACTERS = 8
@@ -60,11 +60,17 @@ def notes() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    return (
-        found
-        if found.is_terminal
-        else Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
+    if (sys.stderr if stderr else sys.stdout).isatty():
+        return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    # Whatever FORCE_COLOR and COLUMNS say: programs read this.
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=PLAIN_WIDTH,
+        force_terminal=False,
+        no_color=True,
     )
 
 
@@ -133,6 +139,19 @@ def print_table(made: Table, title: str | None = None, *, cut: Collection[str] =
     with console().capture() as captured:
         console().print(made)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def print_framed(made: Table) -> None:
+    """Print a table with its lines and wrapped cells; one line per row and no frame where there is no terminal."""
+    if console().is_terminal:
+        console().print(made)
+        return
+    plain = table(*(str(column.header) for column in made.columns))
+    for column, original in zip(plain.columns, made.columns, strict=True):
+        column.justify = original.justify
+    for row in zip(*(column.cells for column in made.columns), strict=True):
+        plain.add_row(*(user_text("; ".join(str(cell).splitlines())) for cell in row))
+    print_table(plain, None if made.title is None else str(made.title))
 
 
 def _fit(made: Table, cut: Collection[str], width: int) -> None:

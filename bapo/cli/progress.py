@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from bapo.cli.output import notes
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord
 from bapo.run.log_lines import evaluation_line, event_line, step_line
 
@@ -23,7 +23,7 @@ class TrainingProgress:
 
     def __init__(self, num_steps: int | None) -> None:
         """`num_steps` may be None until the first record says it (a run given in epochs)."""
-        self._console = Console(stderr=True)
+        self._console = notes()
         self._num_steps = num_steps
         self._progress = Progress(
             TextColumn("step"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -35,6 +34,7 @@ from bapo.cli.listing import LimitOption, Listing, listed
 from bapo.cli.naming import find_run
 from bapo.cli.output import percent
 from bapo.cli.prompt_files import entries_of
+from bapo.cli.streams import data_output
 from bapo.client import Client
 from bapo.config.prompt_weights import LEFT_OUT, parse_weight, weight_text
 
@@ -163,7 +163,7 @@ def history(client: Client, prompt: PromptArgument, project: ProjectOption = Non
 
 def _print_as_it_is(text: str) -> None:
     """Print what the server made, whose line ends are those of the format."""
-    sys.stdout.write(text.replace("\r\n", "\n"))
+    data_output().write(text.replace("\r\n", "\n"))
 
 
 @app.command("lists")

@@ -35,6 +35,7 @@ from bapo.cli.life import StopWhen
 from bapo.cli.listing import Listing, listed
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import NOTHING, JsonOption, duration, percent, print_json, say, status_text
+from bapo.cli.streams import data_output
 from bapo.client import Client
 from bapo.study.declaration import Declaration, load, parse, shipped
 from bapo.study.markdown import markdown
@@ -284,7 +285,7 @@ def list_shipped(
     """List the studies that ship with BAPO, or print the file of one, to start from."""
     with plain_errors():
         if name is not None:
-            print(load(name), end="")
+            print(load(name), end="", file=data_output())
             return
         studies = {each: parse(text) for each, text in shipped().items()}
     if as_json:
@@ -314,7 +315,7 @@ def report(
             raise RefusedError(f"--out {out}: end it in {', '.join(FORMATS)}")
         found = _read(Path(study)) if Path(study).is_dir() else _asked(study, server)
         if out is None:
-            print(markdown(found), end="")
+            print(markdown(found), end="", file=data_output())
         else:
             _write(found, out)
             say(f"{out}: {sum(run.state == 'done' for run in found.runs)} of {len(found.runs)} runs are done")

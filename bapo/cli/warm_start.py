@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 from pydantic_core import to_jsonable_python
-from rich.console import Console
 from rich.progress import Progress
 
 from bapo.cli.failures import plain_errors
+from bapo.cli.output import notes
 from bapo.config import ConfigError, ConfigProblem
 
 
@@ -26,7 +26,7 @@ def warm_start_model(
         # Imports PyTorch.
         from bapo.engines.local.warm_start import WarmStartProgress, warm_start  # noqa: PLC0415
 
-        with Progress(console=Console(stderr=True)) as progress:
+        with Progress(console=notes(), disable=not notes().is_terminal) as progress:
             task = progress.add_task("warm start", total=None)
 
             def show(now: WarmStartProgress) -> None:

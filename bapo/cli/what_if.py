@@ -14,7 +14,7 @@ from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.naming import find_run
 from bapo.cli.option_sets import with_option_sets
-from bapo.cli.output import console
+from bapo.cli.output import console, print_framed
 from bapo.config import parse_assignments
 
 _TOTALS = (
@@ -89,7 +89,7 @@ def _show(answer: WhatIfAnswer) -> None:
         table.add_row(label, _told(total.recorded, form), form.format(total.forecast), width)
     for field, (before, after) in answer.changes.items():
         console().print(f"{field}: {before} → {after}")
-    console().print(table)
+    print_framed(table)
     if answer.num_estimated:
         console().print(
             f"Exact through step {answer.exact_through:,}. {answer.num_estimated:,.0f} re-evaluations never happened "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bapo.client.client import AsyncClient, Client, shared_http
     from bapo.client.core import POOL, SCRIPT_RETRIES, SESSION_COOKIE, SIGN_IN_COOKIE
-    from bapo.client.errors import ApiError, BapoError, UnreachableError, error_of
+    from bapo.client.errors import ApiError, BapoError, InvalidRequestError, UnreachableError, error_of
 
 __all__ = [
     "POOL",
@@ -23,6 +23,7 @@ __all__ = [
     "AsyncClient",
     "BapoError",
     "Client",
+    "InvalidRequestError",
     "UnreachableError",
     "error_of",
     "shared_http",
@@ -31,7 +32,7 @@ __all__ = [
 _MODULES = {
     "client": ("AsyncClient", "Client", "shared_http"),
     "core": ("POOL", "SCRIPT_RETRIES", "SESSION_COOKIE", "SIGN_IN_COOKIE"),
-    "errors": ("ApiError", "BapoError", "UnreachableError", "error_of"),
+    "errors": ("ApiError", "BapoError", "InvalidRequestError", "UnreachableError", "error_of"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -6,7 +6,8 @@ Everything that the web pages can do, a script can do with it:
         run = client.create_run(RunCreate(name="first", recipe="countdown-demo"))
         run = client.wait(run.id)
 
-Every failure is a `BapoError`: `ApiError` where the server refuses, `UnreachableError` where it does not answer.
+Every failure is a `BapoError`: `ApiError` where the server refuses, `UnreachableError` where it does not answer,
+`InvalidRequestError` where nothing could be sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import httpx
 from bapo.api.base import Page
 from bapo.client.call import BlockingCaller, Call
 from bapo.client.calls import Calls
-from bapo.client.core import SCRIPT_RETRIES, TIMEOUT_SECONDS, Core, bearer, http_options
+from bapo.client.core import SCRIPT_RETRIES, TIMEOUT_SECONDS, Core, async_http, bearer, blocking_http
 from bapo.client.servers import find_server
 from bapo.client.transport import AsyncTransport, BlockingTransport, entered, iterate, run
 
@@ -30,9 +31,14 @@ P = ParamSpec("P")
 PageT = TypeVar("PageT", bound=Page)
 
 
-def shared_http(base_url: str, timeout_seconds: float = TIMEOUT_SECONDS) -> httpx.AsyncClient:
-    """A pool of connections for several `AsyncClient`s; close it with `await http.aclose()`."""
-    return httpx.AsyncClient(**http_options(base_url, timeout_seconds))
+def shared_http(
+    base_url: str, timeout_seconds: float = TIMEOUT_SECONDS, *, uses_proxies: bool = True
+) -> httpx.AsyncClient:
+    """A pool of connections for several `AsyncClient`s; close it with `await http.aclose()`.
+
+    `uses_proxies`: whether requests to another machine take the proxy that the environment names.
+    """
+    return async_http(base_url, timeout_seconds, uses_proxies=uses_proxies)
 
 
 def _blocking(
@@ -62,7 +68,7 @@ class Client(Calls, BlockingCaller):
         self._base_url = base_url
         self._secret = token or cookie
         caller = bearer(token, cookie)
-        self.http = httpx.Client(headers=caller, **http_options(base_url, timeout_seconds))
+        self.http = blocking_http(base_url, timeout_seconds, headers=caller)
         self.core = Core(BlockingTransport(self.http), retries, caller)
 
     @classmethod

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import urlsplit
+
+CANNOT_BE_READ = "cannot be used for certificates"
 
 
 class ConnectionAdvice(NamedTuple):
@@ -15,6 +18,10 @@ class ConnectionAdvice(NamedTuple):
 
 
 _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
+    (
+        CANNOT_BE_READ,
+        ConnectionAdvice("name a file of certificates in PEM format that this account may read, or unset the variable"),
+    ),
     (
         "certificate has expired",
         ConnectionAdvice("renew the server's certificate, and check that this machine's clock is right"),
@@ -49,4 +56,12 @@ def advice_for(address: str, cause: str) -> ConnectionAdvice:
     for part, advice in _ADVICE:
         if part in cause:
             return advice
+    host = urlsplit(address).hostname
+    if "needs the package socksio" in cause:
+        return ConnectionAdvice(f"install it by `pip install 'httpx[socks]'`, or set NO_PROXY={host} to do without")
+    if "is not the address of a proxy" in cause:
+        return ConnectionAdvice(f"give one such as http://proxy.example.org:3128, or set NO_PROXY={host} to do without")
+    if cause.startswith("through "):
+        remedy = f"check that the proxy is up and lets requests to {address} pass"
+        return ConnectionAdvice(f"{remedy}, or set NO_PROXY={host} to do without", is_lasting=False)
     return ConnectionAdvice(f"check that {address} is right and that it is up", is_lasting=False)

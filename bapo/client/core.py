@@ -6,19 +6,29 @@ import functools
 import os
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
 
 import httpx
+from pydantic import ValidationError
 
 from bapo.api.accounts import Login, UserInfo
 from bapo.api.events import StreamEvent
 from bapo.api.runs import RunDetail
 from bapo.client.call import AwaitableCaller, Call, run_path
 from bapo.client.calls import Calls
-from bapo.client.errors import BapoError, UnreachableError, error_of
+from bapo.client.connection_failures import CANNOT_BE_READ
+from bapo.client.errors import (
+    BapoError,
+    InvalidRequestError,
+    UnreachableError,
+    check_address,
+    check_secret,
+    error_of,
+    not_readable,
+)
 from bapo.client.event_stream import (
     PATIENCE_SECONDS,
     StreamPosition,
@@ -28,6 +38,7 @@ from bapo.client.event_stream import (
     is_reached,
     is_sign_of_life,
 )
+from bapo.client.proxies import AsyncProxiedTransport, BlockedTransport, ProxiedTransport, proxy_for
 from bapo.client.retries import Retries
 from bapo.client.transport import AsyncTransport, BlockingTransport
 
@@ -46,6 +57,8 @@ SESSION_COOKIE = "bapo_session"
 SIGN_IN_COOKIE = "bapo_sign_in"
 """Of a browser that has gone to the provider of single sign-on."""
 API = "/api/v1"
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
+"""Files that OpenSSL reads or writes."""
 
 OnCut = Callable[[BapoError | None], None]
 """Called at each cut of a stream that is followed; with None where the server ended the stream itself."""
@@ -84,8 +97,12 @@ class Core(Calls, AwaitableCaller):
             response, failure = None, None
             try:
                 response = await self._transport.request(call.method, call.path, **arguments)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 failure = self._unreachable(error)
+            except httpx.InvalidURL as error:
+                raise InvalidRequestError("path", call.path, str(error)) from None
+            if failure is not None and failure.is_lasting:
+                raise failure
             wait_seconds = self.retries.wait_seconds(call.method, call.headers, tried, response)
             if wait_seconds is not None:
                 await self._transport.sleep(wait_seconds)
@@ -94,7 +111,10 @@ class Core(Calls, AwaitableCaller):
                 assert failure is not None
                 raise failure
             elif response.is_success:
-                return call.parse(response)
+                try:
+                    return call.parse(response)
+                except (ValidationError, KeyError):
+                    raise not_readable(response) from None
             else:
                 raise error_of(response)
 
@@ -201,23 +221,63 @@ class Core(Calls, AwaitableCaller):
                 yield lines
         except UnreachableError:
             raise
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise self._unreachable(error) from None
 
-    def _unreachable(self, error: httpx.TransportError) -> UnreachableError:
-        return UnreachableError(address_of(self._transport.http), str(error) or type(error).__name__)
+    def _unreachable(self, error: httpx.RequestError) -> UnreachableError:
+        return unreachable(self._transport.http, error)
 
 
-def http_options(base_url: str, timeout_seconds: float) -> dict[str, Any]:
+def blocking_http(
+    base_url: str, timeout_seconds: float, *, path: str = API, headers: Mapping[str, str] | None = None
+) -> httpx.Client:
+    """Returns connections for blocking requests to a server, by the proxy that the environment names for it.
+
+    Raises InvalidRequestError for what is no address.
+    """
+    options = _options(base_url, timeout_seconds, ProxiedTransport)
+    return httpx.Client(base_url=base_url.rstrip("/") + path, headers=headers, **options)
+
+
+def async_http(base_url: str, timeout_seconds: float, *, uses_proxies: bool = True) -> httpx.AsyncClient:
+    """As `blocking_http`, for requests that are awaited; without `uses_proxies`, no variable's proxy is used."""
+    options = _options(base_url, timeout_seconds, AsyncProxiedTransport, uses_proxies=uses_proxies)
+    return httpx.AsyncClient(base_url=base_url.rstrip("/") + API, **options)
+
+
+def _options(
+    base_url: str,
+    timeout_seconds: float,
+    proxied: type[ProxiedTransport | AsyncProxiedTransport],
+    *,
+    uses_proxies: bool = True,
+) -> dict[str, Any]:
     """Returns the arguments of both kinds of httpx client."""
-    return {
-        "base_url": base_url.rstrip("/") + API,
+    check_address(base_url)
+    proxy = proxy_for(base_url) if uses_proxies else None
+    options: dict[str, Any] = {
         "timeout": httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, CONNECT_SECONDS)),
         # A pool of connections may serve several users: none may get another's session.
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        "limits": POOL,
-        "verify": _trusted_certificates(*(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
+        "trust_env": False,
     }
+    problem = None if proxy is None else proxy.problem()
+    addresses = [base_url] if proxy is None else [base_url, proxy.address]
+    try:
+        is_encrypted = any(address.lower().startswith("https:") for address in addresses)
+        certificates = _trusted_certificates(*map(os.environ.get, CERTIFICATE_VARIABLES)) if is_encrypted else _NONE
+    except OSError as error:
+        given = ", ".join(f"{name} = {os.environ[name]}" for name in CERTIFICATE_VARIABLES if os.environ.get(name))
+        problem = f"{given} {CANNOT_BE_READ} ({error.strerror or error})"
+    if problem is not None:
+        return {**options, "transport": BlockedTransport(problem)}
+    if proxy is not None:
+        return {**options, "transport": proxied(proxy, verify=certificates, limits=POOL)}
+    return {**options, "verify": certificates, "limits": POOL}
+
+
+_NONE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Trusts no certificate: for connections without encryption, which need none read."""
 
 
 @functools.cache
@@ -231,9 +291,16 @@ def address_of(http: httpx.Client | httpx.AsyncClient) -> str:
     return str(http.base_url).rstrip("/").removesuffix(API)
 
 
+def unreachable(http: httpx.Client | httpx.AsyncClient, error: httpx.RequestError) -> UnreachableError:
+    """The error that a request without an answer stands for."""
+    return UnreachableError(address_of(http), str(error) or type(error).__name__)
+
+
 def bearer(token: str | None, cookie: str | None) -> dict[str, str]:
     """The header that names the caller. A session's secret is as good as a token; sent so, it needs no Origin."""
     secret = token or cookie
+    if secret:
+        check_secret(secret)
     return {"Authorization": f"Bearer {secret}"} if secret else {}
 
 

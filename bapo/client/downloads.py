@@ -12,6 +12,7 @@ import httpx
 from bapo.api.artifacts import ArtifactInfo
 from bapo.client import Client, error_of
 from bapo.client.call import run_path
+from bapo.client.core import unreachable
 
 POLL_SECONDS = 0.5
 ATTEMPTS = 5
@@ -45,16 +46,17 @@ def wait_until_ready(
 def download(client: Client, artifact: ArtifactInfo, target: Path, progress: Progress | None = None) -> None:
     """Write the file, in constant memory; what is there of an earlier try is kept.
 
-    Raises DownloadError where what arrived has another checksum, ApiError where the server refuses.
+    Raises DownloadError where what arrived has another checksum, ApiError where the server refuses,
+    UnreachableError where it is away.
     """
     partial = target.with_name(f"{target.name}.part")
     for tries_left in reversed(range(ATTEMPTS)):
         try:
             _fetch(client, artifact, partial, progress)
             break
-        except httpx.TransportError:
+        except httpx.RequestError as error:
             if not tries_left:
-                raise
+                raise unreachable(client.http, error) from None
     with partial.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != artifact.sha256:
             partial.unlink()

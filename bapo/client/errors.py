@@ -10,13 +10,14 @@ from pydantic import ValidationError
 
 from bapo.api.base import ErrorBody, FieldProblem
 from bapo.client.connection_failures import advice_for
+from bapo.client.proxies import VIA
 
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
 """Asked too often, or somebody on the way to the database is away."""
 
 
 class BapoError(Exception):
-    """A call failed: `ApiError` (the server refuses) or `UnreachableError` (it is away)."""
+    """A call failed: `ApiError` (the server refuses), `UnreachableError` (it is away) or `InvalidRequestError`."""
 
     code: str
     """Stable and machine-readable, such as `invalid_config`, `not_found`, `unreachable`."""
@@ -68,15 +69,63 @@ class UnreachableError(BapoError, httpx.TransportError):
         return UnreachableError, (self.address, self.cause)
 
 
+class InvalidRequestError(BapoError):
+    """Nothing was sent: an address or a token is not one."""
+
+    code = "invalid_request"
+
+    def __init__(self, field: str, value: Any, remedy: str) -> None:
+        self.field, self.value, self.remedy = field, value, remedy
+        super().__init__(f"{field} = {value!r}: {remedy}")
+
+    def __reduce__(self) -> tuple[type[InvalidRequestError], tuple[str, Any, str]]:
+        assert self.field is not None
+        return InvalidRequestError, (self.field, self.value, self.remedy)
+
+
+def check_address(url: str) -> None:
+    """Raises InvalidRequestError for what is no address of a server."""
+    try:
+        parts = httpx.URL(url)
+        is_one = parts.scheme in ("http", "https") and bool(parts.host) and not (parts.query or parts.fragment)
+        is_one = is_one and "%" not in parts.netloc.decode() and (parts.port or 1) < 65_536
+    except (httpx.InvalidURL, ValueError):
+        is_one = False
+    if not is_one:
+        raise InvalidRequestError("server", url, "is not an address: give one such as https://bapo.example.org")
+
+
+def check_secret(secret: str) -> None:
+    """Raises InvalidRequestError for a token that no server has made: a header takes no other characters."""
+    if not (secret.isascii() and secret.isprintable()) or " " in secret:
+        raise InvalidRequestError(
+            "token", "…", "holds a space, a line break or a letter that no token has: copy it again, and nothing else"
+        )
+
+
 def error_of(response: httpx.Response) -> ApiError:
     """The error that a response with a status of at least 300 stands for, also where a proxy answered."""
     try:
         body = ErrorBody.model_validate_json(response.content, extra="ignore")
     except ValidationError:
-        body = ErrorBody(
-            code=f"http_{response.status_code}",
-            remedy=f"{response.request.url.host} answered {response.status_code} {response.reason_phrase}: "
-            "check that the address is that of a BAPO server and that the server is up",
-            request_id=response.headers.get("X-Request-ID", "none"),
-        )
+        status = f"{response.status_code} {response.reason_phrase}".strip()
+        return _from_elsewhere(response, f"http_{response.status_code}", status)
     return ApiError(response.status_code, body)
+
+
+def not_readable(response: httpx.Response) -> ApiError:
+    """The error that a successful answer stands for where it is not the one of a BAPO server."""
+    what = response.headers.get("Content-Type", "").partition(";")[0] or "nothing"
+    return _from_elsewhere(response, "unreadable_answer", f"with {what} that this version of bapo does not read")
+
+
+def _from_elsewhere(response: httpx.Response, code: str, said: str) -> ApiError:
+    way = response.extensions.get(VIA)
+    remedy = f"{response.request.url.host} answered {said}: check that the address is that of a BAPO server"
+    remedy += " and that the server is up" if not response.is_success else " of this version"
+    if way is not None:
+        remedy += f", and that the proxy lets requests to it pass ({way})"
+    return ApiError(
+        response.status_code,
+        ErrorBody(code=code, remedy=remedy, request_id=response.headers.get("X-Request-ID", "none")),
+    )

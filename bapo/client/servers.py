@@ -6,6 +6,7 @@ shell stays fast.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import sys
@@ -21,7 +22,18 @@ LOCAL_TOKEN_FILE = Path("bapo-data/admin-token")
 """Where `bapo up` in this folder keeps its token."""
 LOCAL_LOCK_FILE = Path("bapo-data/lock")
 """Where `bapo up` in this folder names its address."""
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself: what is sent there leaves the machine by no network."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+class AddressError(ValueError):
+    """A text is no address of a server; the message says what one looks like."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +108,24 @@ def write_servers(saved: SavedServers) -> None:
 
 
 def normal_address(url: str) -> str:
-    """Without a trailing slash, and with a scheme."""
+    """Without a trailing slash, and with a scheme. Raises AddressError for what is no address."""
     if "://" not in url:
-        host = urlsplit(f"//{url}").hostname
-        url = f"{'http' if host in _LOOPBACK else 'https'}://{url}"
+        host = _hostname(f"//{url}", url)
+        url = f"{'http' if is_loopback(host) else 'https'}://{url}"
+    _hostname(url, url)
     return url.rstrip("/")
+
+
+def _hostname(address: str, given: str) -> str:
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise AddressError(
+            f"{given!r} is not an address ({error}): give one such as https://bapo.example.org:8000"
+        ) from None
+    return host
 
 
 def is_address(text: str) -> bool:
@@ -111,7 +136,7 @@ def is_address(text: str) -> bool:
 def is_open_to_eavesdroppers(url: str) -> bool:
     """Whether a token would travel over a network without encryption."""
     parts = urlsplit(url)
-    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 def local_server() -> str:
@@ -129,8 +154,8 @@ def find_server(server: str | None = None, token: str | None = None) -> ServerLo
     A saved token is only ever sent to the server that it was saved for. Raises ValueError saying what to do.
     """
     saved = read_servers()
-    wanted = server or os.environ.get(SERVER_VARIABLE) or None
-    token = token or os.environ.get(TOKEN_VARIABLE) or None
+    wanted = (server or os.environ.get(SERVER_VARIABLE, "")).strip() or None
+    token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip() or None
     name = wanted or saved.default
     known = None if name is None else saved.named(name)
     if known is not None:
@@ -139,7 +164,7 @@ def find_server(server: str | None = None, token: str | None = None) -> ServerLo
         names = ", ".join(saved.servers) or "none yet"
         raise ValueError(f"no server is saved as {wanted!r}: give an address, or a name that is ({names})")
     url = normal_address(wanted or local_server())
-    if token is None and urlsplit(url).hostname in _LOOPBACK and LOCAL_TOKEN_FILE.is_file():
+    if token is None and is_loopback(urlsplit(url).hostname or "") and LOCAL_TOKEN_FILE.is_file():
         token = LOCAL_TOKEN_FILE.read_text().strip()
     if token is None:
         raise ValueError(f"no token for {url}: run `bapo login {url}`, set {TOKEN_VARIABLE}, or give --token-file FILE")

@@ -29,6 +29,9 @@ def download(data: PublishedData) -> Path:
         raise _failed(data, f"it answers {error.response.status_code}") from None
     except (LocalEntryNotFoundError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise _failed(data, f"{type(error).__name__}") from None
+    except (ImportError, httpx.InvalidURL) as error:
+        # What httpx says of a proxy that it cannot use.
+        raise _failed(data, f"HTTPS_PROXY, ALL_PROXY or NO_PROXY cannot be used: {error}") from None
 
 
 def _failed(data: PublishedData, reason: str) -> PreparationError:

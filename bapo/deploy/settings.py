@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import logging
 import os
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bapo.client.servers import is_loopback
 from bapo.config.findings import said
 from bapo.deploy.service_log import LogFormat, LogLevel, mask
 
@@ -51,12 +51,8 @@ def _web(url: str) -> str:
 
 
 def is_this_machine(url: str) -> bool:
-    """Whether an address is one of the loopback: what is sent there leaves the machine by no network."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    """Whether an address is one of the loopback."""
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def _public(url: str) -> str:

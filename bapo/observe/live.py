@@ -107,9 +107,15 @@ class Live:
             )
 
     def _send_all(self) -> None:
+        try:
+            client = Client(self._login.url, token=self._login.token, timeout_seconds=TIMEOUT_SECONDS)
+        except BapoError as error:
+            # An address or a token that is not one: the run is kept here.
+            self._note(error)
+            return
         retries = Retries(1, most_seconds=15.0)
         failed = 0
-        with Client(self._login.url, token=self._login.token, timeout_seconds=TIMEOUT_SECONDS) as client:
+        with client:
             while not self._is_over():
                 try:
                     is_ending = self._ends_at is not None

@@ -56,7 +56,8 @@ def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[Confi
             remedy = f"a fork keeps {theirs!r}: {reason}; clone the run to start over with another value"
             problems.append(ConfigProblem(field, ours, remedy))
     if config.training.steps is not None and config.training.steps <= step:
-        remedy = f"the fork begins after step {step}: give more steps than that"
+        further = parent.training.steps or config.training.steps
+        remedy = f"the fork begins after step {step}: give more steps than that, such as {step + further}"
         problems.append(ConfigProblem("training.steps", config.training.steps, remedy))
     return problems
 

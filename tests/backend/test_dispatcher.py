@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from backend.dispatch.broker import Broker
 from backend.kit.database import Database
 from backend.models import Attempt
 from bapo.api.runs import RunCreate, RunDetail, RunStatus
@@ -41,6 +42,16 @@ def delivered(redis_server: RedisServer, worker: FakeWorker) -> list[str]:
 def assigned(client: Client, worker: FakeWorker) -> list[str]:
     (info,) = [info for info in client.workers().items if info.id == worker.id]
     return list(info.run_ids)
+
+
+def test_runs_go_to_our_broker_whatever_broker_another_program_has(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CELERY_BROKER_URL", "CELERY_BROKER_WRITE_URL"):
+        monkeypatch.setenv(name, "redis://127.0.0.1:1/0")
+    assert Broker(redis_server.url).send("r1", "ours")
+    assert redis_server.client.llen("ours") == 1
+    redis_server.client.delete("ours")
 
 
 def test_a_run_is_sent_to_a_free_worker(server: BackendServer, people: Client, redis_server: RedisServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from bapo.api.runs import RunCreate
 from bapo.api.workers import GpuInfo
 from bapo.client import ApiError, Client
 from tests.support.fake_worker import FakeWorker
-from tests.support.services import BackendServer
+from tests.support.services import BackendServer, new_database, running_backend
 
 H200 = "NVIDIA H200"
 
@@ -116,3 +117,16 @@ def test_a_wrong_price_is_refused(
     found.append((caught.value.body.field or "", caught.value.body.remedy))
     assert any(field in name and remedy in text for name, text in found), found
     assert admin.prices().history == []
+
+
+def test_a_price_for_a_kind_of_gpu_before_one_is_there_is_refused_with_two_ways_out(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    with new_database(postgres_server) as url, running_backend(url, tmp_path) as server, server.client() as client:
+        for scope, way_out in (("gpu_name", "without --gpu"), ("worker", "start it first")):
+            with pytest.raises(ApiError) as caught:
+                client.set_price(PriceWrite.model_validate({"scope": scope, "name": H200, "hour_price": 2.5}))
+            assert (caught.value.field, caught.value.value) == ("name", H200)
+            assert way_out in caught.value.remedy
+        client.set_price(PriceWrite(scope="gpu", hour_price=2.5))
+        assert of(client, "gpu").applies == 2.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from backend.auth.openid.id_token import Expected, checked_claims
 from backend.kit.claim_rules import values_of
 from backend.kit.settings import Settings
 from bapo.deploy.service_log import hide
-from bapo.deploy.settings import secret_in
+from bapo.deploy.settings import SettingsError, secret_in
 
 MOST_AT_ONCE = 8
 """Sign-ins that wait for the provider: one that hangs holds up no other requests."""
@@ -37,12 +38,25 @@ class SignedIn(NamedTuple):
     id_token: str
 
 
+def _connections() -> httpx.Client:
+    """Connections to the provider. Raises SettingsError for proxies and certificates that cannot be used."""
+    try:
+        return httpx.Client(timeout=TIMEOUT_SECONDS)
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+        names = [*(f"{kind}_PROXY" for kind in ("HTTP", "HTTPS", "ALL", "NO")), "SSL_CERT_FILE", "SSL_CERT_DIR"]
+        given = [name for each in names for name in (each, each.lower()) if os.environ.get(name)]
+        raise SettingsError(
+            f"{', '.join(given)}: single sign-on cannot reach its provider by what they name ({error}): correct or "
+            "unset them for the server"
+        ) from None
+
+
 class Provider:
     """The provider that the settings name; safe to use from any thread. Every method raises SignInRefusedError."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._http = httpx.Client(timeout=TIMEOUT_SECONDS)
+        self._http = _connections()
         self.documents = Documents(settings, self._http)
         self.limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from bapo.deploy.backup import archive, database
 from bapo.deploy.backup.archive import BackupError, BackupWriter, Manifest
 from bapo.deploy.commands import service_command
+from bapo.deploy.foreign_variables import without_foreign_variables
+from bapo.deploy.up.child import OUR_PYTHON
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
@@ -96,21 +98,22 @@ def _restoring(runs_dir: Path) -> Iterator[None]:
 @contextmanager
 def deployment_of(folder: DataFolder) -> Iterator[Deployment]:
     """A data folder's parts, with its PostgreSQL up: started where `bapo up` is not at work. Raises StartError."""
-    postgres = EmbeddedPostgres(folder)
-    deployment = Deployment(postgres.url, folder.runs, (folder.admin_token, folder.worker_token), folder.resources)
-    if postgres.is_ready():
-        yield deployment
-        return
-    supervisor = Supervisor(folder, lambda _: None, threading.Event())
-    folder.lock("backup or restore")
-    try:
-        postgres.prepare()
-        child = supervisor.start(postgres.spec())
-        supervisor.wait_until(child, postgres.is_ready, seconds=READY_SECONDS)
-        yield deployment
-    finally:
-        supervisor.stop_all()
-        folder.unlock()
+    with without_foreign_variables():
+        postgres = EmbeddedPostgres(folder)
+        deployment = Deployment(postgres.url, folder.runs, (folder.admin_token, folder.worker_token), folder.resources)
+        if postgres.is_ready():
+            yield deployment
+            return
+        supervisor = Supervisor(folder, lambda _: None, threading.Event())
+        folder.lock("backup or restore")
+        try:
+            postgres.prepare()
+            child = supervisor.start(postgres.spec())
+            supervisor.wait_until(child, postgres.is_ready, seconds=READY_SECONDS)
+            yield deployment
+        finally:
+            supervisor.stop_all()
+            folder.unlock()
 
 
 def back_up_folder(data: Path, file: Path) -> Manifest:
@@ -164,10 +167,11 @@ def _migrate(folder: DataFolder, deployment: Deployment) -> None:
     addresses = Addresses(8000, 8001, deployment.database_url, "redis://127.0.0.1:1/0")
     result = subprocess.run(
         service_command("backend", "migrate"),
-        env={**os.environ, **backend_environment(folder, addresses), "PYTHONSAFEPATH": "1"},
+        env={**os.environ, **backend_environment(folder, addresses), **OUR_PYTHON},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
     )
     if result.returncode != 0:

@@ -18,8 +18,9 @@ from pydantic import ValidationError
 from bapo import __version__
 from bapo.api.service import Readiness, SecretFile
 from bapo.api.workers import AssignedRunsRequest
-from bapo.client import ApiError, Client
+from bapo.client import ApiError, BapoError, Client, InvalidRequestError, UnreachableError
 from bapo.client.connection_failures import advice_for
+from bapo.client.core import blocking_http
 from bapo.config import ConfigError
 from bapo.deploy.doctor import judgements
 from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
@@ -34,10 +35,21 @@ TIMEOUT_SECONDS = 10.0
 def server(url: str, token: str | None) -> Iterator[Finding]:
     """Check a server from this machine."""
     try:
-        health = httpx.get(f"{url}/healthz", timeout=TIMEOUT_SECONDS)
-    except (httpx.TransportError, httpx.InvalidURL) as error:
-        yield failure("server", f"{url} does not answer ({error})", advice_for(url, str(error)).remedy)
-        return
+        with blocking_http(url, TIMEOUT_SECONDS, path="") as http:
+            yield from _outside(url, http)
+        if token is None:
+            yield skipped("server internals", "no token: give --token-file, or log in with `bapo login`")
+        else:
+            yield from _inside(url, token)
+    except InvalidRequestError as error:
+        yield failure("server", f"{error.field} = {error.value!r} cannot be used", error.remedy)
+    except (httpx.RequestError, BapoError) as error:
+        cause = error.cause if isinstance(error, UnreachableError) else str(error)
+        yield failure("server", f"{url} does not answer ({cause})", advice_for(url, cause).remedy)
+
+
+def _outside(url: str, http: httpx.Client) -> Iterator[Finding]:
+    health = http.get("/healthz")
     try:
         server_version = str(health.json()["version"])
     except (ValueError, KeyError, TypeError):
@@ -50,24 +62,20 @@ def server(url: str, token: str | None) -> Iterator[Finding]:
         return
     yield ok("server", f"{url} answers")
     yield judgements.versions(server_version, __version__)
-    yield from _ready(url)
-    yield from judgements.page(_page(url), url)
-    if token is None:
-        yield skipped("server internals", "no token: give --token-file, or log in with `bapo login`")
-        return
-    yield from _inside(url, token)
+    yield from _ready(http)
+    yield from judgements.page(_page(http), url)
 
 
-def _ready(url: str) -> Iterator[Finding]:
-    answer = httpx.get(f"{url}/readyz", timeout=TIMEOUT_SECONDS)
+def _ready(http: httpx.Client) -> Iterator[Finding]:
+    answer = http.get("/readyz")
     try:
         yield from judgements.readiness(Readiness.model_validate_json(answer.content, extra="ignore"))
     except ValidationError:
         yield skipped("ready", f"/readyz answered {answer.status_code}: a server before this version has none")
 
 
-def _page(url: str) -> PageHeaders:
-    answer = httpx.get(f"{url}/login", timeout=TIMEOUT_SECONDS, follow_redirects=True)
+def _page(http: httpx.Client) -> PageHeaders:
+    answer = http.get("/login", follow_redirects=True)
     return PageHeaders(answer.status_code, {name.lower(): value for name, value in answer.headers.items()})
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,10 @@ import psutil
 
 LARGEST_LOG_BYTES = 20_000_000
 """A larger log is rotated to `.1` when its process starts."""
+
+OUR_PYTHON: Mapping[str, str] = {"PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
+"""Of our own services. Nothing is imported from the current folder, which may have a `worker` or `backend` as well;
+what they write goes to files, whatever encoding the terminal has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class ChildSpec:
     user: int | None = None
     group: int | None = None
     folder: Path | None = None
+    prepare: Callable[[], None] | None = None
+    """Called before each start."""
+    socket: Path | None = None
+    """The only way to reach it: once that is gone, it is started again."""
 
 
 class Child:
@@ -37,6 +45,9 @@ class Child:
 
     def __init__(self, spec: ChildSpec, logs: Path) -> None:
         self.spec = spec
+        if spec.prepare is not None:
+            spec.prepare()
+        logs.mkdir(exist_ok=True)
         self.log = logs / f"{spec.name}.log"
         if self.log.exists() and self.log.stat().st_size > LARGEST_LOG_BYTES:
             self.log.replace(self.log.with_suffix(".log.1"))
@@ -46,8 +57,7 @@ class Child:
             # Its own session: the terminal's Ctrl-C reaches only us, and the group can be ended as a whole.
             self._process = subprocess.Popen(
                 spec.command,
-                # Not from the current folder, which may have a `worker` or `backend` of its own.
-                env={**os.environ, **spec.environment, "PYTHONSAFEPATH": "1"},
+                env={**os.environ, **spec.environment, **OUR_PYTHON},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -59,10 +69,20 @@ class Child:
             )
         self.pid = self._process.pid
         self.created = psutil.Process(self.pid).create_time()
+        self._was_reachable = False
 
     def exit_code(self) -> int | None:
         """None while it runs."""
         return self._process.poll()
+
+    def has_lost_its_socket(self) -> bool:
+        """Whether it had its socket and has it no longer; said once."""
+        if self.spec.socket is None:
+            return False
+        is_reachable = self.spec.socket.exists()
+        has_lost = self._was_reachable and not is_reachable
+        self._was_reachable = is_reachable
+        return has_lost
 
     def ask_to_stop(self) -> None:
         """Send the stop signal to the process itself; it ends its own children."""

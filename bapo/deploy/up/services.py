@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bapo.deploy.commands import service_command
@@ -112,8 +113,11 @@ def frontend_spec(addresses: Addresses) -> ChildSpec:
     )
 
 
-def worker_spec(folder: DataFolder, addresses: Addresses, *, slots: int) -> ChildSpec:
-    """The worker on this machine. Stopping it lets its trainers reach a step boundary and write a checkpoint."""
+def worker_spec(folder: DataFolder, addresses: Addresses, foreign: Mapping[str, str], *, slots: int) -> ChildSpec:
+    """The worker on this machine. Stopping it lets its trainers reach a step boundary and write a checkpoint.
+
+    `foreign`: the variables that are for other programs, as the code of a reward may be.
+    """
     return ChildSpec(
         name="worker",
         command=service_command(
@@ -123,7 +127,7 @@ def worker_spec(folder: DataFolder, addresses: Addresses, *, slots: int) -> Chil
             *("--slots", str(slots)),
             *("--folder", str(folder.worker)),
         ),
-        environment={"BAPO_BROKER_URL": addresses.broker_url},
+        environment={**foreign, "BAPO_BROKER_URL": addresses.broker_url},
         # A trainer gets up to 600 s (BAPO_STOP_LIMIT_SECONDS), then the worker reports for up to 10 s.
         grace_seconds=630.0,
     )

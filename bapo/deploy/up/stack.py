@@ -7,17 +7,17 @@ import signal
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
-
 from bapo.deploy.commands import service_command
+from bapo.deploy.foreign_variables import without_foreign_variables
+from bapo.deploy.healthcheck import answers
 from bapo.deploy.settings import is_this_machine
 from bapo.deploy.stopping import Stop
-from bapo.deploy.up.child import Child
+from bapo.deploy.up.child import OUR_PYTHON, Child
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
@@ -64,6 +64,7 @@ class Stack:
         self._folder = DataFolder(options.data)
         self._stop = Stop()
         self._supervisor = Supervisor(self._folder, say, self._stop)
+        self._foreign: Mapping[str, str] = {}
 
     def run(self) -> None:
         """Run until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start, with nothing left running."""
@@ -83,7 +84,8 @@ class Stack:
             if left:
                 self._say(f"ended what an earlier start left running: {', '.join(left)}")
             check_port(self._options.port, self._options.listen)
-            self._serve()
+            with without_foreign_variables() as self._foreign:
+                self._serve()
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -127,7 +129,7 @@ class Stack:
         login_code = self._backend(addresses, "migrate", "--login-code")
         backend = supervisor.start(backend_spec(folder, addresses))
         self._wait(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
-        supervisor.start(worker_spec(folder, addresses, slots=self._options.slots))
+        supervisor.start(worker_spec(folder, addresses, self._foreign, slots=self._options.slots))
         self._wait(frontend, lambda: answers(f"{addresses.local_url}/healthz"))
         self._submit_demo_once(addresses)
         self._greet(addresses, login_code)
@@ -167,10 +169,11 @@ class Stack:
         """Run one of the backend's commands to its end and return what it printed."""
         result = subprocess.run(
             service_command("backend", *command),
-            env={**os.environ, **backend_environment(self._folder, addresses), "PYTHONSAFEPATH": "1"},
+            env={**os.environ, **backend_environment(self._folder, addresses), **OUR_PYTHON},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             start_new_session=True,
         )
@@ -191,11 +194,3 @@ def check_listening(options: UpOptions) -> None:
 def has_desktop() -> bool:
     """Whether a browser would open a window; without one, a text browser might take over the terminal."""
     return sys.platform == "darwin" or any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
-def answers(url: str) -> bool:
-    """Whether a GET of the address succeeds."""
-    try:
-        return httpx.get(url, timeout=5.0).is_success
-    except httpx.TransportError:
-        return False

@@ -90,6 +90,9 @@ class Supervisor:
         for child in list(self._children):
             code = child.exit_code()
             if code is None:
+                if child.has_lost_its_socket():
+                    self._say(f"{child.spec.name}: {child.spec.socket} was removed, so that nothing reaches it")
+                    child.ask_to_stop()
                 continue
             name = child.spec.name
             if now - child.started > STEADY_SECONDS:

@@ -15,6 +15,7 @@ import pytest
 from bapo.cli.import_dump import DumpOptions, OpenedDump, opened, show
 from bapo.config import ConfigError
 from bapo.files.safe_paths import OutsideError
+from bapo.observe.dumps.columns import parsed_columns
 from bapo.observe.dumps.formats import Format, open_dump
 from bapo.observe.dumps.importing import Settings, import_dump
 from bapo.observe.dumps.steps import groups_of, read_steps

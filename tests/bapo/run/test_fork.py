@@ -120,6 +120,16 @@ def test_what_a_checkpoint_can_go_on_with(changes: dict[str, Any]) -> None:
     assert fork_problems(resolve(explicit).config, config(), 4) == []
 
 
+def test_a_fork_without_further_steps_is_answered_with_a_number() -> None:
+    # The parent's number again after the checkpoint, with which the form begins.
+    parent = config()
+    steps = parent.training.steps
+    assert steps is not None
+    (problem,) = fork_problems(parent, parent, steps)
+    assert (problem.field, problem.value) == ("training.steps", steps)
+    assert problem.remedy.endswith(f"give more steps than that, such as {2 * steps}")
+
+
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
