@@ -27,7 +27,7 @@ def download(data: PublishedData) -> Path:
         raise _failed(data, "HF_HUB_OFFLINE is set") from None
     except HfHubHTTPError as error:
         raise _failed(data, f"it answers {error.response.status_code}") from None
-    except (LocalEntryNotFoundError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except (LocalEntryNotFoundError, httpx.HTTPError, OSError) as error:
         raise _failed(data, f"{type(error).__name__}") from None
     except (ImportError, httpx.InvalidURL) as error:
         # What httpx says of a proxy that it cannot use.

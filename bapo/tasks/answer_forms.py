@@ -234,9 +234,10 @@ def _without_unit(value: str) -> tuple[str, str | None]:
     if found := _CURRENCY_AFTER.search(value):
         return value[: found.start()], "dollar" if "$" in found[0] else found[0].strip()
     for pattern in (_TEXT_UNIT, _WORD_UNIT, _BARE_UNIT):
-        found = pattern.match(value)
-        if found is not None and (unit := _unit(found, is_bare=pattern is _BARE_UNIT)) is not None:
-            return found["value"].rstrip(), unit
+        written = pattern.match(value)
+        found_unit = None if written is None else _unit(written, is_bare=pattern is _BARE_UNIT)
+        if written is not None and found_unit is not None:
+            return written["value"].rstrip(), found_unit
     return value, None
 
 

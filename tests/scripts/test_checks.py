@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import checks, scheduler
+from scripts import checks, lanes, scheduler
 from scripts.checks import Lane, long_lanes, plan, record_green
 from scripts.lanes import GREEN_RUNS, green_runs, is_input
 from scripts.scheduler import Check, Scheduler
@@ -25,7 +25,7 @@ def _logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with a product and its documents, in place of this one."""
     folder = new_repository(tmp_path / "checkout", {"product/a.py": "a = 1\n", "docs/a.md": "a\n", "tests/a.py": ""})
-    monkeypatch.setattr(checks.lanes, "ROOT", folder)
+    monkeypatch.setattr(lanes, "ROOT", folder)
     monkeypatch.setattr(scheduler, "ROOT", folder)
     return folder
 
@@ -126,7 +126,7 @@ def test_a_change_makes_those_lanes_due_that_depend_on_the_file(path: str, due: 
 
 
 def test_every_document_is_checked_by_the_core_alone() -> None:
-    documents = [str(path.relative_to(checks.ROOT)) for path in (checks.ROOT / "docs").rglob("*") if path.is_file()]
+    documents = [str(path.relative_to(lanes.ROOT)) for path in (lanes.ROOT / "docs").rglob("*") if path.is_file()]
     assert len(documents) > 20
     assert {document: lanes_with(document) for document in documents if lanes_with(document)} == {}
 

@@ -59,10 +59,10 @@ def test_anything_else_is_no_number(text: str) -> None:
 
 
 def equal(first: str, second: str) -> bool:
-    numerals = read_numeral(first), read_numeral(second)
-    assert numerals[0] is not None
-    assert numerals[1] is not None
-    return equal_numerals(*numerals)
+    one, other = read_numeral(first), read_numeral(second)
+    assert one is not None
+    assert other is not None
+    return equal_numerals(one, other)
 
 
 def test_decimals_are_compared_within_a_relative_tolerance() -> None:
