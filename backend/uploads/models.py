@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -62,9 +63,8 @@ def check_model_apart(
 ) -> ModelResult | None:
     """Unpack in a process with limits; None where it was cancelled, as `check_apart` does for data."""
     try:
-        found = run_apart(
-            "backend.uploads.model_process", job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds
-        )
+        command = [sys.executable, "-m", "backend.uploads.model_process"]
+        found = run_apart(command, job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds)
     except ApartError as error:
         shutil.rmtree(job.out, ignore_errors=True)
         return ModelResult(problem=str(error))

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bapo.own_data.job import CheckJob, CheckResult
 
@@ -26,17 +26,17 @@ def check_apart(
     None where it was cancelled, which is asked at the start and then twice a second.
     """
     try:
-        found = run_apart("bapo.own_data", job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds)
+        command = [sys.executable, "-m", "bapo.own_data"]
+        found = run_apart(command, job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds)
     except ApartError as error:
         return CheckResult(problem=str(error))
     return None if found is None else CheckResult.model_validate_json(found)
 
 
 def run_apart(
-    module: str, given: bytes, *, is_cancelled: Callable[[], bool], seconds: float = CHECK_SECONDS
+    command: Sequence[str], given: bytes, *, is_cancelled: Callable[[], bool], seconds: float = CHECK_SECONDS
 ) -> bytes | None:
-    """Return what `python -m module` writes when it is given this; None where it was cancelled. Raises ApartError."""
-    command = [sys.executable, "-m", module]
+    """Return what a command writes when it is given this; None where it was cancelled. Raises ApartError."""
     # With one thread per library: threads reserve address space, which is bounded.
     environment = os.environ | {"PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     unsent: bytes | None = given
