@@ -9,7 +9,6 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -217,18 +216,9 @@ def _json_rows(path: Path) -> Iterator[ReadRow]:
                 yield ReadRow(number, None, "this is not a JSON object")
 
 
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Let fields of CSV be as long as a line: the limit is one of the whole process."""
-    usual = csv.field_size_limit(LONGEST_LINE)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(usual)
-
-
 def _csv_rows(path: Path) -> Iterator[ReadRow]:
-    with _long_fields(), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    csv.field_size_limit(LONGEST_LINE)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = csv.reader(file, delimiter=_delimiter(file.readline()))
         file.seek(0)
         try:
