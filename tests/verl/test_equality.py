@@ -43,7 +43,9 @@ def test_greedy_answers_and_rewards_agree(verl_engine: Any, task: Task) -> None:
     payloads = verl_engine._roll_out(held_out, group_size=1, greedy=True, seed=0, version=0)
     import torch  # noqa: PLC0415
 
-    sampled = local._sample(local._model, held_out, group_size=1, temperature=0.0, generator=torch.Generator())
+    sampled = local._sample(
+        local._model, held_out, group_size=1, temperature=0.0, generator=torch.Generator(), purpose="greedy answers"
+    )
     for payload, group, problem in zip(payloads, sampled, held_out, strict=True):
         answers = verl_engine.responses(RolloutGroup(problem.prompt_id, payload.rewards[0], 1, 0, 1, payload))
         assert [answer.text for answer in answers] == local._texts(group)
