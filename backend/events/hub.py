@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio.to_thread
 import psycopg
+from sqlalchemy.exc import DBAPIError
 
 from backend.kit import events, instruments
 from backend.kit.database import Database
@@ -148,7 +149,9 @@ class EventHub:
         while True:
             try:
                 await self._listen_once()
-            except psycopg.OperationalError as error:
+            # The second is of the connection that reads what was missed: without it, a server that starts while its
+            # database restarts would wait for this task forever.
+            except (psycopg.OperationalError, DBAPIError) as error:
                 LOG.warning("lost the database, trying again", extra={"cause": str(error).strip()})
                 await asyncio.sleep(RECONNECT_SECONDS)
 
