@@ -12,6 +12,8 @@ import anyio
 import httpx
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from backend.events import endpoints, hub
 from backend.kit import events
@@ -260,6 +262,32 @@ def test_streams_that_were_let_in_at_once_end_beyond_the_most(monkeypatch: pytes
             return [await _has_ended(each) for each in (first, second, third)]
 
     assert anyio.run(ends) == [False, True, False]
+
+
+def test_a_server_starts_although_its_database_restarts_meanwhile(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "RECONNECT_SECONDS", 0.01)
+    database = Database(postgres_url)
+    starting = hub.EventHub(database)
+    killed = iter([OperationalError("SELECT max(id)", {}, Exception("the connection is closed"))])
+    latest_id = events.latest_id
+
+    def latest(session: Session) -> int:
+        # The connection that listens is there; that of the first query is not.
+        for error in killed:
+            raise error
+        return latest_id(session)
+
+    monkeypatch.setattr(events, "latest_id", latest)
+
+    async def start() -> None:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with starting.running():
+                pass
+
+    anyio.run(start)
+    database.close()
 
 
 async def _has_ended(subscription: hub.Subscription) -> bool:
