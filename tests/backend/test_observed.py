@@ -280,8 +280,10 @@ def test_what_if_forecasts_bapo_for_the_stream_of_another_trainer(admin: Client,
 
 
 def test_a_dump_of_another_trainer_is_a_run_like_any_other(
-    backend_server: BackendServer, admin: Client, tmp_path: Path
+    backend_server: BackendServer, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The command writes its folder `observed-runs` where it is called.
+    monkeypatch.chdir(tmp_path)
     for step in range(1, 41):
         rows = [
             {"input": f"problem {prompt}", "output": f"{place}", "gts": "0", "score": score, "step": step}
