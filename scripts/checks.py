@@ -239,9 +239,8 @@ def plan(base: Lane | None, candidates: Iterable[Lane], *, changed_only: bool, s
             digest = lanes.digest_of(lane.inputs, lanes.ROOT)
         except OSError as error:
             # Outside a checkout of Git nothing says what changed.
-            digest, why = "", str(error)
-        else:
-            why = ""
+            digest = ""
+            made.remarks.append(f"{lane.name}: changes are unknown, because {error}")
         green = lanes.last_green(lane.name, digest, lanes.ROOT) if digest else None
         if changed_only and green is not None:
             made.remarks.append(f"{lane.name}: unchanged since {green.commit} ({green.date[:10]}, {green.machine})")
@@ -250,8 +249,6 @@ def plan(base: Lane | None, candidates: Iterable[Lane], *, changed_only: bool, s
         if reason and not (lane.name == "containers" and starts_engine and _may_start_engine()):
             made.remarks.append(f"{lane.name}: NOT RUN although its inputs changed: {reason}")
             continue
-        if why:
-            made.remarks.append(f"{lane.name}: runs, because {why}")
         made.lanes.append(lane)
         made.digests[lane.name] = digest
     replaced = {lane.replaces for lane in made.lanes}
@@ -350,7 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the checks that the options name."""
     options = _options(arguments)
     made = plan_of(options)
-    print(*(f"bapo: {remark}" for remark in made.remarks), sep="\n", flush=True) if made.remarks else None
+    for remark in made.remarks:
+        print(f"bapo: {remark}", flush=True)
     if options.lanes:
         print(*(f"bapo: {lane.name}: due" for lane in made.lanes), sep="\n")
         return
