@@ -18,6 +18,10 @@ from backend.models.packing import PackedJson
 RUN_ID = "runs.id"
 
 
+INHERITED_ATTEMPT = 0
+"""Of what a fork has from its parent: any attempt of the fork itself replaces what it records again."""
+
+
 class StepRow(Base):
     """One training step, as the latest attempt recorded it."""
 

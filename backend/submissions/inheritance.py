@@ -12,12 +12,10 @@ from sqlalchemy import Select, Table, insert, literal, select
 from sqlalchemy.orm import Session
 
 from backend.models import Base, MetricChunk, MetricKey, MetricTail, PromptText, Run, Sample, SparseRecord, StepRow
+from backend.models.records import INHERITED_ATTEMPT
 from backend.records import chunks
 from backend.records.best import best_evaluation
 from backend.records.repository import recent_reward
-
-INHERITED_ATTEMPT = 0
-"""Any attempt of the fork itself replaces what it records again."""
 
 
 def inherit(session: Session, run: Run, parent: Run, step: int) -> None:

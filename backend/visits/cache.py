@@ -35,7 +35,11 @@ class VisitCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     def visits(self, session: Session, run_id: str, group_size: int) -> Visits:
-        """All that is stored of the run by now; the same object as long as nothing was added."""
+        """All visits that are stored of the run by now; the same object as long as nothing was added."""
+        return self.columns(session, run_id, group_size).visits
+
+    def columns(self, session: Session, run_id: str, group_size: int) -> RunColumns:
+        """As `visits`, with the steps that recorded them."""
         with self._lock:
             entry = self._entries.setdefault(run_id, _Entry(no_steps(group_size)))
             self._entries.move_to_end(run_id)
@@ -45,9 +49,9 @@ class VisitCache:
             if revision != entry.revision:
                 entry.columns = _current(session, run_id, entry.columns)
                 entry.revision = revision
-            visits = entry.columns.visits
+            columns = entry.columns
         self._forget_oldest()
-        return visits
+        return columns
 
     def forget(self, run_id: str) -> None:
         """Keep nothing of a run that is deleted."""

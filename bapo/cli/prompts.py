@@ -79,6 +79,7 @@ IN_RUNS = Listing[PromptInRun](
         "method": lambda each: each.method,
         "model": lambda each: each.model,
         "visits": lambda each: each.num_visits,
+        "inherited": lambda each: each.num_inherited_visits,
         "accuracy": lambda each: _share(each.accuracy),
         "first": lambda each: f"{each.first_correct}/{each.group_size}",
         "last": lambda each: f"{each.last_correct}/{each.group_size}",
@@ -123,7 +124,7 @@ def list_prompts(
     client: Client,
     show: Annotated[str, typer.Option(help=f"Which: {', '.join(get_args(PromptShow))}.")] = "all",
     search: Annotated[str | None, typer.Option(help="Part of the identity or of the text.")] = None,
-    min_runs: Annotated[int, typer.Option("--min-runs", min=1, help="Visited by at least so many runs.")] = 1,
+    min_runs: Annotated[int, typer.Option("--min-runs", min=1, help="Answered in at least so many runs.")] = 1,
     sort: Annotated[str, typer.Option(help=f"By {', '.join(get_args(PromptAcrossOrder))}.")] = "accuracy",
     descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
     project: ProjectOption = None,
@@ -146,14 +147,17 @@ def list_prompts(
 def show_prompt(
     client: Client, prompt: PromptArgument, project: ProjectOption = None, limit: LimitOption = 50
 ) -> PromptInRuns:
-    """Show a prompt in the runs that visited it, the newest first."""
+    """Show a prompt in the runs that visited it, the newest first.
+
+    Inherited visits, such as those of a fork's parent, are part of a run's row; over all runs they count once.
+    """
     return client.prompt_in_runs(prompt, project, limit=min(limit, 200))
 
 
 @app.command("history")
 @online
 def history(client: Client, prompt: PromptArgument, project: ProjectOption = None, lines: LinesOption = False) -> None:
-    """Print every visit of a prompt in every run of a project as CSV.
+    """Print every visit of a prompt in every run of a project as CSV; inherited ones once, in the oldest run.
 
     [bold]bapo prompts history GSM8K:1f0c2b7e9d1a4c6f > history.csv[/bold]
     """
