@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from bapo.config.descriptions import describe_properties
-from bapo.rollout import BatchSource
+from bapo.rollout import BatchSource, problems_digest
 
 SCHEMA = 3
 """Of a trainer of ours."""
@@ -375,11 +375,19 @@ class EvaluationRecord(Record):
     num_correct: Counts
     """Correct of k samples, per problem."""
     prompt_ids: Sequence[str]
+    problems: str | None = None
+    """Digest of the problems and their answers; None where the answers are not known, as in records of
+    observers and of version 0.2."""
     avg_at_k: Interval
     greedy: Interval | None = None
     """None where an observed trainer sampled no greedy responses."""
     pass_at: Mapping[int, Interval]
     timing: Figures
+
+    @property
+    def problem_set(self) -> str:
+        """Digest by which the set is known: of the problems alone, where the answers are not known."""
+        return self.problems or problems_digest(self.prompt_ids)
 
 
 class TrackingRecord(Record):

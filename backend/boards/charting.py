@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from backend.boards.selection import Selected
 from backend.compare import curves, series
+from backend.compare.held_out_curves import of_one_set
 from backend.compare.series import Column
 from backend.compare.service import Chosen
 from backend.models import MetricKey
@@ -25,7 +26,8 @@ from bapo.api.runs import METRIC_COLUMN
 def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Chosen) -> dict[str, Any]:
     """A `ChartData`, without identifiers of runs: it may be shown to people who see no run."""
     over = panel.x.removeprefix(METRIC_COLUMN) if panel.x.startswith(METRIC_COLUMN) else None
-    columns = series.read(session, chosen.ids, [panel.y, *(curves.AXIS_KEYS if over is None else (over,))])
+    keys = [panel.y, *(curves.AXIS_KEYS if over is None else (over,))]
+    columns, notes = of_one_set(session, series.read(session, chosen.ids, keys), keys)
     values = {run_id: _smooth(columns[run_id][panel.y], panel.smooth) for run_id in chosen.ids}
     if over is None:
         drawn = curves.curves_of_metric(
@@ -48,6 +50,7 @@ def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Cho
         "curves": [{**each, "run_ids": []} for each in drawn],
         "num_shown": len(chosen.ids),
         "num_matching": found.num_matching,
+        "note": " ".join(notes.values()),
     }
 
 

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from backend.boards import selection
 from backend.compare import series
+from backend.compare.held_out_curves import of_one_set
 from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Board, Run
 from backend.runs import where
 from backend.runs.grouping import number_of
+from backend.runs.held_out import EVALUATED, different_sets
 from bapo.analysis.live_numbers import (
     METRIC,
     OVER_STEPS,
@@ -85,6 +87,8 @@ def _values(
     conditions = selection.conditions(session, board, panel, number.where)
     if number.column is None:
         return [0.0] * len(session.scalars(select(Run.id).where(*conditions)).all())
+    if number.column in EVALUATED:
+        _refuse_several_sets(session, number, conditions)
     if number.figure not in OVER_STEPS:
         of_run = number_of(number.column, "column")
         query = select(of_run).where(*conditions).order_by(Run.created_at.desc()).limit(MOST_COUNTED)
@@ -96,13 +100,21 @@ def _values(
     key = number.column.removeprefix(METRIC)
 
     def work_out() -> Answer:
-        columns = series.read(session, ids, [key]).values()
+        columns = of_one_set(session, series.read(session, ids, [key]), [key])[0].values()
         return Answer.of([_reduced(number.figure, each[key].values) for each in columns if len(each[key].values)])
 
     # Every step of every run: worked out again when one of them has recorded more.
     question = f"live number {number.figure} {key} {ids}"
     found: list[float] = orjson.loads(answers.answer(session, question, ids, work_out).content)
     return found
+
+
+def _refuse_several_sets(session: Session, number: LiveNumber, conditions: Sequence[ColumnElement[bool]]) -> None:
+    """Raises LiveNumberError where the runs were evaluated on different held-out sets."""
+    num_sets = session.scalar(select(different_sets()).where(*conditions)) or 0
+    if num_sets > 1:
+        remedy = f"the runs were evaluated on {num_sets} different held-out sets: narrow them with “of” to one"
+        raise LiveNumberError(number.source, remedy)
 
 
 def _reduced(figure: str, values: NDArray[np.float64]) -> float:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from backend.compare import curves, importance, series, service
 from backend.compare.curves import Reduction
+from backend.compare.held_out_curves import of_one_set
 from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
@@ -164,7 +165,7 @@ def _curves(
     max_points: int,
     reduce: Reduction,
 ) -> Answer:
-    columns = series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS])
+    columns, notes = of_one_set(session, series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS]), names)
     axes = {run_id: curves.axes_of(columns[run_id]) for run_id in chosen.ids}
     budget = curves.common_budget(axes, x) if equal else None
     found = {
@@ -202,6 +203,7 @@ def _curves(
             ],
             "curves": found,
             "budget": None if equal_budget is None else equal_budget.model_dump(),
+            "notes": notes,
             "is_interpolated": budget is not None or (has_means and x != "step"),
         }
     )

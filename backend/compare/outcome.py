@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bapo.analysis.held_out_sets import NamedSets
 from bapo.analysis.outcome import Contender, outcome
 from bapo.analysis.result import Outcome, Standing
 from bapo.api.compare import ComparedGroup, ComparedRunInfo, EqualBudget, EvaluationResult, MeanEstimate
@@ -16,6 +17,7 @@ def outcome_of(
     reference: str,
     runs: Mapping[str, ComparedRunInfo],
     budget: EqualBudget | None,
+    sets: NamedSets,
 ) -> Outcome:
     """What the groups show on a held-out set: at the common budget where there is one, else at their ends."""
     position = None if budget is None or dataset is None else budget.evaluated.get(dataset)
@@ -31,7 +33,16 @@ def outcome_of(
         final_steps=(min(finals), max(finals)) if finals else None,
     )
     contenders = [_contender(group, dataset, runs, is_equal=budget is not None) for group in groups]
-    return outcome(dataset, contenders, reference, standing)
+    found = outcome(dataset, contenders, reference, standing)
+    if dataset is None or not (elsewhere := sets.of_one_name(dataset)):
+        return found
+    others = {group.label for group in groups if any(each.dataset in elsewhere for each in group.results)}
+    return found.model_copy(
+        update={
+            "unevaluated": [label for label in found.unevaluated if label not in others],
+            "other_sets": sets.difference(dataset),
+        }
+    )
 
 
 def _result_of(run: ComparedRunInfo, dataset: str | None) -> EvaluationResult | None:

@@ -99,6 +99,10 @@ class SparseRecord(Base):
     identity: Mapped[str] = mapped_column(primary_key=True)
     """What a later attempt's record replaces: the data set, the replicate; for an event its place in the journal."""
     attempt: Mapped[int]
+    num_problems: Mapped[int | None]
+    """Of an evaluation's held-out set; so is the next."""
+    problems: Mapped[str | None]
+    """Digest: `EvaluationRecord.problem_set`."""
     metrics: Mapped[dict[str, Any]]
     record: Mapped[dict[str, Any]]
 

@@ -15,6 +15,17 @@ def outcome_text(found: Outcome) -> str:
 
     Never "better": it says what the paired difference over seeds shows, and that one seed shows nothing.
     """
+    text = _text(found)
+    return text if found.other_sets is None else f"{text} {found.other_sets}"
+
+
+def unsaid_note(note: str | None, found: Outcome | None) -> str:
+    """What a note on the held-out sets says beyond the outcome's sentence; empty without anything."""
+    said = None if found is None else found.other_sets
+    return (note or "").replace(said, "").strip() if said else note or ""
+
+
+def _text(found: Outcome) -> str:
     if found.verdict is Verdict.NOT_EVALUATED or found.best is None:
         if found.is_running:
             return "No run has been evaluated yet."
@@ -64,7 +75,11 @@ def _of(found: Outcome) -> str:
 
 def _no_other(found: Outcome) -> str:
     if not found.unevaluated:
-        return "there is no other group to compare it with"
+        return (
+            "no other group was evaluated on this set"
+            if found.other_sets
+            else "there is no other group to compare it with"
+        )
     have = "have" if len(found.unevaluated) > 1 else "has"
     return f"{_named(found)} {have} not been evaluated{' yet' if found.is_running else ''}"
 

@@ -145,7 +145,9 @@ class Outcome(Standing):
     num_groups: int
     """Groups that were evaluated: chance favours the best of many."""
     unevaluated: Sequence[str]
-    """Labels of the other groups."""
+    """Labels of groups that were not evaluated."""
+    other_sets: str | None = None
+    """Where runs were evaluated on other sets of that name, which sets these are; they are not compared."""
 
 
 class AppliedChange(Result):

@@ -41,6 +41,8 @@ class Selection(NamedTuple):
 
     runs: Sequence[RecordedRun]
     groups: Sequence[Group]
+    held_out_note: str | None = None
+    """What is not compared because the held-out sets differ, and what is compared although not all of it is known."""
 
 
 def shown_runs(groups: Sequence[Group]) -> str:

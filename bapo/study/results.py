@@ -298,3 +298,6 @@ class StudyReport(Result):
     amendments: Sequence[StudyAmendment]
     tuning: Sequence[StudyTuningPoint]
     regimes: Sequence[StudyRegimeReport]
+    held_out_note: str | None = None
+    """Which test sets differ between runs although they have one name, and what is left out; None where all are the
+    same and known to be."""

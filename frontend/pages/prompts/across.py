@@ -255,8 +255,8 @@ def _inheritance(found: PromptInRuns) -> html.Div | None:
     if not any(each.num_inherited_visits for each in found.items):
         return None
     assert found.totals is not None, "runs of a prompt have totals"
-    answered = f"{counted(found.totals.num_runs, 'run')} of {found.total:,} answered the prompt" + (
-        "; the others only inherited answers" if found.total > found.totals.num_runs else ""
+    answered = f"{found.totals.num_runs:,} of {counted(found.total, 'run')} answered the prompt" + (
+        "; the rest only inherited answers" if found.total > found.totals.num_runs else ""
     )
     text = (
         f"{answered}. A fork inherits its parent's steps, and a run imported again holds its own twice: these visits "
