@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from backend.boards import selection
-from backend.compare import series
-from backend.compare.held_out_curves import of_one_set
 from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Board, Run
+from backend.readings.compare import series
+from backend.readings.compare.held_out_curves import of_one_set
 from backend.runs import where
 from backend.runs.grouping import number_of
 from backend.runs.held_out import EVALUATED, different_sets
