@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -16,6 +16,8 @@ MAX_PASSWORD = 1_000
 
 Role = Literal["viewer", "member", "admin"]
 """viewer: see; member: submit runs and change one's own; admin: change everything."""
+RANK: Mapping[Role, int] = {"viewer": 0, "member": 1, "admin": 2}
+"""Rank of each role: it includes the rights of the roles below it."""
 Scope = Literal["read", "write", "admin"]
 """What a token may do of what its owner may: see; also submit and change; everything."""
 
