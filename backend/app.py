@@ -35,10 +35,10 @@ from backend.openapi.description import DESCRIPTION
 from backend.ops.maintenance import MaintenanceThread
 from backend.ops.metrics.middleware import RequestMetrics
 from backend.ops.readiness import ReadinessCache
-from backend.readings.findings.cache import FindingsCache
+from backend.readings.findings.service import FindingsCache
 from backend.readings.findings.watching import FindingsWatcher
 from backend.readings.visits.cache import VisitCache
-from backend.readings.what_if.cache import RecordingCache
+from backend.readings.what_if.service import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
 from bapo.api.events import StreamEvent
