@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +125,7 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     if local._critic is not None:
         assert local_stats.critic is not None
         _assert_close(_gradient(before / "critic", after / "critic"), _first_gradient(local._critic.optimizer))
-        for name, value in asdict(local_stats.critic).items():
+        for name, value in local_stats.critic.model_dump().items():
             assert getattr(stats.critic, name) == pytest.approx(value, rel=1e-3, abs=1e-5), name
     return stats
 

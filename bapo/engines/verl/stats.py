@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bapo.engines.base import CriticStats, GenerationStats, UpdateStats
+from bapo.engines.base import GenerationStats
 from bapo.engines.verl.payload import GroupPayload
 from bapo.logprob_gap import GapSums
-from bapo.records import RATIO_BIN_EDGES
+from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats
 from bapo.rollout import BatchSource
 
 
@@ -31,6 +31,7 @@ def update_stats(
     gap: GapSums,
     *,
     num_groups_skipped: int,
+    learning_rate: float,
     timing: Mapping[str, float],
     critic: CriticStats | None,
 ) -> UpdateStats:
@@ -77,6 +78,7 @@ def update_stats(
         num_mini_batches=len(batches),
         num_tokens=num_tokens,
         num_groups_skipped=num_groups_skipped,
+        learning_rate=learning_rate,
         tv_tokens=half_means("token"),
         tv_sequences=half_means("sequence"),
         timing=timing,
