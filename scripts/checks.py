@@ -199,7 +199,15 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
             [Check("documentation site", _pytest("-m", "site", "tests"))],
             # Not docs/: what a page links to, and the navigation, is checked by the core (tests/contract).
             inputs=(
-                *("mkdocs.yml", "scripts/docs_site", "bapo/cli", "bapo/config", "bapo/api", "backend/openapi"),
+                *(
+                    "mkdocs.yml",
+                    "scripts/docs_site",
+                    "bapo/cli",
+                    "bapo/config",
+                    "bapo/api",
+                    "bapo/records",
+                    "backend/openapi",
+                ),
                 *("tests/contract/test_docs_site.py", "requirements.lock"),
             ),
         ),

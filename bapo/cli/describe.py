@@ -17,6 +17,7 @@ from bapo.cli.output import JsonOption, console, print_framed, print_json
 from bapo.config import resolve
 from bapo.config.documentation import documentation, method_types
 from bapo.config.fields import FieldDocumentation, FieldVariant
+from bapo.config.json_schema import recipe_schema
 from bapo.config.recipes import load_recipe, shipped_recipes
 from bapo.config.resolve import flatten
 
@@ -54,8 +55,14 @@ def config(
         typer.Option(help="Only the fields of this method, with its defaults.", autocompletion=complete_methods),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of a recipe's TOML file, for editors.")
+    ] = False,
 ) -> None:
     """Explain the config fields: meaning, range, default."""
+    if schema:
+        print_json(recipe_schema())
+        return
     if method is not None and method not in method_types():
         raise typer.BadParameter(f"no such method: take one of {', '.join(method_types())}", param_hint="--method")
     fields = [field for field in documentation() if search is None or search in field.path]

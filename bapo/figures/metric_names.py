@@ -19,7 +19,7 @@ _OF_NO_FIELD = (
 
 @cache
 def _known() -> Mapping[str, Metric]:
-    declared = {each.name: each.metric for each in declared_metrics(StepRecord)}
+    declared = {each.name: each.metric for each in declared_metrics(StepRecord) if each.metric.title}
     return declared | {metric.name: metric for metric in _OF_NO_FIELD}
 
 

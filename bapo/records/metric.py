@@ -66,9 +66,9 @@ def metrics_in(model: type[BaseModel]) -> tuple[tuple[str, Metric, bool], ...]:
 
 
 def declared_metrics(model: type[BaseModel], prefix: str = "") -> Iterator[DeclaredMetric]:
-    """Yield the scalars of a record and of its parts that have a title."""
+    """Yield the scalars of a record and of its parts."""
     for field, metric, is_scalar in metrics_in(model):
-        if is_scalar and metric.title:
+        if is_scalar:
             yield DeclaredMetric(prefix + metric.name, metric, field_description(model, field) or "")
         for part in _parts_of(model.model_fields[field].annotation):
             yield from declared_metrics(part, prefix + metric.name)

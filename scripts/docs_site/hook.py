@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from scripts.docs_site import api_reference, cli_reference, config_reference  # noqa: E402 - mkdocs loads this file alone
+from bapo.config.json_schema import recipe_schema  # noqa: E402
+from scripts.docs_site import (  # noqa: E402 - mkdocs loads this file alone
+    api_reference,
+    cli_reference,
+    config_reference,
+    metrics_reference,
+)
 
 DECISIONS = sorted(path.name for path in (ROOT / "DECISIONS").glob("0*.md"))
 PAGES = {
@@ -66,6 +73,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/cli.md": cli_reference.page(),
         "reference/config.md": config_reference.page(),
         "reference/recipes.md": config_reference.recipes_page(),
+        "reference/recipe.schema.json": json.dumps(recipe_schema(), indent=1),
+        "reference/metrics.md": metrics_reference.page(),
         **api_reference.files(),
     }
     for place, content in generated.items():
