@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from types import NoneType
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -79,9 +79,12 @@ def _is_line(model: type[BaseModel]) -> bool:
 
 
 def _is_number(annotation: Any) -> bool:
-    return {*(get_args(annotation) or (annotation,))} - {NoneType} <= {int, float}
+    return {*_members(annotation)} - {NoneType} <= {int, float}
 
 
 def _parts_of(annotation: Any) -> list[type[BaseModel]]:
-    kinds = get_args(annotation) or (annotation,)
-    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return [kind for kind in _members(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)

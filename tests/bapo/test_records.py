@@ -28,6 +28,7 @@ from bapo.records import (
     UpdateStats,
     comparable,
     dump_record,
+    effective_sample_share,
     metrics,
     parse_record,
 )
@@ -207,7 +208,7 @@ def test_of_two_figures_of_one_name_ours_counts_and_what_is_not_finite_is_left_o
 
 def test_names_that_a_trainer_makes_up_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
-    monkeypatch.setattr("bapo.records.metrics._known_names", kept)
+    monkeypatch.setattr("bapo.records.naming._known_names", kept)
     for number in range(600):
         assert metrics(step(metrics={f"made up {number}": 2.0}))[f"made up {number}"] == 2.0
     assert 0 < len(kept) <= 256
@@ -269,6 +270,15 @@ def test_the_gap_between_implementations_is_only_there_where_it_was_measured() -
         "bapo/logprob_gap/num_tokens": 40,
     }
     assert not any("gap" in name for name in metrics(step()))
+
+
+def test_the_effective_sample_size_falls_where_few_tokens_outweigh_the_others() -> None:
+    # Ratios 1, 1, 1, 1: 16 / (4·4). Ratios 3, 1, 0, 0: 16 / (4·10).
+    assert effective_sample_share(4, 4.0, 4.0) == 1.0
+    assert effective_sample_share(4, 4.0, 10.0) == 0.4
+    assert effective_sample_share(0, 0.0, 0.0) == 1.0
+    values = metrics(step(update=update(effective_sample_share=0.4)))
+    assert values["bapo/ratio/effective_sample_share"] == 0.4
 
 
 def test_a_skipped_step_has_no_figures_of_an_update() -> None:

@@ -109,6 +109,7 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     assert stats.num_tokens == local_stats.num_tokens
     assert stats.num_groups_skipped == local_stats.num_groups_skipped
     assert stats.ratio_histogram == pytest.approx(local_stats.ratio_histogram, abs=2)
+    assert stats.effective_sample_share == pytest.approx(local_stats.effective_sample_share, rel=1e-3)
     assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
     assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
     assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)

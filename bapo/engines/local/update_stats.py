@@ -12,7 +12,7 @@ from bapo.config.objective import Objective
 from bapo.engines.local.batches import TrainingGroup
 from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossOutput
-from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats
+from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats, effective_sample_share
 from bapo.rollout import BatchSource
 
 
@@ -76,6 +76,9 @@ class UpdateStatsCollector:
             clip_fraction=token_mean(self.is_clipped),
             ratio_mean=float(ratios.mean()) if len(ratios) else 1.0,
             ratio_max=float(ratios.max()) if len(ratios) else 1.0,
+            effective_sample_share=effective_sample_share(
+                len(ratios), float(ratios.double().sum()), float(ratios.double().square().sum())
+            ),
             ratio_histogram=torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist(),
             num_mini_batches=num_mini_batches,
             num_tokens=len(ratios),

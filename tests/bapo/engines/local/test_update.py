@@ -164,6 +164,7 @@ def test_without_any_gradient_adam_moves_by_its_momentum(
     assert (stats.num_groups_skipped, stats.num_tokens, stats.num_mini_batches) == (2, 0, 1)
     assert (stats.loss, stats.grad_norm, stats.entropy, stats.kl) == (0, 0, 0, 0)
     assert (stats.ratio_mean, stats.ratio_max, sum(stats.ratio_histogram)) == (1, 1, 0)
+    assert stats.effective_sample_share == 1
     assert (stats.tv_tokens, stats.tv_sequences) == ({}, {})
 
 
