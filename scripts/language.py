@@ -22,20 +22,23 @@ DOCUMENTS = (
     *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "PAPERS.md", "SECURITY.md"),
     *("DECISIONS", "docs"),
 )
-SWEPT: tuple[str, ...] = ("scripts/language.py",)
+SWEPT = ("CONTRIBUTING.md", "SECURITY.md", "docs", "scripts/language.py")
 """Files and folders without a violation. Add what you have rewritten."""
+UNSWEPT = (
+    *("docs/benchmarks.md", "docs/deployment.md", "docs/methods.md", "docs/own-run.md", "docs/settings.md"),
+    "docs/studies",
+)
+"""Parts of them that are still to be rewritten."""
 REMAINING: dict[str, int] = {
     "ARCHITECTURE.md": 13,
     "CHANGELOG.md": 46,
-    "CONTRIBUTING.md": 2,
     "DECISIONS": 25,
     "PAPERS.md": 16,
     "README.md": 7,
-    "SECURITY.md": 9,
     "backend": 1244,
-    "bapo": 2458,
-    "benchmarks": 286,
-    "docs": 139,
+    "bapo": 2457,
+    "benchmarks": 280,
+    "docs": 45,
     "frontend": 992,
     "migrations": 5,
     "scripts": 31,
@@ -97,9 +100,9 @@ def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 def _openings(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
     documented: list[tuple[ast.AST, list[ast.stmt]]] = [(tree, tree.body)]
     for block in _blocks(tree):
-        for statement, below in itertools.pairwise(block):
+        for statement, following in itertools.pairwise(block):
             if isinstance(statement, ast.Assign | ast.AnnAssign):
-                documented.append((statement, [below]))
+                documented.append((statement, [following]))
         documented += [(node, node.body) for node in block if isinstance(node, ast.ClassDef | _Function)]
     for owner, below in documented:
         match below:
@@ -148,6 +151,12 @@ def violations(path: Path) -> list[Violation]:
     found = {".py": _python, ".js": _javascript}.get(path.suffix, _markdown)(source)
     permitted = {word for file, word in EXCEPTIONS if file == name}
     return sorted(Violation(name, *rest) for rest in found if not permitted & {"*", rest[1]})
+
+
+def is_swept(path: str) -> bool:
+    """Return whether the file must not contain a violation."""
+    swept, unswept = (any(f"{path}/".startswith(f"{place}/") for place in places) for places in (SWEPT, UNSWEPT))
+    return swept and not unswept
 
 
 def files(names: Iterable[str]) -> list[Path]:
