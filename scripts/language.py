@@ -22,7 +22,7 @@ DOCUMENTS = (
     *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "PAPERS.md", "SECURITY.md"),
     *("DECISIONS", "docs"),
 )
-SWEPT = ("CONTRIBUTING.md", "SECURITY.md", "docs", "scripts/language.py")
+SWEPT = ("CONTRIBUTING.md", "SECURITY.md", "bapo/api", "bapo/cli", "bapo/config", "docs", "scripts/language.py")
 """Files and folders without a violation. Add what you have rewritten."""
 UNSWEPT = (
     *("docs/benchmarks.md", "docs/deployment.md", "docs/methods.md", "docs/own-run.md", "docs/settings.md"),
@@ -36,7 +36,7 @@ REMAINING: dict[str, int] = {
     "PAPERS.md": 16,
     "README.md": 7,
     "backend": 1244,
-    "bapo": 2457,
+    "bapo": 2064,
     "benchmarks": 280,
     "docs": 45,
     "frontend": 992,
