@@ -22,23 +22,31 @@ DOCUMENTS = (
     *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "PAPERS.md", "SECURITY.md"),
     *("DECISIONS", "docs"),
 )
-SWEPT = ("CONTRIBUTING.md", "SECURITY.md", "bapo/api", "bapo/cli", "bapo/config", "docs", "scripts/language.py")
+SWEPT = (
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+    "bapo/api",
+    "bapo/cli",
+    "bapo/config",
+    "docs",
+    "scripts/language.py",
+)
 """Files and folders without a violation. Add what you have rewritten."""
 UNSWEPT = (
-    *("docs/benchmarks.md", "docs/deployment.md", "docs/methods.md", "docs/own-run.md", "docs/settings.md"),
+    *("docs/deployment.md", "docs/methods.md", "docs/own-run.md", "docs/settings.md"),
     "docs/studies",
 )
 """Parts of them that are still to be rewritten."""
 REMAINING: dict[str, int] = {
     "ARCHITECTURE.md": 13,
-    "CHANGELOG.md": 46,
+    "CHANGELOG.md": 28,
     "DECISIONS": 25,
     "PAPERS.md": 16,
-    "README.md": 7,
     "backend": 1244,
     "bapo": 2064,
     "benchmarks": 280,
-    "docs": 45,
+    "docs": 39,
     "frontend": 992,
     "migrations": 5,
     "scripts": 31,

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from scripts.docs_site import api_reference, cli_reference, config_reference  # noqa: E402 - mkdocs loads this file alone
+from scripts.docs_site import (  # noqa: E402 - mkdocs loads this file alone
+    api_reference,
+    benchmark_history,
+    cli_reference,
+    config_reference,
+)
 
 DECISIONS = sorted(path.name for path in (ROOT / "DECISIONS").glob("0*.md"))
 PAGES = {
@@ -63,6 +68,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if (ROOT / document).exists():
             files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
     generated = {
+        "benchmarks/history.md": benchmark_history.page(),
         "reference/cli.md": cli_reference.page(),
         "reference/config.md": config_reference.page(),
         "reference/recipes.md": config_reference.recipes_page(),
