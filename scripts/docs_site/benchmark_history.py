@@ -63,10 +63,11 @@ def page() -> str:
 
 def _parts(found: list[Figure]) -> Iterator[str]:
     yield INTRODUCTION
-    for area in dict.fromkeys(figure.area for figure in found):
+    repeated = [figure for figure in found if len(figure.entries) > 1]
+    for area in dict.fromkeys(figure.area for figure in repeated):
         yield f"## {area}\n"
         yield '<div class="small-multiples">'
-        yield from (drawn(figure) for figure in found if figure.area == area and len(figure.entries) > 1)
+        yield from (drawn(figure) for figure in repeated if figure.area == area)
         yield "</div>\n"
 
 
