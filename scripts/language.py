@@ -23,14 +23,8 @@ DOCUMENTS = (
     *("DECISIONS", "docs"),
 )
 SWEPT = (
-    "CONTRIBUTING.md",
-    "README.md",
-    "SECURITY.md",
-    "bapo/api",
-    "bapo/cli",
-    "bapo/config",
-    "docs",
-    "scripts/language.py",
+    *("CONTRIBUTING.md", "README.md", "SECURITY.md", "docs"),
+    *("bapo/api", "bapo/cli", "bapo/config", "migrations", "scripts"),
 )
 """Files and folders without a violation. Add what you have rewritten."""
 UNSWEPT = (
@@ -48,8 +42,6 @@ REMAINING: dict[str, int] = {
     "benchmarks": 280,
     "docs": 39,
     "frontend": 992,
-    "migrations": 5,
-    "scripts": 31,
     "worker": 66,
 }
 """Violations in the rest of each folder or document. Lower a count whenever you rewrite something."""
