@@ -74,7 +74,7 @@ def _manifest(
     file: Path,
     data: Path | None,
 ) -> Manifest:
-    """What was done to the server that is meant: that of the environment, or that of a data folder."""
+    """Run the action on the selected server: that of the environment, or that of a data folder."""
     place = file.expanduser().resolve()
     with _plain_errors():
         services = None if data is not None else _services()

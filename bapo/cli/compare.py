@@ -65,7 +65,7 @@ def compare(
 
 
 def tables(found: Comparison) -> list[Table]:
-    """Results, costs and configs."""
+    """Return the tables of results, costs and configs."""
     parts = [_results(found)]
     if found.reach is not None:
         parts.append(_reached(found))
@@ -75,7 +75,7 @@ def tables(found: Comparison) -> list[Table]:
 
 
 def disagreements(found: Comparison) -> list[str]:
-    """The differences to the reference about which the seeds disagree."""
+    """Return the differences to the reference about which the seeds disagree."""
     return [
         seed_disagreement_text(f"{group.label} against {found.reference} on {result.dataset}", result.disagreement)
         for group in found.groups
@@ -85,7 +85,7 @@ def disagreements(found: Comparison) -> list[str]:
 
 
 def saved(found: Comparison) -> list[str]:
-    """What each group saved against the reference until it reached the accuracy."""
+    """Return the savings of each group against the reference until it reached the accuracy."""
     sides = {
         group.label: Side(group.label, group.to_reach.num_reached, group.to_reach.num_runs)
         for group in found.groups

@@ -83,13 +83,13 @@ def config(
 
 
 def _default(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
-    """The default, and below it those of methods with another one."""
+    """Return the default, and below it those of methods with another one."""
     others = [f"{name}: {json.dumps(each.default)}" for name, each in variants.items() if each.default != field.default]
     return "\n".join([json.dumps(field.default), *others])
 
 
 def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
-    """The description, those of methods for which the field means something else, and which methods have it."""
+    """Return the description, those of methods that give the field another meaning, and the methods that have it."""
     others = [f"{name}: {each.description}" for name, each in variants.items() if each.description != field.description]
     methods = [f"Methods: {', '.join(field.method_types)}."] if field.method_types else []
     tasks = [f"Tasks: {', '.join(field.task_types)}."] if field.task_types else []
@@ -97,7 +97,7 @@ def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) ->
 
 
 def values_of(field: FieldDocumentation) -> str:
-    """The accepted values of a field."""
+    """Return the accepted values of a field."""
     if field.choices:
         text = " | ".join(field.choices)
     else:

@@ -127,7 +127,7 @@ def show_report(report: FindingsReport) -> None:
 
 
 def shown(figure: Evidence, value: float) -> str:
-    """A value of this figure's unit as text."""
+    """Format a value in this figure's unit."""
     return figure_text(figure, value, _duration, space=" ")
 
 
@@ -136,7 +136,7 @@ def _duration(seconds: float) -> str:
 
 
 def interval_of(figure: Evidence) -> str:
-    """The 95 % interval as text; empty where the figure is counted."""
+    """Format the 95 % interval; empty for a count."""
     if figure.low is None or figure.high is None:
         return ""
     return f"{shown(figure, figure.low)} to {shown(figure, figure.high)}"

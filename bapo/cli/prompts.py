@@ -121,15 +121,17 @@ ENTRIES = Listing[PromptListEntryInfo](
 @listed(PROMPTS)
 def list_prompts(
     client: Client,
-    show: Annotated[str, typer.Option(help=f"Which: {', '.join(get_args(PromptShow))}.")] = "all",
+    show: Annotated[str, typer.Option(help=f"Prompts to list: {', '.join(get_args(PromptShow))}.")] = "all",
     search: Annotated[str | None, typer.Option(help="Part of the identity or of the text.")] = None,
-    min_runs: Annotated[int, typer.Option("--min-runs", min=1, help="Visited by at least so many runs.")] = 1,
-    sort: Annotated[str, typer.Option(help=f"By {', '.join(get_args(PromptAcrossOrder))}.")] = "accuracy",
-    descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
+    min_runs: Annotated[
+        int, typer.Option("--min-runs", min=1, help="Minimum number of runs that visited the prompt.")
+    ] = 1,
+    sort: Annotated[str, typer.Option(help=f"Order: {', '.join(get_args(PromptAcrossOrder))}.")] = "accuracy",
+    descending: Annotated[bool, typer.Option("--descending", help="Largest first.")] = False,
     project: ProjectOption = None,
     limit: LimitOption = 50,
 ) -> ProjectPromptPage:
-    """List a project's prompts with what became of them in all runs, the hardest first.
+    """List a project's prompts with their outcomes in all runs, hardest first.
 
     [bold]bapo prompts list --show suspected --csv > suspected.csv[/bold]
     """
@@ -182,7 +184,7 @@ def list_entries(
     project: ProjectOption = None,
     limit: LimitOption = 100,
 ) -> PromptListEntryPage:
-    """List what a prompt list holds."""
+    """List the entries of a prompt list."""
     return client.prompt_list_entries(_find(client, name, project).id, version, limit=limit)
 
 
@@ -192,21 +194,21 @@ def put(
     client: Client,
     name: ListArgument,
     prompts: Annotated[
-        list[str] | None, typer.Argument(metavar="PROMPT…", help="Identities; more in a file or of a finding.")
+        list[str] | None, typer.Argument(metavar="PROMPT…", help="Identities; add more by a file or a finding.")
     ] = None,
     weight: Annotated[
-        str | None, typer.Option("--weight", help="How often they come up, others weigh 1. Default: quarantine.")
+        str | None, typer.Option("--weight", help="Sampling weight; unlisted prompts weigh 1. Default: quarantine.")
     ] = None,
-    note: Annotated[str, typer.Option("--note", help="Why.")] = "",
+    note: Annotated[str, typer.Option("--note", help="Reason.")] = "",
     file: Annotated[
         Path | None,
         typer.Option("--file", metavar="FILE", help="CSV file with prompt_id, and action, weight and note if given."),
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="With --finding: the run.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Run of the --finding.")] = None,
     finding: Annotated[
         str | None, typer.Option("--finding", metavar="KIND", help="Finding of the run, such as label-suspected.")
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take everything else off the list.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Remove all other entries.")] = False,
     project: ProjectOption = None,
 ) -> Told:
     """Put prompts on a list, which is made if it is missing: quarantined, or with a weight.

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from bapo.config.json_schema import recipe_schema  # noqa: E402
 from scripts.docs_site import (  # noqa: E402 - mkdocs loads this file alone
     api_reference,
+    benchmark_history,
     cli_reference,
     config_reference,
     metrics_reference,
@@ -57,7 +58,7 @@ _LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]*)(?P<anc
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Lists every decision in the navigation."""
+    """List every decision in the navigation."""
     for entry in config.nav or ():
         if "Decisions" in entry:
             entry["Decisions"] = [entry["Decisions"], *(f"decisions/{name}" for name in DECISIONS)]
@@ -65,11 +66,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that do not lie in `docs/`."""
+    """Add the pages that are not in `docs/`."""
     for document, place in _PLACES.items():
         if (ROOT / document).exists():
             files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
     generated = {
+        "benchmarks/history.md": benchmark_history.page(),
         "reference/cli.md": cli_reference.page(),
         "reference/config.md": config_reference.page(),
         "reference/recipes.md": config_reference.recipes_page(),
@@ -83,7 +85,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turns links between files of the repository into links between pages."""
+    """Turn links between files of the repository into links between pages."""
     place = page.file.src_uri
     document = _SOURCES.get(place, f"docs/{place}")
     known = {file.src_uri for file in files}
@@ -101,5 +103,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         # Source code is no page: it is linked where the site knows the repository's address.
         return f"[{link['text']}]({config.repo_url}/blob/main/{target})" if config.repo_url else link["text"]
 
-    # What stands in code is no link.
+    # Code contains no links.
     return "".join(part if index % 2 else _LINK.sub(moved, part) for index, part in enumerate(_CODE.split(markdown)))

@@ -149,7 +149,7 @@ def test_the_estimate_counts_what_does_not_depend_on_the_packages_data() -> None
 
 def test_a_step_is_walked_by_its_own_name(printed: dict[str, str]) -> None:
     walked = printed["bapo walk middle 2"]
-    assert walked.startswith("Step 2 of 2, beside the rule of Middle")
+    assert walked.startswith("Step 2 of 2, along the rule of Middle")
     assert "32 of 32 groups trained on." in walked
 
 

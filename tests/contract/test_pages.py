@@ -24,7 +24,7 @@ from scripts.docs_site.hook import DECISIONS, PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*PAGES, *(f"docs/{path.relative_to(ROOT / 'docs')}" for path in sorted((ROOT / "docs").rglob("*.md")))]
-GENERATED = ("reference/cli.md", "reference/config.md", "reference/recipes.md", "reference/rest-api.md")
+GENERATED = tuple(f"reference/{name}.md" for name in ("cli", "config", "metrics", "recipes", "rest-api"))
 FENCED = re.compile(r"^( *)(```+|~~~+).*?^\1\2`*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 LINK = re.compile(r"\]\(\s*<?([^)\s>]*)|^\[[^\]]+\]:\s*(\S+)|\b(?:href|src|srcset)=\"([^\"]*)\"", re.MULTILINE)

@@ -47,7 +47,7 @@ LABELS: Mapping[FindingKind, str] = {
     "reward_follows_length": "Reward follows length",
     "responses_cut": "Responses cut at the limit",
     "entropy_collapse": "Entropy collapse",
-    "diversity_falls": "Wrong responses alike",
+    "diversity_falls": "Similar wrong responses",
     "off_policy_drift": "Off-policy drift",
     "reference_drift": "Drift from the reference policy",
     "reward_fell": "Reward fell",

@@ -24,7 +24,7 @@ class GspoConfig(MethodSection):
     type: Literal["gspo"] = "gspo"
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
+        """Warn about ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
         if makes_one_update(config.training):
             yield ConfigProblem(
                 "training.mini_batch_size",
