@@ -65,12 +65,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are not in `docs/`."""
-    for document, place in _PLACES.items():
-        if (ROOT / document).exists():
-            files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
-    generated = {
+def generated() -> dict[str, str]:
+    """Return the pages and files that are made from the code, by their places in the site."""
+    return {
         "benchmarks/history.md": benchmark_history.page(),
         "reference/cli.md": cli_reference.page(),
         "reference/config.md": config_reference.page(),
@@ -79,7 +76,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/metrics.md": metrics_reference.page(),
         **api_reference.files(),
     }
-    for place, content in generated.items():
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in `docs/`."""
+    for document, place in _PLACES.items():
+        if (ROOT / document).exists():
+            files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
+    for place, content in generated().items():
         files.append(File.generated(config, place, content=content))
     return files
 
