@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from bapo.analysis.findings.finding import LABELS, Evidence, FindingKind, FindingsReport, PromptList
 from bapo.analysis.findings.wording import figure_text
+from bapo.analysis.number_format import bounds_text
 from bapo.cli.complete import complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
@@ -137,6 +139,4 @@ def _duration(seconds: float) -> str:
 
 def interval_of(figure: Evidence) -> str:
     """The 95 % interval as text; empty where the figure is counted."""
-    if figure.low is None or figure.high is None:
-        return ""
-    return f"{shown(figure, figure.low)} to {shown(figure, figure.high)}"
+    return bounds_text(figure.low, figure.high, partial(shown, figure))
