@@ -77,9 +77,9 @@ def _undone(report: StudyReport) -> Iterator[str]:
         yield ""
         yield from (f"- {text(line)}" for line in undone_lines(report))
     for amendment in report.amendments:
-        aside = f"; {amendment.num_set_aside} runs were set aside" if amendment.num_set_aside else ""
+        aside = f"; {counted(amendment.num_set_aside, 'run')} set aside" if amendment.num_set_aside else ""
         yield (
-            f"\n**Amended** {amendment.at:%Y-%m-%d %H:%M} UTC, when {amendment.num_done} runs had ended: "
+            f"\n**Amended** {amendment.at:%Y-%m-%d %H:%M} UTC, when {counted(amendment.num_done, 'run')} had ended: "
             f"{', '.join(amendment.changed)} changed{aside}. Reason: {text(amendment.reason)}"
         )
 

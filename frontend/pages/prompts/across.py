@@ -206,7 +206,8 @@ def _answers_table(found: PromptAnswers) -> html.Div:
     ]
     below = [f"{found.num_without_answer:,} responses give no answer."] if found.num_without_answer else []
     if found.num_answers > len(found.answers):
-        below.append(f"{found.num_answers - len(found.answers):,} rarer answers are left out.")
+        rarer = found.num_answers - len(found.answers)
+        below.append(f"{counted(rarer, 'rarer answer')} {'is' if rarer == 1 else 'are'} left out.")
     head = ("Answer", "Responses", "Share", *models[:6], "Judged right", "")
     return table_card(head, rows, "queue-table", html.Div(" ".join(below), className="panel-hint"))
 
