@@ -184,7 +184,7 @@ class EqualBudget(Body):
     """The run that ends there, the first of several; null if no other run is longer."""
     evaluated: Mapping[str, float] = {}
     """By held-out set: the last position up to there at which every run that knows the set was evaluated, and where
-    `at_budget` is taken."""
+    `at_budget` is taken. Runs that share no such position are interpolated at the last evaluation of one of them."""
 
 
 class Comparison(Body):

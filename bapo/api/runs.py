@@ -358,7 +358,7 @@ class Aggregate(Body):
     num_runs: int
     mean: float | None
     std: float | None
-    """Standard deviation over the runs (n − 1); null for fewer than two."""
+    """Standard deviation over the runs (n − 1); null for fewer than two, and where all values are the same."""
     min: float | None
     max: float | None
 

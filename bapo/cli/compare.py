@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from bapo.analysis.comparison import SEED_FIELDS, value_text
-from bapo.analysis.number_format import share_interval
+from bapo.analysis.number_format import bounds_text, share_interval
 from bapo.analysis.savings_text import Side, savings_text
 from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
@@ -151,16 +151,16 @@ def _costs(group: ComparedGroup) -> list[str]:
 def _percent(estimate: MeanEstimate | None, *, bounds: bool = True) -> str:
     if estimate is None:
         return NOTHING
-    return percent(estimate.value) + (share_interval(estimate) if bounds else "")
+    if not bounds:
+        return percent(estimate.value)
+    return percent(estimate.value) + (share_interval(estimate) or f" (n={estimate.n})")
 
 
 def _points(estimate: MeanEstimate | None) -> str:
     if estimate is None:
         return NOTHING
-    text = f"{100 * estimate.value:+.1f}"
-    if estimate.low is None or estimate.high is None:
-        return f"{text} (n={estimate.n})"
-    return f"{text} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}] (n={estimate.n})"
+    bounds = bounds_text(estimate.low, estimate.high, lambda value: f"{100 * value:+.1f}", ", ")
+    return f"{100 * estimate.value:+.1f}{f' [{bounds}]' if bounds else ''} (n={estimate.n})"
 
 
 def _reached(found: Comparison) -> Table:

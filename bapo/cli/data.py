@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bapo.analysis.findings.finding import Evidence
-from bapo.analysis.number_format import percent
+from bapo.analysis.number_format import counted, percent
 from bapo.api.resources import DataProbe, ResourceVersion
 from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import Exit, RefusedError, plain_errors
@@ -198,7 +198,7 @@ def show_dataset(
             {"dataset": info.model_dump(mode="json"), "probes": [each.model_dump(mode="json") for each in probes]}
         )
         return
-    say(f"@{info.name}: {info.details.get('num_rows', 0):,} rows, {clean(info.path)}")
+    say(f"@{info.name}: {counted(info.details.get('num_rows', 0), 'row')}, {clean(info.path)}")
     if info.description:
         say(clean(info.description))
     if info.versions:

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from bapo.analysis.number_format import counted
+from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.prompt_lists import (
     PromptEntry,
     PromptListChange,
@@ -52,7 +52,7 @@ def _share(found: Accuracy) -> str:
 
 
 def _interval(found: Accuracy) -> str:
-    return "" if found.low is None or found.high is None else f"{percent(found.low)} to {percent(found.high)}"
+    return bounds_text(found.low, found.high, percent)
 
 
 PROMPTS = Listing[PromptTotalsAcross](

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from bapo.analysis.importance_results import FieldShare
 from bapo.analysis.importance_text import importance_notes, share_note
-from bapo.analysis.number_format import counted, share
+from bapo.analysis.number_format import bounds_text, counted, share
 from bapo.api.studies import (
     StudyActionRequest,
     StudyContinuation,
@@ -431,9 +431,7 @@ def _print_grid(study: StudyDetail) -> None:
 
 
 def _interval(setting: StudySetting) -> str | None:
-    if setting.latest_low is None or setting.latest_high is None:
-        return None
-    return f"{percent(setting.latest_low)} to {percent(setting.latest_high)}"
+    return bounds_text(setting.latest_low, setting.latest_high, percent) or None
 
 
 @app.command("importance")
@@ -457,7 +455,7 @@ def importance(
         {
             "field": lambda each: " × ".join(each.fields),
             "share": lambda each: percent(each.value),
-            "95 % interval": lambda each: f"{percent(each.low)} to {percent(each.high)}",
+            "95 % interval": lambda each: bounds_text(each.low, each.high, percent),
             "chance": lambda each: percent(each.null),
             "shown": lambda each: "yes" if each.is_shown else "no",
             "note": share_note,

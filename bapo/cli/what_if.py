@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from bapo.analysis.number_format import counted
 from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import Server
@@ -81,7 +82,7 @@ def _told(value: float | None, form: str) -> str:
 
 
 def _show(answer: WhatIfAnswer) -> None:
-    table = Table("", "recorded", "would have been", "95 % interval", title=f"{answer.num_steps:,} steps")
+    table = Table("", "recorded", "would have been", "95 % interval", title=counted(answer.num_steps, "step"))
     for name, label, form in _TOTALS:
         total: WhatIfTotal = getattr(answer.totals, name)
         certain = "exact" if answer.num_draws == 1 else "the same in all draws"

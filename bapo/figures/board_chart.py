@@ -135,9 +135,11 @@ def chart_note(panel: ChartPanel, data: ChartData) -> str:
     if any(size > 2 for size in sizes):
         most = [size for size in sizes if size > 2]
         counts = f"{most[0]}" if len(most) == 1 else f"{most[0]}–{most[-1]}"
-        parts.append(f"mean and 95 % interval over {counts} runs (Student's t)")
+        parts.append(f"mean and 95 % interval over {counts} replicates (Student's t)")
     if 2 in sizes:
-        parts.append("mean and range of two runs, whose 95 % interval would be 12.7 times as wide")
+        parts.append("mean and range of two replicates, whose 95 % interval would be 12.7 times as wide")
+    if 1 in sizes:
+        parts.append("runs of one seed are one replicate, without an interval")
     if panel.smooth > 1:
         parts.append(f"means of the last {panel.smooth} recorded values")
     shown, whole = sum(len(each.x) for each in data.curves), sum(each.num_positions for each in data.curves)

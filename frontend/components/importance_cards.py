@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.importance_text import importance_notes, share_note
-from bapo.analysis.number_format import counted
+from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.compare import ParameterImportance, VariedRun
 from bapo.figures import formatting
 from bapo.figures.parallel_coordinates import ParallelRun, parallel_coordinates_data, parallel_coordinates_figure
@@ -134,7 +134,7 @@ def _notes(found: ParameterImportance) -> list[Any]:
         row(
             html.Code(" × ".join(each.fields)),
             cell(formatting.percent(each.value), "number"),
-            cell(f"{formatting.percent(each.low)} to {formatting.percent(each.high)}", "number"),
+            cell(bounds_text(each.low, each.high, formatting.percent), "number"),
             cell(formatting.percent(each.null), "number"),
             "yes" if each.is_shown else "no",
             share_note(each),

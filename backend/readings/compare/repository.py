@@ -42,8 +42,9 @@ class EvaluationRow(NamedTuple):
     num_samples: int
     value: float
     """avg@k."""
-    low: float
-    high: float
+    low: float | None
+    """`None` where the record has no interval."""
+    high: float | None
 
 
 _MEAN = re.compile(r"val-core/(?P<dataset>.+)/acc/mean@(?P<num_samples>\d+)")
@@ -61,7 +62,7 @@ def evaluations(session: Session, run_ids: Sequence[str]) -> list[EvaluationRow]
     for run_id, step, metrics in session.execute(query):
         for key, value in metrics.items():
             if (match := _MEAN.fullmatch(key)) is not None:
-                low, high = metrics.get(f"{key}/low", value), metrics.get(f"{key}/high", value)
+                low, high = metrics.get(f"{key}/low"), metrics.get(f"{key}/high")
                 found.append(EvaluationRow(run_id, step, match["dataset"], int(match["num_samples"]), value, low, high))
     return found
 

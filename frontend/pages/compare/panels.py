@@ -116,12 +116,14 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
     parts = []
     means = [curve for curve in found if curve.n]
     if means:
-        counts = sorted({max(curve.n) for curve in means} - {2})
+        counts = sorted({max(curve.n) for curve in means} - {1, 2})
         if counts:
             runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-            parts.append(f"mean and 95 % interval over {runs} runs (Student's t)")
+            parts.append(f"mean and 95 % interval over {runs} replicates (Student's t)")
         if any(max(curve.n) == 2 for curve in means):
-            parts.append("mean and range of two runs, whose 95 % interval would be 12.7 times as wide")
+            parts.append("mean and range of two replicates, whose 95 % interval would be 12.7 times as wide")
+        if any(max(curve.n) == 1 for curve in means):
+            parts.append("runs of one seed are one replicate, without an interval")
     if any(group.changes for group in curves.groups):
         parts.append("◆ marks where a parameter was changed")
     if curves.budget is not None and curves.budget.run_id is not None:

@@ -68,8 +68,8 @@ def test_over_another_metric_a_group_has_its_band_and_a_run_alone_its_way() -> N
     assert list(figure.data[2].customdata) == [" (0 to 2)", " (2 to 4)"]
     assert (figure.layout.xaxis.tickformat, chart_title(panel)) == (".0%", "Policy entropy over Training reward")
     assert chart_note(panel, curves) == (
-        "3 runs; groups by stretches of the other metric with equally many values; mean and 95 % interval over 3 runs "
-        "(Student's t)."
+        "3 runs; groups by stretches of the other metric with equally many values; mean and 95 % interval over 3 "
+        "replicates (Student's t)."
     )
 
 
@@ -77,7 +77,7 @@ def test_the_note_says_what_was_left_out() -> None:
     panel = ChartPanel(id="c", y="actor/entropy", smooth=5)
     sampled = curve("bapo", [1.0, 2.0], n=3).model_copy(update={"num_positions": 5_000})
     assert chart_note(panel, data(sampled, matching=70)) == (
-        "The newest 3 of 70 runs; mean and 95 % interval over 3 runs (Student's t); means of the last 5 recorded "
+        "The newest 3 of 70 runs; mean and 95 % interval over 3 replicates (Student's t); means of the last 5 recorded "
         "values; 2 of 5,000 points, extremes kept."
     )
 
