@@ -64,7 +64,7 @@ def _over(panel: ChartPanel) -> str | None:
 def _overlay(
     panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle], palette: Palette
 ) -> go.Figure:
-    metric = metric_of(panel.y)
+    metric = metric_of(panel.y).drawn_for(value for curve in data.curves for value in curve.mean)
     axis: Any = panel.x
     overlay = overlay_data(data.curves, axis, styles, names=names, unit=metric.unit, is_share=metric.is_share)
     figure = overlay_figure(overlay, palette)
@@ -80,7 +80,8 @@ def _overlay(
 
 def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle]) -> go.Figure:
     """The mean of a group over its interval, and the way of a run alone, in the order of its steps."""
-    over, metric = metric_of(_over(panel) or ""), metric_of(panel.y)
+    over = metric_of(_over(panel) or "").drawn_for(value for curve in data.curves for value in curve.x)
+    metric = metric_of(panel.y).drawn_for(value for curve in data.curves for value in curve.mean)
     form = {True: ".1%", False: ".4~g"}
     seen: set[str] = set()
     curves = [overlaid(curve, names[curve.label], styles[curve.label]) for curve in data.curves]

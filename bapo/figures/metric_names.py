@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from bapo.analysis.number_format import are_shares
 
 AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")
 
@@ -16,11 +18,18 @@ class MetricName(NamedTuple):
     unit: str
     question: str = ""
     is_share: bool = False
+    """Drawn in percent."""
+    is_mean_reward: bool = False
+    """Drawn in percent only where all of its values are shares of right responses."""
+
+    def drawn_for(self, values: Iterable[float | None]) -> MetricName:
+        """Returns how these values are drawn."""
+        return self._replace(is_share=False) if self.is_mean_reward and not are_shares(values) else self
 
 
 _KNOWN: Mapping[str, MetricName] = {
     "critic/rewards/mean": MetricName(
-        "Training reward", "mean reward of fresh responses", "Is it learning?", is_share=True
+        "Training reward", "mean reward of fresh responses", "Is it learning?", is_share=True, is_mean_reward=True
     ),
     "actor/entropy": MetricName("Policy entropy", "entropy (nats per token)", "Does it still explore?"),
     "response_length/mean": MetricName("Response length", "tokens"),

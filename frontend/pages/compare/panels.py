@@ -92,7 +92,8 @@ def curve_cards(
     """Returns a card for each metric."""
     cards = []
     for key in keys:
-        metric, found = metric_of(key), curves.curves.get(key, ())
+        found = curves.curves.get(key, ())
+        metric = metric_of(key).drawn_for(value for curve in found for value in curve.mean)
         data = overlay_data(
             found,
             curves.x,
