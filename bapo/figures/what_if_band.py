@@ -72,7 +72,7 @@ def what_if_band_figure(
             )
             for name, values, line_colour, width, dash in (
                 ("recorded", data.recorded, palette.reference, 1.5, "dot"),
-                ("forecast, exact", data.exact, colour, 2, "solid"),
+                ("exact", data.exact, colour, 2, "solid"),
                 (ESTIMATE, data.mean, translucent(colour, 0.7), 1.5, "dash"),
             )
         ),

@@ -61,6 +61,27 @@ def test_a_moved_control_shows_what_the_api_answers(page: Page, admin: Client, r
     expect(page.locator(".what-if-words")).to_contain_text("not simulated")
 
 
+def test_dapo_and_another_group_size_are_drawn_as_estimates(page: Page, admin: Client, run_id: str) -> None:
+    page.goto(f"/runs/{run_id}?tab=what-if")
+    expect(page.locator("[data-total]")).to_have_count(9)
+    rounds = page.get_by_role("slider", name="max_rounds")
+    expect(rounds).to_be_hidden()
+    page.get_by_role("textbox", name="Replay as").click()
+    page.get_by_role("option", name="dapo", exact=True).click()
+    expect(rounds).to_be_visible()
+    page.get_by_role("textbox", name="rollout.group_size").fill("16")
+    expect(page.locator(".what-if-words")).to_contain_text("With 16 responses to each prompt instead of 8")
+    expect(page.locator(".what-if-words")).to_contain_text("20 times")
+    expect(page.locator("[data-total='rollouts']")).to_contain_text("estimate, 90 %")
+    answer = admin.what_if(run_id, WhatIfRequest(set={"method.type": "dapo", "rollout.group_size": 16}))
+    assert trace(page, "what-if-composition", "X1 fresh, estimate", "y2") == pytest.approx(
+        list(answer.forecast.x1.mean)
+    )
+    assert None not in trace(page, "what-if-rollouts", "estimate, 90 % interval")
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator(".what-if-changes")).to_contain_text("Nothing is changed")
+
+
 def test_every_control_moves_something_and_reset_takes_it_back(page: Page, run_id: str) -> None:
     page.goto(f"/runs/{run_id}?tab=what-if")
     expect(page.locator("[data-total]")).to_have_count(9)

@@ -172,7 +172,7 @@ def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mappi
         ).config
     except ConfigError:
         return start
-    return control_values(changed) if changed.method.is_replayable else start
+    return control_values(changed, config.rollout.group_size) if changed.method.is_replayable else start
 
 
 def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:

@@ -47,10 +47,13 @@ def control_id(name: str) -> dict[str, str]:
     return {"type": KIND, "field": name}
 
 
-def control_values(config: RunConfig) -> dict[str, Any]:
-    """Returns the values of the controls for a config; BAPO's and DAPO's defaults for what its method does not have."""
+def control_values(config: RunConfig, recorded_size: int | None = None) -> dict[str, Any]:
+    """Returns the values of the controls for a config; BAPO's and DAPO's defaults for what its method does not have.
+
+    `recorded_size`: the G of the run, in which thresholds are counted; None: that of the config.
+    """
     method = config.method
-    size = config.rollout.group_size
+    size = recorded_size or config.rollout.group_size
     defaults = (BapoConfig(), DapoConfig())
 
     def of(path: str) -> Any:

@@ -125,9 +125,9 @@ def test_a_band_is_drawn_only_where_something_is_estimated() -> None:
     exact, estimated = (figures(what_if(run, changes), LIGHT)["what-if-difficult"] for changes in ({}, {"method.m": 1}))
     by_name = {trace.name: trace for trace in exact.data}
     assert set(by_name["estimate, 90 % interval"].y) == {None}
-    assert None not in by_name["forecast, exact"].y
+    assert None not in by_name["exact"].y
     shown = {trace.name: trace.y for trace in estimated.data}
-    first = next(row for row, value in enumerate(shown["forecast, exact"]) if value is None)
+    first = next(row for row, value in enumerate(shown["exact"]) if value is None)
     assert all(value is None for value in shown["high"][: first - 1])
     assert all(low <= high for low, high in zip(shown["low"][first:], shown["high"][first:], strict=True))
 
@@ -159,5 +159,12 @@ def test_another_group_size_and_further_rounds_are_called_estimates() -> None:
     assert list(hatched.y) == [0 if exact else mean for mean, exact in zip(x1.mean, x1.is_exact, strict=True)]
     # Over ten steps, of which the first already is an estimate.
     band = {trace.name: trace.y for trace in drawn["what-if-gradient"].data}
-    assert set(band["forecast, exact"]) == {None}
+    assert set(band["exact"]) == {None}
     assert all(low < high for low, high in zip(band["low"], band["high"], strict=True))
+
+
+def test_thresholds_are_counted_in_the_recorded_group_size_whatever_the_new_one_is() -> None:
+    run = config(method__c1="1/4")
+    moved = control_values(config(method__c1="1/4", rollout__group_size=16), 8)
+    assert (moved["method.c1"], moved["rollout.group_size"]) == (2, 16)
+    assert changes_of(control_values(run), moved, run) == {"rollout.group_size": 16}
