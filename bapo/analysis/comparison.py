@@ -35,16 +35,16 @@ MOST_POSITIONS = 4096
 """Positions at which runs are averaged at most; where they have more between them, evenly spaced ones are taken."""
 
 
-def t_quantile(degrees_of_freedom: int | NDArray[np.int64]) -> Floats:
-    """97.5 % quantiles of Student's t distribution; NaN without a degree of freedom."""
+def t_quantile(degrees_of_freedom: int | NDArray[np.int64], *, within: float = 0.95) -> Floats:
+    """Bounds ± within which this share of Student's t distribution lies; NaN without a degree of freedom."""
     # Not SciPy's: importing it takes longer than the answers that need a quantile.
     whole = np.asarray(degrees_of_freedom)
-    return np.array([_t_quantile(each) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
+    return np.array([_t_quantile(each, within) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
 
 
 @lru_cache(maxsize=4096)
-def _t_quantile(n: int) -> float:
-    """√n·tan θ, within ± which 95 % of t lie; their share is a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
+def _t_quantile(n: int, within: float) -> float:
+    """√n·tan θ, within ± which that share of t lies: a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
     if n < 1:
         return math.nan
 
@@ -60,7 +60,7 @@ def _t_quantile(n: int) -> float:
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if share(middle) < 0.95 else (low, middle)
+        low, high = (middle, high) if share(middle) < within else (low, middle)
     return math.sqrt(n) * math.tan((low + high) / 2)
 
 

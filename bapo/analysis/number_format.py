@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 
 from bapo.analysis.result import MeanEstimate
 
@@ -25,6 +26,11 @@ def share(value: float | None, digits: int = 1) -> str:
 def percent(value: float | None, digits: int = 1, *, space: str = THIN_SPACE) -> str:
     """0.4123 → "41.2 %", with a space that does not break."""
     return MISSING if value is None else f"{share(value, digits)}{space}%"
+
+
+def are_shares(values: Iterable[float | None]) -> bool:
+    """Return whether all known values lie between 0 and 1: another trainer's mean reward need be no share."""
+    return all(0 <= value <= 1 for value in values if value is not None and not math.isnan(value))
 
 
 def bounds_text(low: float | None, high: float | None, text: Callable[[float], str], between: str = " to ") -> str:

@@ -14,7 +14,7 @@ from bapo.api.boards import ChartData, ChartPanel
 from bapo.api.runs import METRIC_COLUMN
 from bapo.figures import formatting
 from bapo.figures.methods import LineStyle, styles_of
-from bapo.figures.metric_names import metric_of
+from bapo.figures.metric_names import drawn_for, metric_of
 from bapo.figures.overlay import band, has_band, intervals, overlaid, overlay_data, overlay_figure
 from bapo.figures.theme import Palette
 
@@ -64,7 +64,7 @@ def _over(panel: ChartPanel) -> str | None:
 def _overlay(
     panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle], palette: Palette
 ) -> go.Figure:
-    metric = metric_of(panel.y)
+    metric = drawn_for(metric_of(panel.y), (value for curve in data.curves for value in curve.mean))
     axis: Any = panel.x
     overlay = overlay_data(data.curves, axis, styles, names=names, unit=metric.unit, is_share=metric.is_share)
     figure = overlay_figure(overlay, palette)
@@ -80,7 +80,8 @@ def _overlay(
 
 def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle]) -> go.Figure:
     """The mean of a group over its interval, and the way of a run alone, in the order of its steps."""
-    over, metric = metric_of(_over(panel) or ""), metric_of(panel.y)
+    over = drawn_for(metric_of(_over(panel) or ""), (value for curve in data.curves for value in curve.x))
+    metric = drawn_for(metric_of(panel.y), (value for curve in data.curves for value in curve.mean))
     form = {True: ".1%", False: ".4~g"}
     seen: set[str] = set()
     curves = [overlaid(curve, names[curve.label], styles[curve.label]) for curve in data.curves]

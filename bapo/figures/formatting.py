@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from bapo.analysis.number_format import MISSING, THIN_SPACE, counted, percent, share
+from bapo.analysis.number_format import MISSING, THIN_SPACE, are_shares, counted, percent, share
 
 __all__ = ["MISSING", "THIN_SPACE", "percent", "share"]
 
@@ -54,7 +54,7 @@ def decimal(value: float | None, digits: int = 3) -> str:
 
 def reward(value: float | None) -> str:
     """Return a mean reward: a share where it can be one of right responses, a plain number beyond 0 to 1."""
-    return percent(value) if value is None or 0 <= value <= 1 else decimal(value)
+    return percent(value) if are_shares([value]) else decimal(value)
 
 
 def signed_decimal(change: float | None, digits: int = 3) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 
+from bapo.analysis.number_format import are_shares
 from bapo.records import Metric, StepRecord, declared_metrics
 
 AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")
@@ -21,6 +23,11 @@ _OF_NO_FIELD = (
 def _known() -> Mapping[str, Metric]:
     declared = {each.name: each.metric for each in declared_metrics(StepRecord) if each.metric.title}
     return declared | {metric.name: metric for metric in _OF_NO_FIELD}
+
+
+def drawn_for(metric: Metric, values: Iterable[float | None]) -> Metric:
+    """Return the metric as these values are drawn: a mean reward beyond 0 to 1 is no share."""
+    return replace(metric, is_share=False) if metric.is_mean_reward and not are_shares(values) else metric
 
 
 def metric_of(key: str) -> Metric:

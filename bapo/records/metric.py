@@ -33,6 +33,9 @@ class Metric:
     only: Trait | None = None
     """Trait of the methods that it applies to."""
     is_share: bool = False
+    """Drawn in percent."""
+    is_mean_reward: bool = False
+    """Drawn in percent only if all of its values lie between 0 and 1, as shares of right responses do."""
     is_signed: bool = False
     """Its chart need not begin at 0."""
     only_recorded: bool = False

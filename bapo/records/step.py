@@ -156,7 +156,12 @@ class StepRecord(Record):
     reward_mean: Annotated[
         float,
         Metric(
-            "critic/rewards/mean", "Training reward", "mean reward of fresh responses", "Is it learning?", is_share=True
+            "critic/rewards/mean",
+            "Training reward",
+            "mean reward of fresh responses",
+            "Is it learning?",
+            is_share=True,
+            is_mean_reward=True,
         ),
     ]
     """Over the fresh responses."""

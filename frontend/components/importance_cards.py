@@ -38,7 +38,7 @@ METRICS = (
     ("duration", "duration in seconds"),
     ("compute_hours", "compute hours"),
 )
-SHARES = ("eval_latest", "eval_best", "eval_change", "reward_mean")
+SHARES = ("eval_latest", "eval_best", "eval_change")
 """Metrics that are shown in percent."""
 EXPLANATION = (
     "How much of the variance of the result each field explains beyond chance, with its 95 % interval. The dotted mark "
@@ -150,6 +150,8 @@ def _details(title: str, content: Any) -> html.Details:
 
 def result_text(metric: str, value: float | None) -> str:
     """A result as people read it."""
+    if metric == "reward_mean":
+        return formatting.reward(value)
     if metric in SHARES:
         return formatting.percent(value)
     return formatting.MISSING if value is None else f"{value:.4g}"

@@ -89,8 +89,8 @@ class MethodSection(TypedSection):
     has_critic: ClassVar[bool] = False
     """True if the method trains a value model next to the policy."""
     is_replayable: ClassVar[bool] = False
-    """What-if can replay it: by BAPO's rules where `as_bapo` gives any; else a batch is its step's fresh groups, up to
-    B of them."""
+    """What-if can replay it: by BAPO's rules where `as_bapo` gives any, by DAPO's where it is derived from its config;
+    else a batch is its step's fresh groups, up to B of them."""
     steerable: ClassVar[tuple[str, ...]] = ()
     """Fields that a running run can take new values of; the method's `reconfigure` applies them."""
     state_family: ClassVar[str | None] = None

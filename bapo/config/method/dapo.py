@@ -22,6 +22,7 @@ class DapoConfig(MethodSection):
     filters_fresh: ClassVar = True
     is_on_policy: ClassVar = True
     has_rounds: ClassVar = True
+    is_replayable: ClassVar = True
     state_family: ClassVar = "grpo"
 
     type: Literal["dapo"] = "dapo"

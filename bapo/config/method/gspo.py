@@ -19,6 +19,7 @@ class GspoConfig(MethodSection):
     clip_range: ClassVar = (3e-4, 4e-4)
     ratio_level: ClassVar = "sequence"
     is_on_policy: ClassVar = True
+    is_replayable: ClassVar = True
     state_family: ClassVar = "grpo"
 
     type: Literal["gspo"] = "gspo"

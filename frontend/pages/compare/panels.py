@@ -14,7 +14,7 @@ from bapo.api.compare import ComparedCurves, CurveGroup
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
 from bapo.figures.methods import LineStyle
-from bapo.figures.metric_names import AVERAGE, metric_of
+from bapo.figures.metric_names import AVERAGE, drawn_for, metric_of
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
@@ -92,7 +92,8 @@ def curve_cards(
     """Returns a card for each metric."""
     cards = []
     for key in keys:
-        metric, found = metric_of(key), curves.curves.get(key, ())
+        found = curves.curves.get(key, ())
+        metric = drawn_for(metric_of(key), (value for curve in found for value in curve.mean))
         data = overlay_data(
             found,
             curves.x,

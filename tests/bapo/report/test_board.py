@@ -82,6 +82,15 @@ def test_the_note_says_what_was_left_out() -> None:
     )
 
 
+def test_a_chart_of_mean_rewards_is_in_percent_only_where_they_are_shares() -> None:
+    panel = ChartPanel(id="c", y="critic/rewards/mean")
+    over = ChartPanel(id="c", y="actor/entropy", x="metric.critic/rewards/mean")
+    for value, form in ((1.0, ".0%"), (1.506, None)):
+        assert chart_figure(panel, data(curve("bapo", [0.5, value])), LIGHT).layout.yaxis.tickformat == form
+        along = data(curve("bapo", [1.0, 3.0], x=[0.25, value]))
+        assert chart_figure(over, along, LIGHT).layout.xaxis.tickformat == form
+
+
 def test_the_file_loads_nothing_and_shows_peoples_words_as_words() -> None:
     panels: list[Panel] = [
         ChartPanel(id="c", y="a/b", title=NASTY),
