@@ -283,6 +283,23 @@ def test_clipping_and_ratios_far_from_one_are_drift() -> None:
     assert off_policy_drift(stream(metrics=near)) is None
 
 
+@pytest.mark.parametrize(
+    ("lag", "age", "said"),
+    [(1, 0, None), (2, 1, "groups are up to 1 step old"), (6, 5, "groups are up to 5 steps old")],
+)
+def test_the_oldest_group_is_as_old_as_the_updates_since_it_was_answered(lag: int, age: int, said: str | None) -> None:
+    # The policy that a step begins with has completed one step less than its number: a group that it answers has age 0.
+    drifted = stream(metrics={"actor/pg_clipfrac": [0.4] * 200})
+    version = np.maximum(0, drifted.visits.step - 1)
+    version[-1] = drifted.visits.step[-1] - lag
+    visits = drifted.visits._replace(policy_version=version.astype(np.int32))
+    finding = found(off_policy_drift(drifted._replace(visits=visits))).finding
+    figures = {each.label: each.value for each in finding.evidence}
+    assert figures["Oldest group trained on, in steps"] == age
+    assert ("old. " in finding.explanation) is (said is not None)
+    assert said is None or said in finding.explanation
+
+
 def test_learning_that_stopped_is_told_from_learning_that_goes_on() -> None:
     steps = np.arange(200)
     rose_then_flat = noisy(0.2 + 0.004 * np.minimum(steps, 80))
