@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
-import backend.boards.endpoints
-import backend.files.artifacts.endpoints
-import backend.files.resources.endpoints
-import backend.files.storage.endpoints
-import backend.files.uploads.endpoints
-import backend.fleet.control.endpoints
-import backend.fleet.dispatch.endpoints
-import backend.fleet.maintenance_jobs.endpoints
-import backend.fleet.queue.endpoints
-import backend.identity.account.endpoints
-import backend.identity.audit.endpoints
-import backend.identity.auth.endpoints
-import backend.identity.auth.openid.endpoints
-import backend.identity.people.endpoints
-import backend.identity.projects.endpoints
-import backend.launch.configs.endpoints
-import backend.launch.imports.endpoints
-import backend.launch.studies.endpoints
-import backend.launch.submissions.endpoints
-import backend.notices.alerts.endpoints
-import backend.notices.events.endpoints
-import backend.notices.webhooks.endpoints
-import backend.openapi.endpoints
-import backend.ops.diagnosis.endpoints
-import backend.ops.endpoints
-import backend.ops.metrics.endpoints
-import backend.prices.endpoints
-import backend.readings.compare.endpoints
-import backend.readings.difficulty.endpoints
-import backend.readings.findings.endpoints
-import backend.readings.prompt_lists.endpoints
-import backend.readings.prompts.endpoints
-import backend.readings.samples.endpoints
-import backend.readings.series.endpoints
-import backend.readings.walk.endpoints
-import backend.readings.what_if.endpoints
-import backend.records.endpoints
-import backend.runs.checkpoints.endpoints
-import backend.runs.endpoints
-import backend.runs.views.endpoints
-import backend.workers.endpoints
+import backend
 from backend.files.uploads.checking import UploadChecker
 from backend.files.uploads.fetching import UploadFetcher
 from backend.fleet.dispatch.dispatcher import Dispatcher
@@ -73,60 +35,22 @@ from backend.openapi.description import DESCRIPTION
 from backend.ops.maintenance import MaintenanceThread
 from backend.ops.metrics.middleware import RequestMetrics
 from backend.ops.readiness import ReadinessCache
-from backend.readings.findings.cache import FindingsCache
+from backend.readings.findings.service import FindingsCache
 from backend.readings.findings.watching import FindingsWatcher
 from backend.readings.visits.cache import VisitCache
-from backend.readings.what_if.cache import RecordingCache
+from backend.readings.what_if.service import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
 from bapo.api.events import StreamEvent
 
-ROUTERS = (
-    backend.identity.auth.endpoints.router,
-    backend.identity.auth.openid.endpoints.router,
-    backend.identity.account.endpoints.router,
-    backend.identity.people.endpoints.router,
-    backend.identity.projects.endpoints.router,
-    backend.identity.audit.endpoints.router,
-    backend.launch.configs.endpoints.router,
-    backend.launch.submissions.endpoints.router,
-    backend.runs.endpoints.router,
-    backend.fleet.control.endpoints.router,
-    backend.records.endpoints.router,
-    backend.readings.series.endpoints.router,
-    backend.readings.prompts.endpoints.router,
-    backend.readings.prompt_lists.endpoints.router,
-    backend.readings.samples.endpoints.router,
-    backend.readings.difficulty.endpoints.router,
-    backend.runs.checkpoints.endpoints.router,
-    backend.files.artifacts.endpoints.router,
-    backend.fleet.maintenance_jobs.endpoints.router,
-    backend.readings.compare.endpoints.router,
-    backend.ops.diagnosis.endpoints.router,
-    backend.notices.events.endpoints.router,
-    backend.launch.imports.endpoints.router,
-    backend.fleet.queue.endpoints.router,
-    backend.files.resources.endpoints.router,
-    backend.files.uploads.endpoints.router,
-    backend.launch.studies.endpoints.router,
-    backend.prices.endpoints.router,
-    backend.files.storage.endpoints.router,
-    backend.runs.views.endpoints.router,
-    backend.boards.endpoints.router,
-    backend.readings.walk.endpoints.router,
-    backend.readings.what_if.endpoints.router,
-    backend.readings.findings.endpoints.router,
-    backend.workers.endpoints.router,
-    backend.fleet.dispatch.endpoints.router,
-    backend.notices.alerts.endpoints.router,
-    backend.notices.webhooks.endpoints.router,
-    backend.openapi.endpoints.router,
-    backend.ops.endpoints.router,
-    backend.ops.metrics.endpoints.router,
-)
-
 MOST_REQUESTS_BY_LINK = 600
 """Of one address in a minute, at each process: pages behind links ask once for each panel."""
+
+
+def _routers() -> list[APIRouter]:
+    """Return the router of every module of the server that is named `endpoints`."""
+    modules = pkgutil.walk_packages(backend.__path__, "backend.")
+    return [import_module(each.name).router for each in modules if each.name.endswith(".endpoints")]
 
 
 def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollower) -> Callable[[StreamEvent], None]:
@@ -194,7 +118,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        routes=[route for router in ROUTERS for route in router.routes],
+        routes=[route for router in _routers() for route in router.routes],
         # The description of the API is behind the login too.
         openapi_url=None,
         docs_url=None,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from bapo.config.objective import Objective
-from bapo.engines.base import LogprobGap
 from bapo.losses import response_means
+from bapo.records import LogprobGap
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -40,7 +40,8 @@ class GapSums:
         if not self.num_tokens:
             return None
         share = self.num_outside / self.num_tokens
-        return LogprobGap(self.total / self.num_tokens, self.largest, share, self.num_tokens)
+        mean = self.total / self.num_tokens
+        return LogprobGap(mean=mean, max=self.largest, outside_clip_range=share, num_tokens=self.num_tokens)
 
 
 def gap_sums(differences: Float[Tensor, "tokens"], lengths: Sequence[int], objective: Objective) -> GapSums:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bapo.engines.base import Engine, Generation, Policy, UpdateStats, joined
+from bapo.engines.base import Engine, Generation, Policy, joined
 from bapo.methods.base import ComposedBatch, Method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import ThresholdValues
+from bapo.records import ThresholdValues, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
 

@@ -1,4 +1,4 @@
-"""How fast are our pages beside those of other tools, over the same runs in the same browser?
+"""Page times of ours and of other tools, over the same runs in the same browser.
 
     python -m benchmarks.peer_pages [--repetitions 10] [--runs 1000,10000] [--without aim,trackio] [--quick]
 
@@ -277,7 +277,7 @@ def main() -> None:
     pins = ", ".join(sorted(pin for tool in tools for pin in PINS[tool]))
     write_report(
         "peer_pages",
-        "Our pages beside those of other tools",
+        "Our pages compared with those of other tools",
         {"runs": options.compared, "steps": options.steps, "peers": pins, "load": load, "pages": found},
         markdown(parts),
         *paragraphs(options, missing, load),

@@ -169,7 +169,7 @@ LISTS: Mapping[str, View] = {
     "tensorboard": View(
         lambda shown: f"{shown.url}/#timeseries",
         f"({ROWS})('tb-data-table-content-row')",
-        "rows of the sidebar beside Time series",
+        "rows of the sidebar next to Time series",
     ),
     "mlflow": View(_mlflow, f"({ROWS})('.ag-center-cols-container [row-id]')", "rows of the experiment's table"),
     "aim": View(

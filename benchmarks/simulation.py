@@ -15,21 +15,29 @@ from bapo.config import RunConfig
 from bapo.config.method import has_trait
 from bapo.engines.base import (
     BatchItem,
-    CriticStats,
     Generation,
     GenerationStats,
     Policy,
     ResponseSample,
-    UpdateStats,
 )
 from bapo.loop import Loop
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import RATIO_BIN_EDGES, AnyRecord, EvaluationRecord, EventRecord, Interval, TrackingRecord
+from bapo.records import (
+    RATIO_BIN_EDGES,
+    AnyRecord,
+    CriticStats,
+    EvaluationRecord,
+    EventRecord,
+    Interval,
+    TrackingRecord,
+    UpdateStats,
+)
 from bapo.rollout import BatchSource, RolloutGroup
-from bapo.run.recording import CostCounter, step_record
+from bapo.run.recording import NO_COST, cost_after, step_record
 from bapo.tasks.base import Problem
 
+LEARNING_RATE = 1e-3
 LEARNING_STEPS = 300
 """After as many steps a prompt has made most of its progress."""
 EVALUATION_INTERVAL, TRACKING_INTERVAL = 50, 25
@@ -93,6 +101,7 @@ class DrawnEngine:
             num_mini_batches=1,
             num_tokens=88 * len(batch),
             num_groups_skipped=0,
+            learning_rate=LEARNING_RATE,
             tv_tokens={source: 0.02 + 0.02 * draw.random() for source in BatchSource if source in present},
             tv_sequences={source: 0.1 + 0.1 * draw.random() for source in BatchSource if source in present},
             critic=self._critic(step) if self._has_critic else None,
@@ -108,7 +117,7 @@ class DrawnEngine:
             return_mean=0.4,
             grad_norm=0.5 + 0.3 * self._draws.random(),
             clip_fraction=abs(self._draws.gauss(0.01, 0.01)),
-            learning_rate=1e-3,
+            learning_rate=LEARNING_RATE,
         )
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
@@ -168,7 +177,7 @@ class SimulatedRun:
             engine=self._engine,
             group_size=config.rollout.group_size,
         )
-        self._cost = CostCounter()
+        self._cost = NO_COST
 
     def records(self) -> Iterator[AnyRecord]:
         """The whole journal."""
@@ -187,7 +196,7 @@ class SimulatedRun:
     def step(self, step: int) -> Iterator[AnyRecord]:
         """The next step, and what is due after it."""
         outcome = self._loop.run_step(step)
-        self._cost.add_step(outcome)
+        self._cost = cost_after(self._cost, outcome)
         spent = {"gen": 0.5, "reevaluation": 0.08, "batch": 0.00005, "update": 0.35, "step": 1.0, "step_cpu": 0.95}
         timing = {name: share * self._seconds_per_step for name, share in spent.items()}
         yield step_record(
@@ -196,9 +205,8 @@ class SimulatedRun:
             num_steps=self._num_steps,
             epoch=self._schedule.epoch_of(step),
             group_size=self._config.rollout.group_size,
-            learning_rate=self._config.training.learning_rate,
             method=self._method,
-            cost=self._cost.snapshot(),
+            cost=self._cost,
             timing={**timing, "journal": 0.0004, "elapsed": step * self._seconds_per_step, **self._clock(step)},
             system=self._engine.utilisation(),
         )

@@ -1,4 +1,4 @@
-"""Steps per second of the local engine beside TRL's GRPOTrainer and a bare loop of the Hugging Face class.
+"""Steps per second of the local engine, TRL's GRPOTrainer and a bare loop of the Hugging Face class.
 
     python -m benchmarks.trainer_vs_trl [--steps 20] [--repetitions 5] [--model countdown-base] [--device cpu]
 
@@ -48,7 +48,7 @@ def main() -> None:
     trl_version = _output([pythons["trl"], "-c", "from importlib.metadata import version; print(version('trl'))"])
     write_report(
         "trainer_vs_trl" if options.device == "cpu" else "trainer_vs_trl_gpu",
-        f"Trainer beside TRL: {options.repetitions} interleaved runs of {options.steps} steps, medians",
+        f"Trainer compared with TRL: {options.repetitions} interleaved runs of {options.steps} steps, medians",
         {"trl": trl_version, "steps": options.steps, "model": options.model, "runs": runs},
         "GRPO, 32 prompts × G 8, at most 16 new tokens, one update a step, float32, one thread, no KL penalty.",
         markdown(runs),

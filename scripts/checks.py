@@ -24,10 +24,10 @@ VERL_PYTHON = ROOT / ".venv-verl" / "bin" / "python"
 IMAGES_PYTHON = ROOT / ".venv-verl-images" / "bin" / "python"
 STATUS_SECONDS = 60.0
 MARKS_OF_LANES = ("browser", "e2e", "chaos", "verl", "trl", "containers", "api", "packaging", "site")
-"""Of tests that the unit tests leave out."""
+"""Markers of tests that the unit tests leave out."""
 
 ENVIRONMENT = ("pyproject.toml#project", "pyproject.toml#tool.pytest", "requirements.lock", "scripts/setup.sh")
-"""What every lane in .venv is installed and run by."""
+"""Inputs of every lane in .venv: its installation and its runner."""
 TRAINER = (
     *("bapo/*.py", "bapo/buffers", "bapo/config", "bapo/engines", "bapo/files", "bapo/methods", "bapo/run"),
     "bapo/tasks",
@@ -38,7 +38,7 @@ SERVICES = (
     # Browser tests check pages; figures, reports and verl take no part in what these tests run.
     *("!bapo/engines/verl", "!bapo/figures", "!bapo/report", "!frontend/assets", "!frontend/pages"),
 )
-"""What runs in a deployment with the built-in trainer."""
+"""Inputs that run in a deployment with the built-in trainer."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,15 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
             [Check("documentation site", _pytest("-m", "site", "tests"))],
             # Not docs/: what a page links to, and the navigation, is checked by the core (tests/contract).
             inputs=(
-                *("mkdocs.yml", "scripts/docs_site", "bapo/cli", "bapo/config", "bapo/api", "backend/openapi"),
+                *(
+                    "mkdocs.yml",
+                    "scripts/docs_site",
+                    "bapo/cli",
+                    "bapo/config",
+                    "bapo/api",
+                    "bapo/records",
+                    "backend/openapi",
+                ),
                 *("tests/contract/test_docs_site.py", "requirements.lock"),
             ),
         ),
@@ -218,11 +226,11 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
 
 @dataclass
 class Plan:
-    """What a run checks, and what it says of the lanes that it leaves out."""
+    """Plan of a run: its checks, and a line for each lane that it leaves out."""
 
     checks: list[Check] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
-    """Of the inputs of each long lane that runs."""
+    """Digests of the inputs of each long lane that runs."""
     lanes: list[Lane] = field(default_factory=list)
     """The long lanes that run."""
     remarks: list[str] = field(default_factory=list)

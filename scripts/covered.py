@@ -19,7 +19,7 @@ FEWEST_STATEMENTS = 20
 
 
 class Counts(NamedTuple):
-    """What there is, and what of it ran."""
+    """Counts of statements and branches, and of those that ran."""
 
     statements: int = 0
     statements_run: int = 0

@@ -1,4 +1,4 @@
-"""Which long lanes of ./test are due: a lane runs where its inputs differ from every state on which it was green.
+"""Selection of the long lanes of ./test: a lane runs if its inputs differ from every state on which it was green.
 
 `tests/green_lanes.jsonl` has a line for each green run of a lane: the digest of the lane's inputs, the commit, the
 date and the machine. Only `record` writes it, after a run that passed. A line counts for exactly the files that the run

@@ -16,7 +16,7 @@ _IMAGE = re.compile(r"^(ARG \w+_IMAGE=|    image: )([a-z][\w./-]*:[\w.-]+)(@sha2
 
 
 def pinned(text: str, digest_of: Callable[[str], str]) -> str:
-    """The text of a file with the digest behind each public image; ours have a variable in their tag."""
+    """Return the text of a file with the digest behind each public image; ours have a variable in their tag."""
     return _IMAGE.sub(lambda found: f"{found[1]}{found[2]}@{digest_of(found[2])}", text)
 
 

@@ -33,16 +33,16 @@ class Check:
     after: str | None = None
     """Title of a check that must have succeeded before."""
     is_shown: bool = False
-    """Whether its output is shown even where it succeeds."""
+    """True if its output is shown even on success."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a check ended."""
+    """Outcome of a check."""
 
     succeeded: bool
     cpu_seconds: float = 0.0
-    """Of the command and of all its descendants that were waited for."""
+    """CPU time of the command and of all its awaited descendants, seconds."""
     passed: int = 0
     """Tests, by pytest's last line."""
     skipped: int = 0
@@ -80,7 +80,7 @@ class _Run:
 
 def _start(check: Check) -> _Run:
     with log_of(check).open("wb") as log:
-        # A session of its own: Ctrl-C ends all that the check has started.
+        # A separate session: Ctrl-C ends all that the check has started.
         process = subprocess.Popen(
             check.command, cwd=ROOT, env=environment_of_checks(), stdout=log, stderr=log, start_new_session=True
         )

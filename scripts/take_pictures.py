@@ -1,4 +1,4 @@
-"""Takes the pictures of README.md from a running product: `python -m scripts.take_pictures`, beside `./run`.
+"""Takes the pictures of README.md from a running product: `python -m scripts.take_pictures`, while `./run` runs.
 
 The two runs of the demo must have ended. Needs Chromium and the development tools.
 """

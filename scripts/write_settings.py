@@ -29,13 +29,13 @@ and what to do; a `BAPO_` variable that nothing reads is warned about in the log
 
 
 def variables() -> str:
-    """Content of `bapo/deploy/variables.txt`."""
+    """Return the content of `bapo/deploy/variables.txt`."""
     names = {each.variable for _, settings in SERVICES for each in describe(settings)} | set(OTHER_VARIABLES)
     return "\n".join(sorted(names)) + "\n"
 
 
 def document() -> str:
-    """Content of `docs/settings.md`."""
+    """Return the content of `docs/settings.md`."""
     common = {each.variable for each in describe(ServiceSettings)}
     parts = [INTRODUCTION, "## All services\n\n" + _table(describe(ServiceSettings))]
     for title, settings in SERVICES:

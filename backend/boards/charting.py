@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Cho
             {run_id: curves.axes_of(columns[run_id]) for run_id in chosen.ids},
             chosen.groups,
             chosen.ids,
+            chosen.replicates,
             x=panel.x,  # type: ignore[arg-type]  # the pattern leaves the three axes
             budget=None,
             max_points=MOST_POINTS,
@@ -45,7 +46,9 @@ def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Cho
         for group in chosen.groups:
             members = [chosen.ids[index] for index in group.members]
             ways = [_way(columns[run_id][over], values[run_id]) for run_id in members]
-            drawn += _over_metric(group.label, [way for way in ways if len(way[0])])
+            keys = [chosen.replicates[index] for index in group.members]
+            with_values = [each for each in zip(ways, keys, strict=True) if len(each[0][0])]
+            drawn += _over_metric(group.label, [way for way, _ in with_values], [key for _, key in with_values])
     return {
         "curves": [{**each, "run_ids": []} for each in drawn],
         "num_shown": len(chosen.ids),
@@ -66,13 +69,15 @@ def _way(x: Column, y: Column) -> tuple[Floats, Floats]:
     return x.values[at_x], y.values[at_y]
 
 
-def _over_metric(label: str, ways: Sequence[tuple[Floats, Floats]]) -> list[dict[str, Any]]:
+def _over_metric(
+    label: str, ways: Sequence[tuple[Floats, Floats]], replicates: Sequence[Hashable]
+) -> list[dict[str, Any]]:
     """The mean of several runs by stretches of the other metric, or the way of one run; none without a value."""
     if not ways:
         return []
     num_positions = sum(len(across) for across, _ in ways)
     if len(ways) > 1:
-        drawn = mean_by_stretches(ways)._asdict()
+        drawn = mean_by_stretches(ways, replicates=replicates)._asdict()
     else:
         across, along = ways[0]
         if num_positions > MOST_POINTS:

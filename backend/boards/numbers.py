@@ -17,6 +17,7 @@ from backend.models import Board, Run
 from backend.readings.compare import series
 from backend.readings.compare.held_out_curves import of_one_set
 from backend.runs import where
+from backend.runs.columns import REPLICATE
 from backend.runs.grouping import number_of
 from backend.runs.held_out import EVALUATED, different_sets
 from bapo.analysis.live_numbers import (
@@ -83,30 +84,36 @@ def text_data(session: Session, answers: AnswerCache, board: Board, panel: TextP
 
 def _values(
     session: Session, answers: AnswerCache, board: Board, panel: TextPanel, number: LiveNumber
-) -> Sequence[float]:
+) -> Sequence[tuple[str, float]]:
+    """The value of each run with the key of its replicate."""
     conditions = selection.conditions(session, board, panel, number.where)
     if number.column is None:
-        return [0.0] * len(session.scalars(select(Run.id).where(*conditions)).all())
+        return [(run_id, 0.0) for run_id in session.scalars(select(Run.id).where(*conditions))]
     if number.column in EVALUATED:
         _refuse_several_sets(session, number, conditions)
     if number.figure not in OVER_STEPS:
         of_run = number_of(number.column, "column")
-        query = select(of_run).where(*conditions).order_by(Run.created_at.desc()).limit(MOST_COUNTED)
-        return [float(value) for value in session.scalars(query) if value is not None]
-    ids = list(session.scalars(select(Run.id).where(*conditions).limit(MOST_RUNS + 1)))
+        query = select(REPLICATE, of_run).where(*conditions).order_by(Run.created_at.desc()).limit(MOST_COUNTED)
+        return [(key, float(value)) for key, value in session.execute(query) if value is not None]
+    of_runs = session.execute(select(Run.id, REPLICATE.label("replicate")).where(*conditions).limit(MOST_RUNS + 1))
+    replicates = {run.id: run.replicate for run in of_runs}
+    ids = list(replicates)
     if len(ids) > MOST_RUNS:
         remedy = f"{number.figure} reads every step of at most {MOST_RUNS} runs, and more match: narrow them with “of”"
         raise LiveNumberError(number.source, remedy)
     key = number.column.removeprefix(METRIC)
 
     def work_out() -> Answer:
-        columns = of_one_set(session, series.read(session, ids, [key]), [key])[0].values()
-        return Answer.of([_reduced(number.figure, each[key].values) for each in columns if len(each[key].values)])
+        columns, _ = of_one_set(session, series.read(session, ids, [key]), [key])
+        found = zip(replicates.values(), columns.values(), strict=True)
+        return Answer.of(
+            [(each, _reduced(number.figure, column[key].values)) for each, column in found if len(column[key].values)]
+        )
 
     # Every step of every run: worked out again when one of them has recorded more.
     question = f"live number {number.figure} {key} {ids}"
-    found: list[float] = orjson.loads(answers.answer(session, question, ids, work_out).content)
-    return found
+    found: list[tuple[str, float]] = orjson.loads(answers.answer(session, question, ids, work_out).content)
+    return [(each, value) for each, value in found]
 
 
 def _refuse_several_sets(session: Session, number: LiveNumber, conditions: Sequence[ColumnElement[bool]]) -> None:

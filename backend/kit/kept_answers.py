@@ -37,7 +37,7 @@ class RevisionReader:
         self._next: asyncio.Future[Mapping[str, int]] | None = None
         self._task: asyncio.Task[None] | None = None
 
-    async def revisions(self, run_ids: Sequence[str]) -> Sequence[int] | None:
+    async def revisions(self, run_ids: Sequence[str]) -> tuple[int, ...] | None:
         """A number per run that grows with every stored record, read after this call; None where it cannot be read."""
         self._wanted.update(run_ids)
         if self._next is None:
@@ -47,7 +47,7 @@ class RevisionReader:
             self._task = asyncio.create_task(self._look(), name="revisions")
         # Shielded: who goes away leaves the others their answer.
         found = await asyncio.shield(asked)
-        return [found.get(run_id, 0) for run_id in run_ids] if found else None
+        return tuple(found.get(run_id, 0) for run_id in run_ids) if found else None
 
     async def _look(self) -> None:
         try:
@@ -93,15 +93,14 @@ class KeptAnswers:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         caller: Principal | None = scope["state"]["principal"]
-        found = self._context.answers.kept(question_of(scope))
-        if caller is None or found is None or Permission.READ not in permissions_of(caller):
+        kept = self._context.answers.peek(question_of(scope))
+        if caller is None or kept is None or Permission.READ not in permissions_of(caller):
             return False
-        entry, kept = found
-        if not self._context.visibility.known_to_see(caller, entry.run_ids):
+        if not self._context.visibility.known_to_see(caller, kept.run_ids):
             return False
-        now = await self._context.part(RevisionReader).revisions(entry.run_ids)
+        now = await self._context.part(RevisionReader).revisions(kept.run_ids)
         if now != kept.revisions:
             return False
-        scope.update(entry.route)
+        scope.update(kept.route)
         await kept.answer.response(Headers(scope=scope).get("if-none-match"))(scope, receive, send)
         return True

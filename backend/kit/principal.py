@@ -16,8 +16,6 @@ from bapo.api.accounts import Role, Scope
 ALL_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 SYSTEM_NAME = "system"
 """Author of what nobody asked for; no person has this name."""
-RANK: Mapping[str, int] = {"viewer": 0, "member": 1, "admin": 2}
-"""Of roles: each may do what those below it may."""
 
 
 class Owned(Protocol):

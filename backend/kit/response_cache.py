@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,6 +13,7 @@ from fastapi import Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from backend.kit.revision_cache import RevisionCache
 from backend.models import IngestOffset, Run
 from bapo import __version__
 
@@ -51,36 +49,21 @@ class Answer(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """An answer and the revisions of its runs when it was worked out."""
+    """A cached answer, and what it takes to give it before routing."""
 
     revisions: Sequence[int]
+    """Of its runs, when it was computed."""
     answer: Answer
-
-
-@dataclass
-class _Entry:
-    """An answer and what was stored when it was made. Its lock makes the others wait for the one who works it out."""
-
     run_ids: Sequence[str]
     route: Mapping[str, Any]
-    """What the request's scope says of the route that answered."""
-    kept: Kept | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def num_bytes(self) -> int:
-        """What it takes in memory, about."""
-        return _ENTRY_BYTES + (0 if self.kept is None else len(self.kept.answer.content))
+    """Route and path parameters of the request's scope."""
 
 
-class AnswerCache:
-    """Responses by question; the least recently used are dropped beyond `max_bytes`."""
+class AnswerCache(RevisionCache[str, Kept]):
+    """Responses by question, a path with its query."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._num_bytes = 0
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        super().__init__(max_bytes, lambda kept: _ENTRY_BYTES + len(kept.answer.content))
 
     def answer(
         self,
@@ -90,54 +73,27 @@ class AnswerCache:
         work_out: Callable[[], Answer],
         route: Mapping[str, Any] = MappingProxyType({}),
     ) -> Answer:
-        """The answer to a question about the records of these runs, computed again when one of them has more.
+        """Return the answer to a question about the records of these runs, computed again when one of them has more.
 
         The question names everything that the answer depends on but the records: path and query.
         """
-        with self._lock:
-            entry = self._entries.get(question)
-            if entry is None:
-                entry = self._entries[question] = _Entry(run_ids, route)
-                self._num_bytes += _ENTRY_BYTES
-            self._entries.move_to_end(question)
-        with entry.lock:
-            # Read first: what is stored meanwhile makes the next request work it out again.
+        now: tuple[int, ...] = ()
+
+        def revision_now() -> tuple[int, ...] | None:
+            nonlocal now
             now = revisions(session, run_ids)
-            if entry.kept is not None and entry.kept.revisions == now:
-                return entry.kept.answer
+            # A run without records may be gone: then `work_out` finds out, and nothing is cached.
+            return now if all(now) else None
+
+        def compute(_: Kept | None) -> Kept:
             answer = work_out()
-            # A run without records may be gone: that is for the question itself to find out.
-            if all(now):
-                answer = answer._replace(etag=_etag(question, now))
-                self._keep(question, entry, Kept(now, answer))
-        return answer
+            return Kept(now, answer._replace(etag=_etag(question, now)) if all(now) else answer, run_ids, route)
 
-    def kept(self, question: str) -> tuple[_Entry, Kept] | None:
-        """What is kept of a question, which may be out of date. Asks no database and waits for nobody."""
-        with self._lock:
-            entry = self._entries.get(question)
-            if entry is None or entry.kept is None:
-                return None
-            self._entries.move_to_end(question)
-            return entry, entry.kept
+        return self.get(question, revision_now, compute).answer
 
-    def forget(self, run_id: str) -> None:
-        """Keep nothing of a run that is deleted."""
-        with self._lock:
-            for question in [each for each, entry in self._entries.items() if run_id in entry.run_ids]:
-                self._num_bytes -= self._entries.pop(question).num_bytes
-
-    def _keep(self, question: str, entry: _Entry, kept: Kept) -> None:
-        with self._lock:
-            if self._entries.get(question) is not entry:
-                # Dropped while it was worked out.
-                return
-            self._num_bytes -= entry.num_bytes
-            entry.kept = kept
-            self._num_bytes += entry.num_bytes
-            while self._num_bytes > self._max_bytes:
-                _, forgotten = self._entries.popitem(last=False)
-                self._num_bytes -= forgotten.num_bytes
+    def runs_of(self, key: str, value: Kept | None) -> Sequence[str]:
+        """Return the runs that the answer is about."""
+        return () if value is None else value.run_ids
 
 
 def _etag(question: str, revisions: Sequence[int]) -> str:
@@ -153,7 +109,7 @@ REVISIONS = """
 """The bytes read of all of a run's journals; none of a deleted run, of which answers may still be kept."""
 
 
-def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:
+def revisions(session: Session, run_ids: Sequence[str]) -> tuple[int, ...]:
     """A number per run that grows with every stored record: the bytes read of all its attempts' journals."""
     query = (
         select(IngestOffset.run_id, func.sum(IngestOffset.next_offset))
@@ -162,4 +118,4 @@ def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:
         .group_by(IngestOffset.run_id)
     )
     found = {run_id: int(number) for run_id, number in session.execute(query)}
-    return [found.get(run_id, 0) for run_id in run_ids]
+    return tuple(found.get(run_id, 0) for run_id in run_ids)

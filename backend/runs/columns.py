@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, cast, extract, func, literal, literal_column, select
+from sqlalchemy import ColumnElement, case, cast, extract, func, literal, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 from sqlalchemy.types import DateTime, Text
 
@@ -56,6 +56,15 @@ _study = (
 _seconds = extract("epoch", func.coalesce(Run.finished_at, func.now()) - Run.started_at)
 
 _seedless = Run.fields.op("-", return_type=JSONB)(cast(list(SEED_FIELDS), ARRAY(Text)))
+
+REPLICATE: ColumnElement[str] = case(
+    (
+        or_(*(func.jsonb_typeof(Run.fields.op("->")(literal(field, Text))) == "number" for field in SEED_FIELDS)),
+        func.md5(cast(Run.fields, Text)),
+    ),
+    else_=cast(Run.id, Text),
+)
+"""Key of a run's replicate: runs of one config with its seed are one, a run of an unknown seed is one by itself."""
 
 _BUILT_IN: dict[str, tuple[Kind, ColumnElement[Any]]] = {
     **{name: ("number", func.coalesce(cast(getattr(Run, name), DOUBLE_PRECISION), NO_NUMBER)) for name in _NUMBERS},

@@ -90,7 +90,9 @@ def number_of(name: str, field: str) -> ColumnElement[Any]:
 
 
 def _figures(number: ColumnElement[Any]) -> tuple[ColumnElement[Any], ...]:
-    return func.count(number), func.avg(number), func.stddev_samp(number), func.min(number), func.max(number)
+    # Of values that are all the same there is no deviation to give.
+    deviation = func.nullif(func.stddev_samp(number), 0)
+    return func.count(number), func.avg(number), deviation, func.min(number), func.max(number)
 
 
 def _aggregates(names: Sequence[str], figures: Sequence[Any], num_sets: int) -> dict[str, Aggregate]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from backend.kit.principal import RANK
-from bapo.api.accounts import Role
+from bapo.api.accounts import RANK, Role
 
 EVERYBODY = "*"
 """Left of a rule: for all who sign in."""

@@ -1,13 +1,14 @@
 """Comparing runs: groups of them, intervals over seeds, equal budgets, paired differences, the cost of an accuracy.
 
-Intervals over runs are Student's: mean ± t(0.975, n - 1) · s / sqrt(n), with s the standard deviation over the n runs.
-With one run there is none. Nothing here knows where runs are stored or how they are drawn.
+Intervals over runs are Student's: mean ± t(0.975, n - 1) · s / sqrt(n), with s the standard deviation over the n
+replicates. Identical runs of one seed are one replicate, whose figure is their mean. There is no interval over a single
+replicate, nor over several with the same value. Nothing here knows where runs are stored or how they are drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from statistics import fmean, median, stdev
 from typing import Any, NamedTuple
@@ -34,16 +35,16 @@ MOST_POSITIONS = 4096
 """Positions at which runs are averaged at most; where they have more between them, evenly spaced ones are taken."""
 
 
-def t_quantile(degrees_of_freedom: int | NDArray[np.int64]) -> Floats:
-    """97.5 % quantiles of Student's t distribution; NaN without a degree of freedom."""
+def t_quantile(degrees_of_freedom: int | NDArray[np.int64], *, within: float = 0.95) -> Floats:
+    """Bounds ± within which this share of Student's t distribution lies; NaN without a degree of freedom."""
     # Not SciPy's: importing it takes longer than the answers that need a quantile.
     whole = np.asarray(degrees_of_freedom)
-    return np.array([_t_quantile(each) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
+    return np.array([_t_quantile(each, within) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
 
 
 @lru_cache(maxsize=4096)
-def _t_quantile(n: int) -> float:
-    """√n·tan θ, within ± which 95 % of t lie; their share is a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
+def _t_quantile(n: int, within: float) -> float:
+    """√n·tan θ, within ± which that share of t lies: a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
     if n < 1:
         return math.nan
 
@@ -59,12 +60,41 @@ def _t_quantile(n: int) -> float:
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if share(middle) < 0.95 else (low, middle)
+        low, high = (middle, high) if share(middle) < within else (low, middle)
     return math.sqrt(n) * math.tan((low + high) / 2)
 
 
+def replicate_keys(configs: Sequence[Mapping[str, Any]]) -> list[Hashable]:
+    """Return one key per run, given as flat configs: equal ones belong to one replicate.
+
+    Runs of one seed are one replicate unless they train differently. A run whose seed is not known is a replicate by
+    itself.
+    """
+
+    def training(config: Mapping[str, Any]) -> tuple[str, ...]:
+        kept = (field for field in sorted(config) if is_material(field) and not field.startswith(_MEASUREMENT))
+        return tuple(f"{field} = {config[field]!r}" for field in kept)
+
+    seeds = [seed_in(config) for config in configs]
+    return [
+        index if seed is None else (seed, training(config))
+        for index, (seed, config) in enumerate(zip(seeds, configs, strict=True))
+    ]
+
+
+def over_replicates(figures: Iterable[tuple[Hashable, float]]) -> list[float]:
+    """Return the figure of each replicate, given as (key, figure of a run) pairs: the mean over its runs."""
+    found: dict[Hashable, list[float]] = {}
+    for key, figure in figures:
+        found.setdefault(key, []).append(figure)
+    return [fmean(values) for values in found.values()]
+
+
 def estimate(values: Sequence[float]) -> MeanEstimate | None:
-    """Mean with Student's 95 % interval; without bounds for one value, None for none."""
+    """Return the mean of replicates with Student's 95 % interval; `None` for no value.
+
+    One value has no bounds, and neither have several without any spread (`Bounded`).
+    """
     n = len(values)
     if n == 0:
         return None
@@ -96,11 +126,8 @@ def seed_differences(first: SeedFigures, second: SeedFigures) -> list[float]:
 
 
 def _by_seed(figures: SeedFigures) -> dict[int, float]:
-    found: dict[int, list[float]] = {}
-    for seed, figure in figures:
-        if seed is not None:
-            found.setdefault(seed, []).append(figure)
-    return {seed: fmean(values) for seed, values in found.items()}
+    known = [(seed, figure) for seed, figure in figures if seed is not None]
+    return dict(zip(dict.fromkeys(seed for seed, _ in known), over_replicates(known), strict=True))
 
 
 # ---------------------------------------------------------------- configs and groups
@@ -276,7 +303,7 @@ class Curve(NamedTuple):
 
 
 class MeanCurve(NamedTuple):
-    """A figure of several runs at common positions; NaN where no run, for bounds fewer than two, had it."""
+    """A figure of several runs at common positions; NaN where no run had it, as a bound where it has no interval."""
 
     x: Floats
     mean: Floats
@@ -323,26 +350,33 @@ def common_positions(curves: Sequence[Curve], most: int = MOST_POSITIONS) -> Flo
     return np.linspace(positions[0], positions[-1], most)
 
 
-def mean_curve(curves: Sequence[Curve], positions: Floats) -> MeanCurve:
+def mean_curve(curves: Sequence[Curve], positions: Floats, replicates: Sequence[Hashable] | None = None) -> MeanCurve:
     """Mean and Student's 95 % interval over the curves at each position, each interpolated linearly in its range.
 
-    A curve counts only between its own first and last measurement, so that n may fall along the way.
+    A curve counts only between its own first and last measurement, so that n may fall along the way. `replicates`: the
+    key of each curve's replicate (`replicate_keys`); without, each curve is one.
     """
     values = np.full((len(curves), len(positions)), np.nan)
     for row, each in enumerate(curves):
         if len(each.x):
             values[row] = np.interp(positions, each.x, each.y, left=np.nan, right=np.nan)
-    return _mean_of(values, positions)
+    return _mean_of(values, positions, replicates)
 
 
-def mean_by_stretches(ways: Sequence[tuple[Floats, Floats]], most_stretches: int = MOST_STRETCHES) -> MeanCurve:
+def mean_by_stretches(
+    ways: Sequence[tuple[Floats, Floats]],
+    most_stretches: int = MOST_STRETCHES,
+    replicates: Sequence[Hashable] | None = None,
+) -> MeanCurve:
     """Mean and Student's 95 % interval of y over runs, by stretches of x in which lie equally many of all their values.
 
     For an x that need not rise, such as another metric: each run counts once in a stretch, with the mean of its values
     there, and a stretch stands at the mean of its x. There are half as many stretches as values in the run that has the
-    fewest, so that most stretches have a value of every run.
+    fewest, so that most stretches have a value of every run. `replicates`: as of `mean_curve`.
     """
-    known = [(x[at], y[at]) for x, y in ways if (at := ~(np.isnan(x) | np.isnan(y))).any()]
+    measured = [~(np.isnan(x) | np.isnan(y)) for x, y in ways]
+    known = [(x[at], y[at]) for (x, y), at in zip(ways, measured, strict=True) if at.any()]
+    keys = None if replicates is None else [key for key, at in zip(replicates, measured, strict=True) if at.any()]
     if not known:
         nothing = np.empty(0)
         return MeanCurve(nothing, nothing, nothing, nothing, np.empty(0, np.int64))
@@ -357,11 +391,12 @@ def mean_by_stretches(ways: Sequence[tuple[Floats, Floats]], most_stretches: int
             sums = np.bincount(place, weights=values, minlength=len(inner) + 1)
             means[index, row] = np.divide(sums, counts, out=means[index, row], where=counts > 0)
     used = ~np.isnan(means[0]).all(axis=0)
-    return _mean_of(means[1][:, used], np.nanmean(means[0][:, used], axis=0))
+    return _mean_of(means[1][:, used], np.nanmean(means[0][:, used], axis=0), keys)
 
 
-def _mean_of(values: Floats, positions: Floats) -> MeanCurve:
+def _mean_of(values: Floats, positions: Floats, replicates: Sequence[Hashable] | None) -> MeanCurve:
     """Mean and interval over the rows of `values` [runs, positions]; NaN where a run has none."""
+    values = _rows_of_replicates(values, replicates)
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -369,7 +404,24 @@ def _mean_of(values: Floats, positions: Floats) -> MeanCurve:
         squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0)
         deviation = np.sqrt(squares / (n - 1))
         half_width = t_quantile(n - 1) * deviation / np.sqrt(n)
+    # Without any spread there is no interval; what rounding leaves of equal values is none.
+    half_width[half_width <= 1e-9 * np.abs(mean)] = np.nan
     return MeanCurve(positions, mean, mean - half_width, mean + half_width, n)
+
+
+def _rows_of_replicates(values: Floats, replicates: Sequence[Hashable] | None) -> Floats:
+    """Rows of runs [runs, positions] → of replicates: the mean over those runs of each that have a value."""
+    places: dict[Hashable, list[int]] = {}
+    for row, key in enumerate(range(len(values)) if replicates is None else replicates):
+        places.setdefault(key, []).append(row)
+    if len(places) == len(values):
+        return values
+    found = np.full((len(places), values.shape[1]), np.nan)
+    for number, rows in enumerate(places.values()):
+        known = ~np.isnan(values[rows])
+        sums, counts = np.where(known, values[rows], 0.0).sum(axis=0), known.sum(axis=0)
+        np.divide(sums, counts, out=found[number], where=counts > 0)
+    return found
 
 
 def first_reaching(accuracies: Curve, target: float) -> float | None:

@@ -8,17 +8,17 @@
 | `max`, `min`, `mean` | over all that the run recorded of `metric.KEY` |
 | `count` | no column: how many runs there are |
 
-Of several runs it is their mean ± half of Student's 95 % interval. Which columns and conditions there are is the
-server's to know.
+Of several replicates (identical runs of one seed are one) it is their mean ± half of Student's 95 % interval. Which
+columns and conditions there are is the server's to know.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from bapo.analysis.comparison import estimate
+from bapo.analysis.comparison import estimate, over_replicates
 from bapo.analysis.number_format import THIN_SPACE, percent, share
 
 Figure = Literal["last", "max", "min", "mean", "count"]
@@ -88,11 +88,15 @@ def filled(text: str, value_of: Callable[[str], str]) -> str:
     return _PLACEHOLDER.sub(lambda match: value_of(match[0]), text)
 
 
-def written(number: LiveNumber, values: Sequence[float]) -> str:
-    """The number as people read it: "44.8 % ± 3.1 (n = 3)"; of one run without an interval, of none "no run"."""
+def written(number: LiveNumber, values: Sequence[tuple[Hashable, float]]) -> str:
+    """Return the number as people read it: "44.8 % ± 3.1 (n = 3)".
+
+    `values`: the value of each run with the key of its replicate. Of one replicate, and of several without any spread,
+    there is no interval; of no run it is "no run".
+    """
     if number.figure == "count":
         return f"{len(values):,}"
-    found = estimate(values)
+    found = estimate(over_replicates(values))
     if found is None:
         return "no run"
     half = None if found.high is None else found.high - found.value
@@ -100,7 +104,7 @@ def written(number: LiveNumber, values: Sequence[float]) -> str:
         text, interval = percent(found.value), None if half is None else share(half)
     else:
         text, interval = _plain(found.value, 4), None if half is None else _plain(half, 2)
-    plus = "" if interval is None else f" ±{THIN_SPACE}{interval}"
+    plus = "" if interval in (None, _plain(0, 2), share(0)) else f" ±{THIN_SPACE}{interval}"
     return f"{text}{plus} (n = {found.n:,})"
 
 

@@ -81,12 +81,19 @@ def _verdict(
     if standing.position == 0 or (standing.position is None and standing.final_steps == (0, 0)):
         return Verdict.UNTRAINED
     if difference is None or difference.low is None or difference.high is None:
-        is_single = difference is not None or 1 in (best.num_runs, other.num_runs)
-        return Verdict.ONE_SEED if is_single else Verdict.UNPAIRED
+        return _without_interval(best, other, difference)
     if disagreement is not None:
         return Verdict.SEEDS_DISAGREE
     shown = Verdict.ONE_SEED if paired_over == "problem" else Verdict.DIFFERENCE
     return Verdict.NO_DIFFERENCE if difference.low <= 0 <= difference.high else shown
+
+
+def _without_interval(best: OutcomeSide, other: OutcomeSide, difference: MeanEstimate | None) -> Verdict:
+    if difference is not None:
+        return Verdict.ONE_SEED if difference.n == 1 else Verdict.NO_SPREAD
+    # Of a single run, n is that of the problems; of several runs of one seed, that of the seeds.
+    is_single = 1 in (best.num_runs, other.num_runs, best.accuracy.n, other.accuracy.n)
+    return Verdict.ONE_SEED if is_single else Verdict.UNPAIRED
 
 
 def _negated(difference: MeanEstimate | None) -> MeanEstimate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bapo.analysis.comparable import left_out_text
 from bapo.analysis.comparison import shown_name
 from bapo.analysis.number_format import counted, percent, points_text, share_interval
 from bapo.analysis.result import MeanEstimate, Outcome, OutcomeSide, Verdict
@@ -11,21 +12,22 @@ MOST_NAMED = 3
 
 
 def outcome_text(found: Outcome) -> str:
-    """Such as "BAPO 44.8 % [41.2, 48.4], GRPO 42.5 % [38.9, 46.1] on CD-34: the intervals overlap; …".
+    """Return such as "BAPO 44.8 % [41.2, 48.4], GRPO 42.5 % [38.9, 46.1] on CD-34: the intervals overlap; …".
 
-    Never "better": it says what the paired difference over seeds shows, and that one seed shows nothing.
+    Never "better": it says what the paired difference over seeds shows, that one seed shows nothing, and which runs
+    were left out.
     """
-    text = _text(found)
-    return text if found.other_sets is None else f"{text} {found.other_sets}"
+    parts = (_compared(found), found.other_sets, left_out_text(found.left_out))
+    return " ".join(part for part in parts if part)
 
 
 def unsaid_note(note: str | None, found: Outcome | None) -> str:
-    """What a note on the held-out sets says beyond the outcome's sentence; empty without anything."""
+    """Return what a note on the held-out sets says beyond the outcome's sentence; empty if it says no more."""
     said = None if found is None else found.other_sets
     return (note or "").replace(said, "").strip() if said else note or ""
 
 
-def _text(found: Outcome) -> str:
+def _compared(found: Outcome) -> str:
     if found.verdict is Verdict.NOT_EVALUATED or found.best is None:
         if found.is_running:
             return "No run has been evaluated yet."
@@ -43,7 +45,9 @@ def _side(side: OutcomeSide) -> str:
     name = shown_name(side.label)
     # A setting's own number would run into that of its accuracy.
     colon = ":" if name[-1:].isdigit() else ""
-    return f"{name}{colon} {percent(side.accuracy.value)}{share_interval(side.accuracy)}"
+    interval = share_interval(side.accuracy)
+    n = "" if interval or side.num_runs == 1 else f" (n = {side.accuracy.n})"
+    return f"{name}{colon} {percent(side.accuracy.value)}{interval}{n}"
 
 
 def _where(found: Outcome) -> str:
@@ -56,7 +60,8 @@ def _where(found: Outcome) -> str:
         else:
             where = f"at step {last:,}{_of(found)}, " if found.is_running else ""
     elif found.is_running or found.is_cut:
-        where = f"at {_position(found)}, {'' if found.is_running else 'the last at which all were evaluated, '}"
+        shared = f"the last {'up to' if found.is_interpolated else 'at'} which all were evaluated, "
+        where = f"at {_position(found)}, {'' if found.is_running else shared}"
     else:
         return ""
     return start + where if start else where[:1].upper() + where[1:]
@@ -93,11 +98,12 @@ def _named(found: Outcome) -> str:
 
 
 def _evidence(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
-    is_shown = found.verdict not in (Verdict.ONE_SEED, Verdict.UNPAIRED) or found.paired_over == "problem"
-    if found.difference is None or not is_shown:
+    if found.difference is None or (found.difference.low is None and found.difference.n == 1):
         return _intervals(found, best, other)
     unit = found.paired_over
     paired = f"over {counted(found.difference.n, unit)} the paired difference is {points_text(found.difference)}"
+    if found.verdict is Verdict.NO_SPREAD:
+        return f"{paired} each time, which gives no interval"
     if found.verdict is Verdict.DIFFERENCE:
         return f"{paired}, which excludes 0"
     if found.verdict is Verdict.ONE_SEED:
@@ -114,20 +120,30 @@ def _intervals(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
     overlap = _overlap(best.accuracy, other.accuracy)
     met = "overlap" if overlap else "do not overlap"
     if found.verdict is Verdict.UNPAIRED:
-        return f"the intervals over seeds {met}; no seed is in common, so that no paired difference can be given"
+        why = _no_interval(best, other) if overlap is None else f"the intervals over seeds {met}"
+        return f"{why}; no seed is in common, so that no paired difference can be given"
     few = _few(found, best, other)
     if overlap is None:
-        return f"between two evaluations there is no interval; {few} shows no difference"
+        return f"{_no_interval(best, other)}; {few} shows no difference"
     over = " over problems" if best.num_runs == other.num_runs == 1 else ""
     shown = f"; {few} shows no difference" if overlap else f", but {few} cannot tell a method from chance"
     return f"the intervals{over} {met}{shown}"
+
+
+def _no_interval(best: OutcomeSide, other: OutcomeSide) -> str:
+    """Why a side has no interval."""
+    several = [side for side in (best, other) if side.accuracy.low is None and side.num_runs > 1]
+    if not several:
+        return "between two evaluations there is no interval"
+    which = "runs of one seed" if several[0].accuracy.n == 1 else "seeds without any spread"
+    return f"{which} have no interval"
 
 
 def _few(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
     """What there is instead of seeds on both sides."""
     if best.num_runs == other.num_runs == 1:
         return "one seed" if found.difference is not None else "one run of each"
-    return "one seed in common" if found.difference is not None else "a single run"
+    return "one seed in common" if found.difference is not None else "a single seed"
 
 
 def _overlap(first: MeanEstimate, second: MeanEstimate) -> bool | None:

@@ -5,11 +5,12 @@ These types need no NumPy: the API serves them and the command line reads them w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from bapo.config.descriptions import describe_properties
 
@@ -20,15 +21,29 @@ class Result(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_properties)
 
 
-class MeanEstimate(Result):
-    """A figure with its 95 % interval."""
+class Bounded(Result):
+    """A figure with the bounds of its 95 % interval.
+
+    Bounds that meet are none: values without any spread say nothing about how far the next one would lie.
+    """
 
     value: float
     low: float | None
-    """None where one run alone gives no interval."""
+    """`None` where no interval can be given."""
     high: float | None
+
+    @model_validator(mode="after")
+    def _drop_point(self) -> Self:
+        if self.low is not None and self.high is not None and math.isclose(self.low, self.high, abs_tol=1e-12):
+            self.low = self.high = None
+        return self
+
+
+class MeanEstimate(Bounded):
+    """A figure with its 95 % interval over replicates or problems."""
+
     n: int
-    """Runs, seeds or problems that it is taken over."""
+    """Replicates, seeds or problems that it is taken over."""
 
 
 class CostSpread(Result):
@@ -39,23 +54,23 @@ class CostSpread(Result):
     high: float
 
 
-class Savings(Result):
-    """What runs saved against a baseline until they reached an accuracy, as a share of what that spent."""
+class Savings(Bounded):
+    """What runs saved against a baseline until they reached an accuracy, as a share of what that spent.
+
+    The interval is the bootstrap's; there is none where a side has one seed only, a baseline run spent nothing, or the
+    value is the least.
+    """
 
     value: float
     """0.36: 36 % less than the baseline; below 0, they spent more."""
     spent: float
-    """Mean over the runs."""
+    """Mean over the seeds."""
     baseline: float
-    """Mean over the baseline's runs."""
-    low: float | None
-    """Bounds of the 95 % bootstrap interval; None where a side has one run only, a baseline run spent nothing, or the
-    value is the least."""
-    high: float | None
+    """Mean over the baseline's seeds."""
     n: int
-    """Runs."""
+    """Seeds; runs of an unknown seed count as one each."""
     num_baseline: int
-    """Runs of the baseline."""
+    """Seeds of the baseline."""
     is_least: bool
     """Whether baseline runs have not reached the accuracy, so that at least this much was saved."""
 
@@ -87,6 +102,8 @@ class Verdict(StrEnum):
     ONE_SEED = "one_seed"
     """At most one pair of runs has a seed in common, and a side has one run only: no interval over seeds. Of a fork
     experiment with one checkpoint: its two policies differ, which may be the setting's doing or chance."""
+    NO_SPREAD = "no_spread"
+    """Every seed has the same paired difference, so that no interval can be given."""
     UNPAIRED = "unpaired"
     """Several runs on both sides, of which none have a seed in common."""
     SEEDS_DISAGREE = "seeds_disagree"
@@ -107,6 +124,20 @@ class OutcomeSide(Result):
     """Runs that were evaluated."""
 
 
+class LeftOutRun(Result):
+    """A run that a comparison leaves out."""
+
+    run_id: str
+    name: str
+    reason: Literal["never_evaluated", "untrained", "too_short"]
+    """`untrained`: only its base model was evaluated; `too_short`: last evaluated before half of the others' steps."""
+    status: str
+    step: int
+    """Last completed step."""
+    last_evaluated: int | None
+    """Step of its last evaluation on the held-out set; `None` without one."""
+
+
 class Standing(Result):
     """Where the accuracies of a comparison were taken."""
 
@@ -121,6 +152,10 @@ class Standing(Result):
     """Length of the runs; None where they differ in it."""
     final_steps: tuple[int, int] | None
     """First and last of the steps of the last evaluations; None without an evaluation."""
+    is_interpolated: bool = False
+    """Whether a run was evaluated before and after that position, but not there."""
+    left_out: Sequence[LeftOutRun] = ()
+    """Runs that cannot be compared with the others."""
 
 
 PairedOver = Literal["seed", "checkpoint", "problem"]

@@ -65,10 +65,16 @@ def _share(saved: Savings) -> str:
     word, value = ("spent", -saved.value) if is_more else ("saved", saved.value)
     text = f"{word} {percent(value, 0)}{' more' if is_more else ''}"
     if saved.low is None or saved.high is None:
-        why = "from a single run" if 1 in (saved.n, saved.num_baseline) else "where a run of the baseline spent nothing"
-        return f"{text}; no interval can be given {why}"
+        return f"{text}; no interval can be given {_why_none(saved)}"
     low, high = (-saved.high, -saved.low) if is_more else (saved.low, saved.high)
     return f"{text} [{share(low, 0)}, {share(high, 0)}]"
+
+
+def _why_none(saved: Savings) -> str:
+    if 1 in (saved.n, saved.num_baseline):
+        return "from a single seed"
+    why = "because the seeds of each side spent the same, or one of the baseline nothing"
+    return f"{why} (n = {saved.n} and {saved.num_baseline})"
 
 
 def _interval(saved: Savings) -> str:

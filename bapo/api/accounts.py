@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -16,8 +16,10 @@ MAX_PASSWORD = 1_000
 
 Role = Literal["viewer", "member", "admin"]
 """viewer: see; member: submit runs and change one's own; admin: change everything."""
+RANK: Mapping[Role, int] = {"viewer": 0, "member": 1, "admin": 2}
+"""Rank of each role: it includes the rights of the roles below it."""
 Scope = Literal["read", "write", "admin"]
-"""What a token may do of what its owner may: see; also submit and change; everything."""
+"""Part of the owner's rights that a token has: read; also submit and change; everything."""
 
 
 class MembershipInfo(Body):
@@ -43,7 +45,7 @@ class UserInfo(Body):
     """False for a token without the scope `admin`, which may not change passwords or create tokens."""
     has_password: bool = False
     has_single_sign_on: bool = False
-    """Whether the caller has signed in by single sign-on."""
+    """True if the caller has signed in by single sign-on."""
 
 
 class Login(Body):
@@ -59,20 +61,20 @@ class LoginMethods(Body):
     """Ways to log in, besides one-time codes and tokens."""
 
     password: bool
-    """Whether passwords of this server are taken."""
+    """True if the server accepts passwords."""
     single_sign_on: str | None
-    """What the provider of single sign-on is called; null where there is none."""
+    """Name of the provider of single sign-on; null without one."""
 
 
 class SignInBegun(Body):
     """A sign-in on its way to the provider."""
 
     address: str = Field(examples=["https://sso.example.org/authorize?client_id=bapo&response_type=code"])
-    """Where the browser goes."""
+    """Address of the provider for the browser."""
 
 
 class SignInReturn(Body):
-    """What the provider has added to the address at which the browser came back."""
+    """Parameters that the provider added to the address at which the browser returned."""
 
     state: Text = Field(max_length=200, examples=["the state of that address"], repr=False)
     code: Text | None = Field(default=None, max_length=4_000, repr=False)
@@ -86,7 +88,7 @@ class LoggedOut(Body):
     """The end of a session."""
 
     provider_address: str | None = None
-    """Where a browser ends the session at the provider of single sign-on too; null if there is no such session."""
+    """Address that also ends the session at the provider of single sign-on; null if there is no such session."""
 
 
 class PasswordSet(Body):
@@ -103,7 +105,7 @@ class PasswordChange(Body):
     """Required if a password is set."""
     new: Text = Field(max_length=MAX_PASSWORD, repr=False)
     end_tokens: StrictBool = False
-    """Whether to revoke the caller's tokens too."""
+    """True to revoke the caller's tokens too."""
 
 
 class SessionInfo(Body):
@@ -117,7 +119,7 @@ class SessionInfo(Body):
     user_agent: str
     """The browser's own name."""
     is_current: bool
-    """Whether the request used it."""
+    """True if the request used it."""
 
 
 class SessionPage(Page):
@@ -158,7 +160,7 @@ class TokenInfo(Body):
     """To the minute."""
     is_expired: bool
     is_current: bool = False
-    """Whether the request used it."""
+    """True if the request used it."""
     workers: Sequence[str] = ()
     """Workers registered with it, of a worker token."""
 

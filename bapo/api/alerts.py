@@ -80,7 +80,7 @@ class FillRateCondition(_Condition):
 
     kind: Literal["fill_rate"] = "fill_rate"
     below: float = Field(default=0.5, gt=0, le=1, allow_inf_nan=False)
-    """As a share of the batch size B."""
+    """Threshold as a share of the batch size B."""
     steps: Steps = 10
 
 
@@ -233,9 +233,9 @@ class AlertInfo(Body):
     step: int
     value: float | None
     message: str
-    """What happened."""
+    """Description of the event."""
     advice: str
-    """What to do."""
+    """Remedy."""
     link: str
     """Page of the dashboard with more."""
     opened_at: datetime

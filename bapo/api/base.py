@@ -19,7 +19,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def _storable(value: Any) -> Any:
-    """The value, if JSON and PostgreSQL can hold it. Raises ValueError."""
+    """Return the value, if JSON and PostgreSQL can hold it. Raises ValueError."""
     match value:
         case str():
             if _UNSTORABLE.search(value):
@@ -68,7 +68,7 @@ class ErrorBody(Body):
     field: str | None = None
     value: Any = None
     remedy: str
-    """What is wrong and how to fix it."""
+    """Sentence with the cause and the remedy."""
     problems: Sequence[FieldProblem] = ()
     """All problems if there are several; the first is repeated above."""
     request_id: str

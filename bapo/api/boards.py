@@ -31,7 +31,7 @@ ViewId = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 
 
 class _OfRuns(Body):
-    """What is about some of the board's runs."""
+    """Panel about some of the board's runs."""
 
     id: PanelId = Field(examples=["reward"])
     """Unique on the board; links to a panel name it."""
@@ -82,7 +82,7 @@ class PaperPanel(_OfRuns):
     figures: Annotated[Sequence[Annotated[Text, StringConstraints(max_length=60)]], Field(max_length=40)] = ()
     """Names such as `figure-4`; empty: all that the runs allow."""
     group: Grouping = "config"
-    """As of a chart."""
+    """Grouping of runs, as in a chart."""
 
 
 Panel = Annotated[ChartPanel | TextPanel | PaperPanel, Field(discriminator="kind")]
@@ -110,7 +110,7 @@ class BoardChange(BoardWrite):
     """A board in the place of another version of it."""
 
     version: int = Field(ge=1, le=2**31 - 1)
-    """The version that this was made from: another one is refused, so that nobody's change is lost."""
+    """Version that was edited: another one is rejected, so that no change is lost."""
 
 
 class BoardSummary(Body):
@@ -129,7 +129,7 @@ class BoardSummary(Body):
     num_links: int
     """Read-only links that open the board now."""
     may_change: bool
-    """Whether the caller may change, share and delete it."""
+    """True if the caller may change, share and delete it."""
 
 
 class BoardInfo(BoardSummary):
@@ -166,7 +166,7 @@ class TextData(Body):
     text: str
     """Markdown."""
     problems: Sequence[str] = ()
-    """Of each number that cannot be shown: which, why, and the remedy."""
+    """Each number that cannot be shown, with the reason and the remedy."""
 
 
 class PaperTableColumn(Body):
@@ -184,7 +184,7 @@ class PaperTableCell(Body):
     note: str
     is_best: bool
     is_quoted: bool
-    """Of the paper itself."""
+    """True if the value is quoted from the paper."""
 
 
 class PaperTable(Body):
@@ -202,7 +202,7 @@ class PaperSection(Body):
     title: str
     caption: str
     paper: str
-    """What the paper reports there."""
+    """Summary of the paper's result."""
     shows: str
     needs: str
     figures: Sequence[JsonObject]
@@ -219,14 +219,14 @@ class PaperData(Body):
 
 
 class PanelData(Body):
-    """What a panel shows now: the part of its kind, or why there is none."""
+    """Current content of a panel: the part of its kind, or the reason for its absence."""
 
     id: str
     chart: ChartData | None = None
     text: TextData | None = None
     paper: PaperData | None = None
     problem: str | None = None
-    """Such as a saved view that was deleted."""
+    """Reason for missing content, such as a deleted saved view."""
 
 
 # ---------------------------------------------------------------- links
@@ -268,7 +268,7 @@ class BoardLinkPage(Page):
 
 
 class SharedBoard(Body):
-    """What a read-only link shows of a board: its panels without their filters and texts, which only members see."""
+    """A board behind a read-only link: its panels without their filters and texts, which only members see."""
 
     name: str
     expires_at: datetime

@@ -14,7 +14,7 @@ class CheckpointInfo(Body):
     step: int
     """Completed training steps."""
     name: str
-    """Such as `step-000025`."""
+    """Name, such as `step-000025`."""
     attempt: int
     """The attempt that wrote it."""
     written_at: datetime | None = None

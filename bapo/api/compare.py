@@ -19,8 +19,8 @@ __all__ = ["CostSpread", "MeanEstimate", "Outcome", "Savings", "SeedDisagreement
 MOST_COMPARED = 50
 
 CompareAxis = Literal["step", "rollouts", "time"]
-"""What runs are lined up by: training steps, generated responses (re-evaluations and dropped groups included), or
-seconds in training steps, which leave evaluations, waiting and pauses out."""
+"""Axis that aligns runs: training steps, generated responses (re-evaluations and dropped groups included), or
+seconds in training steps, which exclude evaluations, waiting and pauses."""
 
 
 class RunsSeries(Body):
@@ -84,7 +84,7 @@ class ReachedAccuracy(Body):
 
     reached: bool
     accuracy: float | None
-    """Of that evaluation; of the best one if none reached it."""
+    """Accuracy of that evaluation, or of the best one if none reached it."""
     spent: Spent | None
     """Null if it was not reached."""
     tried: Spent | None = None
@@ -192,7 +192,7 @@ class EqualBudget(Body):
     """The run that ends there, the first of several; null if no other run is longer."""
     evaluated: Mapping[str, float] = {}
     """By held-out set: the last position up to there at which every run that knows the set was evaluated, and where
-    `at_budget` is taken."""
+    `at_budget` is taken. Runs that share no such position are interpolated at the last evaluation of one of them."""
 
 
 class Comparison(Body):
@@ -220,8 +220,8 @@ class Comparison(Body):
     """Null if runs are not cut off."""
     currency: str
     outcome: Outcome | None = None
-    """What the comparison shows on `dataset`: the best group against the reference, with the evidence. Older servers
-    do not say."""
+    """Result of the comparison on `dataset`: the best group against the reference, with the evidence; null from older
+    servers."""
     outcome_text: str = ""
     """The same as one sentence."""
 
@@ -235,11 +235,11 @@ class VariedRun(Body):
     set: dict[str, Any]
     """The fields that vary, without the seed."""
     result: float | None
-    """None where the run has none yet."""
+    """Result of the run; null before the first."""
 
 
 class ParameterImportance(Body):
-    """Which fields a result of several runs depends on."""
+    """Importance of config fields for a result of several runs."""
 
     metric: str
     """Column of the run list."""
@@ -298,4 +298,4 @@ class ComparedCurves(Body):
     """By metric of a held-out set, which runs are left out because they were evaluated on another set of that name."""
     budget: EqualBudget | None
     is_interpolated: bool
-    """Whether values lie between measurements: at budgets, and in means of runs measured at other positions."""
+    """True if values lie between measurements: at budgets, and in means of runs measured at other positions."""

@@ -146,7 +146,7 @@ class RunEstimate(Body):
     rollouts: EstimateRange | None = None
     """Training rollouts, fresh and re-evaluated. Null, like all that follow, without similar runs."""
     tokens: EstimateRange | None = None
-    """Of these rollouts."""
+    """Number of response tokens of these rollouts."""
     seconds: EstimateRange | None = None
     compute_hours: EstimateRange | None = None
     """GPU-hours, or slot-hours on the CPU."""

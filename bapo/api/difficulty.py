@@ -12,7 +12,7 @@ __all__ = ["MigrationMatrix", "MigrationRate", "MigrationSummary"]
 
 MigrationKind = Literal["tracked", "last_seen"]
 """`tracked`: the tracked prompts, each sampled at both steps; `last_seen`: every training prompt as it was last
-evaluated by then, each at a step and by a policy of its own."""
+evaluated by then, each at a different step and by a different policy."""
 
 
 class Migration(Body):

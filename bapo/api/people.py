@@ -64,7 +64,7 @@ class PersonInfo(Body):
     """Latest use of a session or token, to the minute."""
     has_password: bool
     email: str | None = None
-    """As an administrator or the provider of single sign-on has given it."""
+    """E-mail address from an administrator or the provider of single sign-on."""
     identities: Sequence[IdentityInfo] = ()
     """At providers of single sign-on."""
     projects: Sequence[MembershipInfo]
@@ -119,7 +119,7 @@ class ProjectInfo(Body):
     role: Role
     """The caller's role in it."""
     may_manage: bool
-    """Whether the caller may change it and its members."""
+    """True if the caller may change it and its members."""
 
 
 class ProjectPage(Page):

@@ -12,8 +12,9 @@ from bapo.api.base import Body, Text
 from bapo.config import patterns
 
 PriceScope = Literal["gpu", "slot", "gpu_name", "worker"]
-"""What a price is of: any GPU, or a slot of a machine without GPUs; one kind of GPU; a worker, per GPU or, without any,
-per slot. A worker's price comes before that of its kind of GPU, which comes before the general one."""
+"""Scope of a price: any GPU, or a slot of a machine without GPUs; one kind of GPU; a worker, per GPU or, without any,
+per slot. A worker's price takes precedence over that of its kind of GPU, which takes precedence over the general
+one."""
 
 
 class PriceWrite(Body):
@@ -23,7 +24,7 @@ class PriceWrite(Body):
     name: Text = Field(default="", max_length=200, examples=["NVIDIA H200"])
     """The kind of GPU, or the worker; empty for `gpu` and `slot`."""
     hour_price: float | None = Field(ge=0, le=1_000_000, allow_inf_nan=False, examples=[2.5])
-    """Per hour, in the currency of the prices; null: none of its own, so that the more general one applies again."""
+    """Price per hour, in the currency of the prices; null to inherit the more general one again."""
     since: datetime | None = None
     """Past or future. Null: now; the first price for `gpu` or `slot` applies from the beginning."""
 
@@ -58,20 +59,20 @@ class MachinePrice(Body):
     scope: PriceScope
     name: str
     hour_price: float | None
-    """Its own; null if it has none."""
+    """Price per hour of this scope; null if it inherits the more general one."""
     applies: float | None
-    """What its hours cost now, by its own price or a more general one; null if there is none."""
+    """Current price per hour, inherited or not; null if there is none."""
     since: datetime | None
     """Since when its own price applies; null if it has none, or from the beginning."""
 
 
 class PriceChange(Body):
-    """A change that somebody made."""
+    """Change of a price by an administrator."""
 
     scope: PriceScope
     name: str
     hour_price: float | None
-    """Null: no price of its own any more."""
+    """New price per hour; null to inherit the more general one."""
     since: datetime | None
     """Null: from the beginning."""
     made_at: datetime
@@ -87,4 +88,4 @@ class PriceList(Body):
     history: Sequence[PriceChange]
     """All changes, the newest first; with the prices of the server's settings if they were there before."""
     may_edit: bool
-    """Whether the caller may change them: administrators may."""
+    """True if the caller may change them: administrators may."""

@@ -26,7 +26,7 @@ PromptIdentity = Annotated[Text, Field(min_length=1, max_length=1_000, examples=
 
 
 class PromptEntry(Body):
-    """What a list says of a prompt."""
+    """Entry of a list: a prompt and its action."""
 
     prompt_id: PromptIdentity
     weight: Annotated[float, AfterValidator(_weight)] = 0.0
@@ -70,7 +70,7 @@ class PromptListInfo(Body):
     created_at: datetime
     changed_at: datetime
     may_remove: bool
-    """Whether the caller may remove it."""
+    """True if the caller may remove it."""
 
 
 class PromptListPage(Page):

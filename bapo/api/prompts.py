@@ -23,7 +23,7 @@ class PromptFilter(Parameters):
     """Filters and order of prompts; a prompt must match all filters."""
 
     story: Story | None = None
-    """How the prompt's accuracy developed; `GET …/prompts` counts each."""
+    """Development of the prompt's accuracy; `GET …/prompts` counts each kind."""
     source: BatchSource | None = None
     """Visited at least once from this source."""
     search: Text | None = Field(default=None, max_length=200)
@@ -97,7 +97,7 @@ class PromptVisits(Body):
     source: Sequence[BatchSource]
     num_correct: Sequence[int]
     policy_version: Sequence[int | None]
-    """None where an observed trainer did not tell."""
+    """Policy version of each visit; null if an observed trainer did not record it."""
     staleness: Sequence[int | None]
     """Staleness of the responses: step - 1 - policy version."""
     in_batch: Sequence[bool]
@@ -147,7 +147,8 @@ class Accuracy(Body):
     value: float | None
     """Null without responses."""
     low: float | None
-    """Of the central 95 % of the posterior Beta(1 + k, 1 + n - k), which takes all responses as one policy's."""
+    """Lower bound of the central 95 % of the posterior Beta(1 + k, 1 + n - k), which treats all responses as one
+    policy's."""
     high: float | None
 
 
@@ -270,9 +271,9 @@ class PooledAnswer(Body):
     text: str
     num_responses: int
     num_correct: int
-    """Of these, judged right."""
+    """Number of these judged right."""
     is_label: bool
-    """Whether it is the label but for its form."""
+    """True if it equals the label except for its format."""
     by_model: dict[str, int]
 
 
@@ -280,7 +281,7 @@ class SampledText(Body):
     """A response."""
 
     text: str
-    """Its end, where it is long."""
+    """Text of the response; of a long one, the end."""
     reward: float
     is_correct: bool
     answer: str | None
@@ -299,7 +300,7 @@ class SampledIn(Body):
 
 
 class PromptAnswers(Body):
-    """What the stored responses of the newest runs answer to a prompt."""
+    """Answers to a prompt in the stored responses of the newest runs."""
 
     num_runs: int
     """Runs that stored responses, of at most twenty."""
@@ -315,6 +316,6 @@ class PromptAnswers(Body):
     suspected: str | None
     """The wrong answer on which 60 % of the responses agree; null where there is none."""
     share: float
-    """Of responses that give the most frequent wrong answer."""
+    """Share of responses that give the most frequent wrong answer."""
     newest: Sequence[SampledIn]
     """The newest group of each of the six newest runs."""

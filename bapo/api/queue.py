@@ -32,17 +32,17 @@ class WaitingRun(Body):
     gpus: int = 0
     """Number of GPUs that it needs on one worker."""
     gpus_optional: bool = False
-    """Whether a worker without GPUs can take it."""
+    """True if a worker without GPUs can take it."""
     memory_gib: float = 0.0
     """Memory that it needs."""
     gpu_memory_gib: float | None = None
     """Minimum memory of each of its GPUs."""
     held_by: str | None = None
-    """Who holds it."""
+    """User who holds it."""
     is_placed: bool = False
-    """Whether an administrator gave it its place: fair shares do not change it."""
+    """True if an administrator set its place: fair shares do not change it."""
     retry: str | None = None
-    """Such as "try 2 of 3 again after: the trainer was ended by SIGKILL"."""
+    """State of retries, such as "try 2 of 3 again after: the trainer was ended by SIGKILL"."""
     reason: str | None
     """Why it waits; null until the server has looked."""
     promised_to: str | None
@@ -50,7 +50,7 @@ class WaitingRun(Body):
     expected_seconds: float | None
     """Expected wait, from the remaining time of active runs; null if unknown."""
     may_cancel: bool
-    """Whether the caller may cancel, hold and move it and change its priority."""
+    """True if the caller may cancel, hold and move it and change its priority."""
 
 
 class HeldRun(Body):
@@ -84,7 +84,7 @@ class GpuSlot(GpuInfo):
     """A GPU of a worker."""
 
     is_held: bool = False
-    """Whether it is reserved for a run."""
+    """True if it is reserved for a run."""
     run_id: str | None = None
     """That run, if the caller may see it."""
 
@@ -99,7 +99,7 @@ class WorkerSlots(Body):
     slots: int
     gpus: Sequence[GpuSlot]
     online: bool
-    """Whether its last heartbeat is recent."""
+    """True if its last heartbeat is recent."""
     last_seen_at: datetime
     registered_at: datetime
     """When it last started."""
@@ -112,13 +112,13 @@ class WorkerSlots(Body):
     memory_gib: float | None = None
     """Null if not reported."""
     draining: bool = False
-    """Whether it is being drained: it gets no new runs."""
+    """True if it is draining: it gets no new runs."""
     hands_on: bool = False
-    """Whether it also gives back its runs while it drains."""
+    """True if it also gives back its runs while it drains."""
     drain_before: datetime | None = None
     """When its machine ends: until then it gives its runs back, and takes none that would not fit."""
     delivery: Delivery = "broker"
-    """How it hears of its runs."""
+    """Channel by which it gets its runs."""
 
 
 class QueueState(Body):
@@ -135,15 +135,15 @@ class QueueState(Body):
     busy: int
     """Slots of these that are in use or assigned."""
     may_administer: bool = False
-    """Whether the caller may drain and forget workers, move any run and set limits."""
+    """True if the caller may drain and forget workers, move any run and set limits."""
 
 
 class QueueMove(Body):
     """New place of a queued run: set exactly one of the three.
 
     It takes the priority of the run that it is moved to, where that is another. Its owner moves it among their own
-    runs, which exchange their places; what an administrator moves past somebody else's runs gets its place there and
-    then, as do all runs before it: no fair share changes these.
+    runs, which exchange their places; if an administrator moves a run past those of other users, it and all runs before
+    it get fixed places, which fair shares do not change.
     """
 
     before: Text | None = Field(default=None, max_length=200)

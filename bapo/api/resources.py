@@ -37,7 +37,7 @@ class ResourceVersion(Body):
 
     number: int
     sha256: str
-    """Of the content: the same content is the same version."""
+    """SHA-256 of the content: the same content is the same version."""
     path: str
     num_bytes: int
     file_name: str
@@ -47,7 +47,7 @@ class ResourceVersion(Body):
     created_at: datetime
     details: dict[str, Any]
     report: DataReport | None = None
-    """What the check found before it was registered."""
+    """Findings of the check before registration."""
 
 
 class ResourceInfo(Body):
@@ -68,13 +68,13 @@ class ResourceInfo(Body):
     num_runs: int
     """Runs that use it by name or by path."""
     is_present: bool
-    """Whether the file or folder exists now."""
+    """True if the file or folder exists now."""
     may_remove: bool
-    """Whether the caller may remove it."""
+    """True if the caller may remove it."""
     project: str = ""
     """Project whose runs may use it."""
     versions: Sequence[ResourceVersion] = ()
-    """Of what was uploaded, the newest first; `@name` stands for the newest."""
+    """Versions of an uploaded resource, newest first; `@name` is the newest."""
 
 
 class ResourcePage(Page):
@@ -94,7 +94,7 @@ class ResourceRun(Body):
     field: str
     """The config field that names it."""
     version: int | None = None
-    """Of an uploaded resource, the version that the run uses."""
+    """Version of an uploaded resource that the run uses."""
     created_at: datetime
 
 
@@ -108,11 +108,11 @@ class DataProbe(Body):
     """A probe that was made on a data set: what a model made of it before it was trained."""
 
     run_id: str
-    """Its findings are the whole report."""
+    """Run of the probe; its findings are the whole report."""
     name: str
     status: str
     version: int | None = None
-    """Of an uploaded data set, the version that it was made on."""
+    """Probed version of an uploaded data set."""
     model: str
     """Folder or name of the model that answered."""
     author: str
@@ -120,9 +120,9 @@ class DataProbe(Body):
     figures: ProbeFigures | None
     """Null while too few prompts are answered."""
     compute_hours: float | None
-    """Of the planned run, at most about: GPU-hours, or slot-hours on the CPU."""
+    """Approximate maximum for the planned run: GPU-hours, or slot-hours on the CPU."""
     cost: float | None
-    """Of these hours at the prices of now."""
+    """Cost of these hours at current prices."""
     currency: str
     unpriced: str | None
     """Why there is no cost."""
@@ -138,7 +138,7 @@ class ResourcePreview(Body):
     """Preview of a resource."""
 
     columns: Sequence[str]
-    """Of a data set, and `field`, `value` of a model; empty for a verifier."""
+    """Columns of a data set; `field`, `value` of a model; empty for a verifier."""
     rows: Sequence[Sequence[Any]]
     """JSON values; long ones are truncated and marked."""
     num_rows: int | None

@@ -19,7 +19,7 @@ __all__ = ["AppliedChange", "StopMoment"]
 
 
 class RunStatus(StrEnum):
-    """States of a run; the legal moves stand in one table in `backend/runs/states.py`."""
+    """States of a run; `backend/runs/states.py` has the table of legal moves."""
 
     DRAFT = "draft"
     QUEUED = "queued"
@@ -80,9 +80,9 @@ class RunUpdate(Body):
 Condition = Annotated[Text, StringConstraints(max_length=1_000)]
 """A condition on a column of the run list."""
 ColumnName = Annotated[Text, StringConstraints(min_length=1, max_length=300)]
-CONFIG_COLUMN, METRIC_COLUMN = "config.", "metric."
-"""How columns begin that are config fields and metrics: their values come with a run where they are asked for."""
 """A column of the run list: a built-in name, `config.` before a field, or `metric.` before a key."""
+CONFIG_COLUMN, METRIC_COLUMN = "config.", "metric."
+"""Prefixes of columns for config fields and metrics, whose values a run includes on request."""
 SORT_CHARACTERS = 301
 MAX_COLUMNS = 50
 
@@ -108,7 +108,7 @@ class RunFilters(Parameters):
     starred: bool = False
     """Only runs that the caller has starred."""
     archived: Literal["hidden", "shown", "only"] = "hidden"
-    """Whether to include archived runs."""
+    """Visibility of archived runs."""
     created_after: AwareDatetime | None = None
     """At that time or later."""
     created_before: AwareDatetime | None = None
@@ -119,7 +119,7 @@ class RunFilters(Parameters):
     """Lowest best evaluation, as a share."""
     max_best: float | None = Field(default=None, ge=0, le=1)
     trash: Literal["hidden", "only"] = "hidden"
-    """Whether to list the runs in the trash instead."""
+    """`only` lists the runs in the trash instead."""
     where: Sequence[Condition] = Field(default=(), max_length=20, examples=[["config.method.c1>=0.25", "name~wide"]])
     """All of these. COLUMN is any column that the list can be sorted by: `COLUMN = A, B` is one of these, or `!=` none;
     `>=`, `<=`, `>`, `<` compare numbers and times; `COLUMN ~ TEXT` contains the text; `COLUMN is missing`, `is
@@ -176,7 +176,7 @@ class RunSummary(Body):
     reward_mean: float | None
     """Mean fresh reward of the newest ten steps."""
     eval_name: str | None
-    """Such as "CD-34 avg@8"."""
+    """Name of the evaluation, such as "CD-34 avg@8"."""
     eval_base: float | None
     """First evaluation; null where it was of other problems than the newest."""
     eval_latest: float | None
@@ -212,13 +212,13 @@ class RunSummary(Body):
     num_findings: int | None = None
     """Findings when the run was last looked at; null if it was not yet."""
     gravest_finding: Severity | None = None
-    """Severity of the gravest of them."""
+    """Severity of the most severe of them."""
     origin: RunOrigin = "trained here"
     """Trained by a worker of this server, imported from a folder, or observed while another trainer made it."""
     trashed_at: datetime | None = None
     """Since when it is in the trash; null if it is not."""
     trashed_by: str | None = None
-    """Who moved it there."""
+    """User who moved it there."""
     values: Mapping[str, Any] = {}
     """Config fields and metrics that the list was asked for, by column; a column is left out where it has no value."""
 
@@ -242,7 +242,7 @@ class RunDetail(RunSummary):
     worker: str | None
     allowed_actions: Sequence[RunAction]
     held_by: str | None = None
-    """Who holds the waiting run."""
+    """User who holds the waiting run."""
     num_retries: int = 0
     """Retries in a row until now without a further step."""
     max_retries: int = 0
@@ -250,9 +250,9 @@ class RunDetail(RunSummary):
     retry_reason: str | None = None
     """Why it was retried last."""
     may_edit: bool = False
-    """Whether the caller may change name, tags and notes."""
+    """True if the caller may change name, tags and notes."""
     may_archive: bool = False
-    """Whether the caller may archive or unarchive it now."""
+    """True if the caller may archive or unarchive it now."""
     parent_name: str | None = None
     fork_step: int | None = None
     """Step of the parent's checkpoint that it started from; null if it is not a fork."""
@@ -297,7 +297,7 @@ class RestoreAnswer(RunDetail):
     """The run that is back from the trash."""
 
     notice: str | None = None
-    """What is missing of it, such as its folder; null where it is complete."""
+    """Missing part of it, such as its folder; null if it is complete."""
 
 
 class RunFork(Body):
@@ -332,9 +332,9 @@ class ColumnInfo(Body):
     num_runs: int
     """Runs that have it, of those looked at."""
     varies: bool
-    """Whether they differ in it."""
+    """True if the runs differ in it."""
     is_mixed: bool = False
-    """Whether it is a number in some runs and a text in others: these sort before numbers."""
+    """True if it is a number in some runs and a text in others: texts sort before numbers."""
 
 
 class RunColumns(Body):
@@ -363,7 +363,7 @@ class Aggregate(Body):
     num_runs: int
     mean: float | None
     std: float | None
-    """Standard deviation over the runs (n − 1); null for fewer than two."""
+    """Standard deviation over the runs (n − 1); null for fewer than two, and where all values are the same."""
     min: float | None
     max: float | None
     num_sets: int | None = None
@@ -375,7 +375,7 @@ class GroupedRuns(Body):
     """A group of runs."""
 
     value: Any
-    """What its runs have in common; null where they lack it."""
+    """Common value of its runs; null if they lack it."""
     label: str
     """The value as text; of `config` the fields in which the groups differ."""
     where: str | None
@@ -443,7 +443,7 @@ class Matching(Body):
 
     filters: RunFilters
     expected: int = Field(ge=1, le=MAX_MATCHING)
-    """Number of runs that somebody agreed to; another number is refused."""
+    """Number of runs that the user confirmed; another number is rejected."""
 
 
 class BulkRequest(Body):
@@ -514,7 +514,7 @@ class ControlInfo(Body):
     when: StopMoment | None = None
     """When a stop or pause takes effect."""
     withdrawn_by: str | None = None
-    """Who withdrew it; `state` says whether in time."""
+    """User who withdrew it; `state` says whether in time."""
 
 
 class AuditEntry(Body):

@@ -48,7 +48,7 @@ class BrokerFacts(Body):
     used_memory_bytes: int | None = None
     append_only: bool | None = None
     write_failed: bool | None = None
-    """Whether its last write to disk failed."""
+    """True if its last write to disk failed."""
 
 
 class FolderFacts(Body):
@@ -80,11 +80,11 @@ class SingleSignOnFacts(Body):
     client_problem: str | None = None
     """Why it does not accept the client ID and secret; null where it does, or could not be asked."""
     accepts_redirect: bool | None = None
-    """Whether it knows the redirect address; null where it does not say."""
+    """True if it knows the redirect address; null if it does not say."""
     ends_sessions: bool = False
-    """Whether a logout can end its session too."""
+    """True if a logout can end its session too."""
     clock_skew_seconds: float | None = None
-    """Its clock minus the server's."""
+    """Clock of the provider minus the server's."""
 
 
 class WorkerFacts(Body):
@@ -96,14 +96,14 @@ class WorkerFacts(Body):
     online: bool
     seconds_since_heartbeat: float
     clock_skew_seconds: float | None = None
-    """Its clock minus the database's."""
+    """Clock of the worker minus the database's."""
     runs_dir_writable: bool | None = None
     sees_runs_dir: bool | None = None
-    """Whether its folder of runs is the server's."""
+    """True if its folder of runs is the server's."""
     runs_dir_free_bytes: int | None = None
     num_gpus: int = 0
     delivery: Delivery = "broker"
-    """How it hears of its runs."""
+    """Channel by which it gets its runs."""
 
 
 class Diagnosis(Body):

@@ -36,7 +36,7 @@ class RunSpace(Body):
     """Since when it is in the trash; null if it is not."""
     trashed_by: str | None
     is_kept: bool
-    """Starred by somebody or tagged `keep`: never deleted automatically."""
+    """True if a user has starred it or it is tagged `keep`: never deleted automatically."""
 
 
 class PendingDeletion(Body):
@@ -82,7 +82,7 @@ class StorageState(Body):
     num_trashed: int
     """Runs in the trash, which the totals include."""
     trash_bytes: int
-    """What the trash holds: folders, records and downloads."""
+    """Size of the trash: folders, records and downloads."""
     deletions: Sequence[PendingDeletion]
     retention: Sequence[RetentionRule]
 
@@ -112,7 +112,7 @@ class DeletionItem(Body):
     num_checkpoints: int
     num_artifacts: int
     num_bytes: int
-    """As measured; the folder included."""
+    """Measured size, folder included."""
     children: Sequence[str]
     """IDs of its clones and forks: they stay, and lose the link to it."""
     waiting_forks: Sequence[str]

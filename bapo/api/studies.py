@@ -51,9 +51,9 @@ class StudyWrite(ConfigDraft):
     """Instead of a recipe or parent: every run is a fork, and begins with one of these checkpoints of runs of one
     project. Several repeat the experiment, so that its differences get an interval over them."""
     further_steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, examples=[40])
-    """Of a fork experiment: steps that every run trains after its checkpoint."""
+    """Fork experiments: steps that every run trains after its checkpoint."""
     with_unchanged: StrictBool = True
-    """Of a fork experiment: put an arm that sets nothing before the others. The first arm is the baseline."""
+    """Fork experiments: put an arm that sets nothing before the others. The first arm is the baseline."""
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:
@@ -101,11 +101,11 @@ class StudyPreview(Body):
     """The runs that a study would make, and their cost; none are made while one of them has a problem."""
 
     problems: Sequence[FieldProblem]
-    """What is wrong with the study as a whole."""
+    """Problems of the study as a whole."""
     warnings: Sequence[FieldProblem] = ()
     title: str = ""
     question: str | None = None
-    """None for a grid or a list of runs."""
+    """Question of a declared study; null for a grid or a list of runs."""
     primary: str | None = None
     """The primary comparison in words."""
     arms: Sequence[StudyArm] = ()
@@ -121,15 +121,15 @@ class StudyPreview(Body):
     num_illegal: int = 0
     """Runs with a problem."""
     rollouts: EstimateRange | None = None
-    """Of all runs without a problem together; None, like the following, where one of them cannot be estimated."""
+    """Total for all runs without a problem; null, like the following, if one of them cannot be estimated."""
     seconds: EstimateRange | None = None
     """One run after the other."""
     compute_hours: EstimateRange | None = None
     cost: EstimateRange | None = None
     currency: str = "USD"
     power: StudyPower | None = None
-    """What the primary comparison can show, also while something else is wrong; None for a grid or a list, and where
-    the seeds or the recipe cannot be read."""
+    """Power of the primary comparison, also if the study has other problems; null for a grid or a list, and if the
+    seeds or the recipe cannot be parsed."""
 
 
 class ShippedStudy(Body):
@@ -157,11 +157,11 @@ class StudyRun(Body):
     name: str
     """The run's own name; its name in the study before it is submitted and after it is deleted."""
     run_id: str | None
-    """None before it is submitted and after it is deleted."""
+    """Identifier of the run; null before it is submitted and after it is deleted."""
     set: dict[str, Any]
     """The fields that vary; for a study with a question, those that tuning sets."""
     stage: StudyStage | None = None
-    """None, like regime, arm and seed, in a study without a question."""
+    """Stage of the run; null, like regime, arm and seed, in a study without a question."""
     regime: str | None = None
     arm: str | None = None
     seed: int | None = None
@@ -179,7 +179,7 @@ class StudyRun(Body):
     eval_best: float | None = None
     eval_best_step: int | None = None
     continued_as: Sequence[str] = ()
-    """Of a fork experiment: forks that continue it after its last step."""
+    """Fork experiments: forks that continue the run after its last step."""
 
 
 class StudySetting(Body):
@@ -206,7 +206,7 @@ class ForkedFrom(Body):
     """When the experiment was made."""
     step: int
     seed: int | None
-    """Of that run."""
+    """Seed of that run."""
     num_steps: int
     """Planned steps of that run; an arm that continues trains up to there."""
 
@@ -217,7 +217,7 @@ class StudySummary(Body):
     id: str
     title: str
     question: str | None
-    """None for a grid or a list of runs: it declares no comparison, and has no report."""
+    """Question of a declared study; null for a grid or a list of runs, which has no report."""
     owner: str
     project: str
     created_at: datetime
@@ -228,7 +228,7 @@ class StudySummary(Body):
     fields: Sequence[str] = ()
     """The fields that vary in a grid or list."""
     checkpoints: Sequence[ForkedFrom] = ()
-    """Of a fork experiment: where its runs began; empty for any other study."""
+    """Checkpoints from which the runs of a fork experiment start; empty for any other study."""
     further_steps: int | None = None
     """Steps that they train after that."""
     num_runs: int
@@ -237,7 +237,7 @@ class StudySummary(Body):
     statuses: Mapping[RunStatus, int]
     """Number of submitted runs by their own status."""
     steps_done: int
-    """Of all runs together."""
+    """Completed steps of all runs together."""
     steps_planned: int
 
 
@@ -270,7 +270,7 @@ class StudyDetail(StudySummary):
     eval_name: str | None = None
     """Evaluation that these results are of: the one that most runs have."""
     actions: Sequence[StudyAction]
-    """What can be done to at least one of the runs."""
+    """Actions that at least one of the runs allows."""
 
 
 class StudyActionRequest(Body):

@@ -28,7 +28,7 @@ class UploadCreate(Body):
     """A data set ends in `.jsonl`, `.csv` or `.parquet`; a model is a `.zip` of its
     folder in Hugging Face format, with safetensors."""
     num_bytes: int = Field(ge=1, le=MOST_BYTES, examples=[4_200_000])
-    """Of the whole file."""
+    """Size of the whole file."""
     project: Text | None = Field(default=None, max_length=200)
     """Project that will have it; empty: the caller's only or first one."""
 
@@ -41,7 +41,7 @@ class UploadFetch(Body):
     with all its shards, `hf://datasets/OWNER/NAME[@REVISION]` for data in several files, with `/FOLDER` or `/PATTERN*`
     where it holds several sets, and either with `/FILE` for one file."""
     file_name: Text | None = Field(default=None, min_length=1, max_length=500, examples=["gsm8k.parquet"])
-    """Its name with its ending, as in `POST /uploads`; by default the last part of the address's path."""
+    """File name with its ending, as in `POST /uploads`; by default the last part of the address's path."""
     project: Text | None = Field(default=None, max_length=200)
     """Project that will have it; empty: the caller's only or first one."""
 
@@ -50,7 +50,7 @@ class UploadFinish(Body):
     """Every byte is there."""
 
     sha256: Text | None = Field(default=None, pattern=patterns.SHA256)
-    """Of the whole file; compared where it is given."""
+    """SHA-256 of the whole file; compared if given."""
 
 
 class UploadCheck(Body):
@@ -60,7 +60,7 @@ class UploadCheck(Body):
     columns: Mapping[Text, Text] = Field(max_length=20, examples=[{"prompt": "question", "answer": "answer"}])
     """Our column → the file's."""
     verifier: Text = Field(default="math", min_length=1, max_length=4_000)
-    """Of the responses, as in `task.verifier`."""
+    """Verifier of the responses, as in `task.verifier`."""
 
 
 class UploadRegister(Body):
@@ -70,9 +70,9 @@ class UploadRegister(Body):
     """Configs refer to it as `@name`. Under a name that an upload has already, other content is its next version."""
     description: Text = Field(default="", max_length=10_000)
     licence: Text = Field(default="", max_length=200, examples=["MIT"])
-    """Of the data or the model."""
+    """Licence of the data or the model."""
     accepts_warnings: StrictBool = False
-    """Whether the report's warnings have been read; needed if it has some."""
+    """True if the user has read the report's warnings; required if it has some."""
 
 
 class UploadInfo(Body):
@@ -84,13 +84,13 @@ class UploadInfo(Body):
     project: str
     author: str
     source: str | None = None
-    """Where the server fetches it, without what follows `?`; null for what was sent."""
+    """Address from which the server fetches it, without its query; null for a file that was sent."""
     num_bytes: int
     """0 while a source has not said it."""
     next_offset: int
     """Bytes received; the next part begins here."""
     crc32: int
-    """Of the bytes received, so that who goes on can tell whether it is the same file."""
+    """CRC-32 of the bytes received, so that a resuming client can check that the file is the same."""
     piece_bytes: int
     """Largest part that is taken."""
     state: UploadState
@@ -102,11 +102,11 @@ class UploadInfo(Body):
     report: DataReport | None = None
     """Null while a column is missing from the mapping, and for models."""
     details: Mapping[str, object] = {}
-    """Of a model: its architecture, parameters and files."""
+    """Architecture, parameters and files of a model."""
     suggested_name: str
     created_at: datetime
     expires_at: datetime
-    """Then it is deleted, unless it goes on or is registered."""
+    """Time at which it is deleted, unless it is resumed or registered."""
 
 
 class UploadPage(Page):
@@ -116,7 +116,7 @@ class UploadPage(Page):
     max_bytes: int
     """Largest file that is taken."""
     quota_bytes: int
-    """Of all that a project may hold, uploads under way included."""
+    """Maximum size of a project's files, unfinished uploads included."""
     used_bytes: Mapping[str, int]
     """By project."""
     fetch_hosts: Sequence[str]

@@ -29,7 +29,7 @@ class ViewInfo(ViewWrite):
     id: str
     owner: str
     is_own: bool
-    """Whether the caller may change it."""
+    """True if the caller may change it."""
     created_at: datetime
     updated_at: datetime
 
@@ -42,7 +42,7 @@ class ViewPage(Body):
 
 
 class LayoutColumn(Body):
-    """A column of somebody's run list."""
+    """Column of a user's run list."""
 
     name: ColumnName
     width: int | None = Field(default=None, ge=30, le=2_000)
@@ -50,7 +50,7 @@ class LayoutColumn(Body):
 
 
 class RunListLayout(Body):
-    """Columns and order of somebody's run list, for windows of one kind."""
+    """Columns and order of a user's run list, for windows of one kind."""
 
     columns: Sequence[LayoutColumn] | None = Field(default=None, max_length=100)
     """Columns that are shown, in their order; null: those that fit the window."""
@@ -59,7 +59,7 @@ class RunListLayout(Body):
 
 
 class RunListLayouts(Body):
-    """How somebody's run list looks, in every browser that they use."""
+    """Layouts of a user's run list, for every browser."""
 
     wide: RunListLayout = RunListLayout()
     narrow: RunListLayout = RunListLayout()

@@ -1,4 +1,4 @@
-"""A recorded step of a run, walked line by line beside its method's rule."""
+"""A recorded step of a run, walked line by line along its method's rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_STEP = 2**31 - 1
 
 
 class WalkRequest(Parameters):
-    """Which step, under which thresholds, and which of its groups are listed."""
+    """Parameters of a walk: the step, the thresholds, and the listed groups."""
 
     step: int | None = Field(default=None, ge=1, le=MAX_STEP)
     """Defaults to the newest."""

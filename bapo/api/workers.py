@@ -12,16 +12,16 @@ from bapo.api.base import Body, Page, Text
 from bapo.run.control import StopMoment
 
 Delivery = Literal["broker", "https"]
-"""How a worker hears of its runs: `broker`, by Celery from a queue of Redis; `https`, by asking the server."""
+"""Channel by which a worker gets its runs: `broker`, by Celery from a Redis queue; `https`, by polling the server."""
 LONGEST_WAIT_SECONDS = 20.0
-"""Of a worker's request for runs: less than any common proxy lets a request take (30 s and more)."""
+"""Maximum duration of a worker's request for runs: below the limits of common proxies (30 s and more)."""
 
 
 class GpuInfo(Body):
     """A GPU that a worker may use."""
 
     index: int = Field(ge=0, le=65_535)
-    """As in `CUDA_VISIBLE_DEVICES`."""
+    """Index of the GPU, as in `CUDA_VISIBLE_DEVICES`."""
     name: Text = Field(default="GPU", max_length=200)
     memory_gib: float | None = Field(default=None, ge=0, le=1_000_000)
     """Null if the machine cannot tell."""
@@ -39,15 +39,15 @@ class WorkerInfo(Body):
     gpus: Sequence[GpuInfo]
     version: str
     online: bool
-    """Whether its last heartbeat is recent."""
+    """True if its last heartbeat is recent."""
     draining: bool = False
-    """Whether it is being drained: it gets no new runs."""
+    """True if it is draining: it gets no new runs."""
     drain_before: datetime | None = None
     """When its machine ends: until then it gives its runs back, and takes none that would not fit."""
     last_seen_at: datetime
     run_ids: Sequence[str]
     delivery: Delivery = "broker"
-    """How it hears of its runs."""
+    """Channel by which it gets its runs."""
     system: dict[str, float]
 
 
@@ -79,7 +79,7 @@ class WorkerRegistration(Body):
     drain_before: datetime | None = None
     """When its machine ends; null if that is not known."""
     delivery: Delivery = "broker"
-    """How it hears of its runs; with `https` it asks for them by `POST /workers/deliveries`."""
+    """Channel by which it gets its runs; with `https` it polls `POST /workers/deliveries`."""
 
     @field_validator("gpus")
     @classmethod
@@ -94,13 +94,13 @@ class WorkerWelcome(Body):
 
     worker_id: str
     queue: str
-    """Its own Celery queue."""
+    """Celery queue of the worker."""
     broker_url: str
-    """Of the broker, for workers of earlier releases that name none themselves; empty for a worker that needs none."""
+    """Address of the broker, for workers of earlier releases that name none; empty for a worker that needs none."""
     runs_dir: str
     """The server's folder of run folders."""
     runs_dir_shared: bool = False
-    """Whether that folder is mounted on all machines."""
+    """True if that folder is mounted on all machines."""
     heartbeat_seconds: float
 
 
@@ -109,7 +109,7 @@ class AssignedRunsRequest(Body):
 
     worker_id: str
     wait_seconds: float = Field(default=LONGEST_WAIT_SECONDS, ge=0, le=LONGEST_WAIT_SECONDS, allow_inf_nan=False)
-    """How long to wait where there is none yet."""
+    """Time to wait for a run if there is none yet, seconds."""
 
 
 class AssignedRuns(Body):
@@ -145,7 +145,7 @@ class RunContent(Body):
     """Uploaded data, or an uploaded model, that a config names."""
 
     path: str
-    """The file or folder, as it stands in the config."""
+    """File or folder, as written in the config."""
     files: Sequence[ContentFile]
 
 
@@ -171,7 +171,7 @@ class Claim(Body):
     resource_roots: Sequence[str] = ()
     """Folders whose files the config may name; the worker checks it again, with its own links."""
     contents: Sequence[RunContent] = ()
-    """What the config names of uploads; a worker that does not see these paths downloads the files to there."""
+    """Uploaded files that the config names; a worker without access to these paths downloads the files to them."""
 
 
 class AttemptHeartbeat(Body):
@@ -216,7 +216,7 @@ class HeartbeatAnswer(Body):
     revoked: Sequence[str]
     """Runs that no longer belong to this worker: end their trainers."""
     has_chores: bool = False
-    """Whether there are maintenance jobs: get them with `POST /workers/chores`."""
+    """True if there are maintenance jobs: get them with `POST /workers/chores`."""
     hand_back: Sequence[str] = ()
     """Runs to stop at the next step boundary, after a checkpoint, and to give back: the worker is draining."""
 
@@ -254,4 +254,4 @@ class AttemptOutcome(Body):
     step: int = 0
     reason: str | None = None
     cannot_write: StrictBool = False
-    """Of a lost attempt: its disk is full. It is retried after a delay."""
+    """True if an attempt was lost because its disk is full. It is retried after a delay."""

@@ -76,7 +76,7 @@ FIRINGS = Listing[tuple[PreviewRun, PreviewFiring]](
 @listed(ALERTS)
 def list_alerts(
     client: Client,
-    state: Annotated[AlertFilter, typer.Option(help="Which alerts.")] = AlertFilter.OPEN,
+    state: Annotated[AlertFilter, typer.Option(help="State of the alerts.")] = AlertFilter.OPEN,
     run: Annotated[str | None, typer.Option("--run", help="Alerts of this run only.")] = None,
     limit: LimitOption = 30,
 ) -> AlertPage:
@@ -126,7 +126,7 @@ class RuleOptions:
     ] = None
 
     def content(self, client: Client) -> dict[str, Any]:
-        """The same as the API takes it."""
+        """Return the rule as a body of the API."""
         condition: dict[str, Any] = {"kind": self.kind}
         for setting in self.settings or ():
             name, separator, value = setting.partition("=")

@@ -24,7 +24,7 @@ app = group("Download checkpoints (as Hugging Face folders), journals, reports, 
 
 
 def size_text(num_bytes: int | None) -> str:
-    """Such as 5.5 MB."""
+    """Format a size, such as 5.5 MB."""
     if num_bytes is None:
         return NOTHING
     size = float(num_bytes)

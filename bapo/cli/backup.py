@@ -12,6 +12,7 @@ from typing import Annotated
 import psycopg
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.cli.failures import Exit
 from bapo.cli.output import JsonOption, tell
 from bapo.deploy.backup.archive import BackupError, Manifest
@@ -74,7 +75,7 @@ def _manifest(
     file: Path,
     data: Path | None,
 ) -> Manifest:
-    """What was done to the server that is meant: that of the environment, or that of a data folder."""
+    """Run the action on the selected server: that of the environment, or that of a data folder."""
     place = file.expanduser().resolve()
     with _plain_errors():
         services = None if data is not None else _services()
@@ -95,7 +96,7 @@ def _tell(manifest: Manifest, file: Path, done: str, *, as_json: bool) -> None:
         "created_at": manifest.created_at,
     }
     line = (
-        f"bapo: {done} {file}: {manifest.num_runs} runs, {len(manifest.members)} files, {size / 1e6:.1f} MB, "
-        f"schema {manifest.revision}, of {manifest.created_at:%Y-%m-%d %H:%M} UTC"
+        f"bapo: {done} {file}: {counted(manifest.num_runs, 'run')}, {counted(len(manifest.members), 'file')}, "
+        f"{size / 1e6:.1f} MB, schema {manifest.revision}, of {manifest.created_at:%Y-%m-%d %H:%M} UTC"
     )
     tell(facts, line, as_json=as_json)

@@ -160,7 +160,7 @@ def _board(model: type[T], content: dict[str, Any], where: Sequence[str] | None)
 @app.command("delete")
 @telling
 def delete(client: Client, board: BoardArgument) -> Told:
-    """Delete a board and its links for good. Its runs are left as they are."""
+    """Delete a board and its links permanently. Its runs are not affected."""
     found = client.board(board)
     client.delete_board(board)
     return found, f"{found.name}: deleted"

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from bapo.analysis.comparison import SEED_FIELDS, value_text
-from bapo.analysis.number_format import share_interval
+from bapo.analysis.number_format import bounds_text, share_interval
 from bapo.analysis.outcome_text import unsaid_note
 from bapo.analysis.savings_text import Side, savings_text
 from bapo.analysis.seed_disagreement import seed_disagreement_text
@@ -67,7 +67,7 @@ def compare(
 
 
 def tables(found: Comparison) -> list[Table]:
-    """Results, costs and configs."""
+    """Return the tables of results, costs and configs."""
     parts = [_results(found)]
     if found.reach is not None:
         parts.append(_reached(found))
@@ -77,7 +77,7 @@ def tables(found: Comparison) -> list[Table]:
 
 
 def disagreements(found: Comparison) -> list[str]:
-    """The differences to the reference about which the seeds disagree."""
+    """Return the differences to the reference about which the seeds disagree."""
     return [
         seed_disagreement_text(f"{group.label} against {found.reference} on {result.dataset}", result.disagreement)
         for group in found.groups
@@ -87,7 +87,7 @@ def disagreements(found: Comparison) -> list[str]:
 
 
 def saved(found: Comparison) -> list[str]:
-    """What each group saved against the reference until it reached the accuracy."""
+    """Return the savings of each group against the reference until it reached the accuracy."""
     sides = {
         group.label: Side(group.label, group.to_reach.num_reached, group.to_reach.num_runs)
         for group in found.groups
@@ -153,16 +153,16 @@ def _costs(group: ComparedGroup) -> list[str]:
 def _percent(estimate: MeanEstimate | None, *, bounds: bool = True) -> str:
     if estimate is None:
         return NOTHING
-    return percent(estimate.value) + (share_interval(estimate) if bounds else "")
+    if not bounds:
+        return percent(estimate.value)
+    return percent(estimate.value) + (share_interval(estimate) or f" (n={estimate.n})")
 
 
 def _points(estimate: MeanEstimate | None) -> str:
     if estimate is None:
         return NOTHING
-    text = f"{100 * estimate.value:+.1f}"
-    if estimate.low is None or estimate.high is None:
-        return f"{text} (n={estimate.n})"
-    return f"{text} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}] (n={estimate.n})"
+    bounds = bounds_text(estimate.low, estimate.high, lambda value: f"{100 * value:+.1f}", ", ")
+    return f"{100 * estimate.value:+.1f}{f' [{bounds}]' if bounds else ''} (n={estimate.n})"
 
 
 def _reached(found: Comparison) -> Table:

@@ -23,7 +23,7 @@ Words = list[tuple[str, str]]
 
 
 def complete_runs(incomplete: str) -> Words:
-    """Ids of runs, or their names where these begin so; the newest first."""
+    """Complete ids of runs, or their names if these match; newest first."""
     found = _ask("/runs", search=incomplete, limit=MAX_WORDS)
     runs: Sequence[dict[str, Any]] = found.get("items", ())
     by_id = [(run["id"], f"{run['status']}: {run['name']}") for run in runs if run["id"].startswith(incomplete)]
@@ -38,7 +38,7 @@ def _is_one_word(name: str, beginning: str) -> bool:
 
 
 def complete_recipes(incomplete: str) -> Words:
-    """Names of recipes: the server's, or those that are installed."""
+    """Complete names of recipes: the server's, or the installed ones."""
     items = _ask("/recipes").get("items")
     if items is not None:
         return _beginning(incomplete, ((each["name"], each["title"]) for each in items))
@@ -48,14 +48,14 @@ def complete_recipes(incomplete: str) -> Words:
 
 
 def complete_methods(incomplete: str) -> Words:
-    """Types of methods."""
+    """Complete types of methods."""
     from bapo.config.documentation import method_types  # noqa: PLC0415 - imports pydantic
 
     return _beginning(incomplete, ((each, "") for each in method_types()))
 
 
 def complete_fields(incomplete: str) -> Words:
-    """`FIELD=`, and after the equals sign the values of a field that has few."""
+    """Complete `FIELD=`, and after the equals sign the values of a field with few."""
     from bapo.config.documentation import documentation  # noqa: PLC0415 - imports pydantic
 
     field, separator, _ = incomplete.partition("=")
@@ -67,7 +67,7 @@ def complete_fields(incomplete: str) -> Words:
 
 
 def complete_metrics(incomplete: str) -> Words:
-    """Names of metrics of the newest run."""
+    """Complete names of metrics of the newest run."""
     before, comma, last = incomplete.rpartition(",")
     newest = _ask("/runs", limit=1).get("items", [])
     keys = _ask(f"/runs/{newest[0]['id']}/metric-keys").get("items", []) if newest else []
@@ -75,12 +75,12 @@ def complete_metrics(incomplete: str) -> Words:
 
 
 def complete_servers(incomplete: str) -> Words:
-    """Names of saved servers."""
+    """Complete names of saved servers."""
     return _beginning(incomplete, ((name, login.url) for name, login in read_servers().servers.items()))
 
 
 def complete_columns(incomplete: str) -> Words:
-    """Columns of the run list, one after the other."""
+    """Complete columns of the run list, separated by commas."""
     from bapo.cli.run_table import RUNS  # noqa: PLC0415
 
     before, comma, last = incomplete.rpartition(",")

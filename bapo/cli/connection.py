@@ -50,7 +50,7 @@ class Server:
     ] = None
 
     def login(self) -> ServerLogin:
-        """Address and token of the server. Raises RefusedError where there is no token."""
+        """Return address and token of the server. Raises RefusedError without a token."""
         try:
             token = self.token if self.token_file is None else self.token_file.read_text().strip()
             return find_server(self.server, token)
@@ -59,7 +59,7 @@ class Server:
 
     @contextmanager
     def connected(self) -> Iterator[Client]:
-        """A client of the server."""
+        """Yield a client of the server."""
         found = self.login()
         with Client(found.url, token=found.token, retries=SCRIPT_RETRIES) as client:
             yield client

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bapo.analysis.findings.finding import Evidence
-from bapo.analysis.number_format import percent
+from bapo.analysis.number_format import counted, percent
 from bapo.api.resources import DataProbe, ResourceVersion
 from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import Exit, RefusedError, plain_errors
@@ -29,7 +29,7 @@ app = group("Prepare the data sets of the paper for training and testing, and up
 
 
 def complete_datasets(incomplete: str) -> list[str]:
-    """Names of data sets that begin so."""
+    """Complete names of data sets."""
     return [name for name in PUBLISHED if name.startswith(incomplete)]
 
 
@@ -126,18 +126,18 @@ def upload_dataset(
         typer.Option(
             "--column",
             metavar="OURS=THEIRS",
-            help="Which column is what, such as prompt=question. Default: by the columns' names.",
+            help="Column of a field, such as prompt=question. Default: by the columns' names.",
         ),
     ] = None,
     verifier: Annotated[
-        str | None, typer.Option("--verifier", help="What judges the responses. Default: by the answers.")
+        str | None, typer.Option("--verifier", help="Verifier of the responses. Default: chosen by the answers.")
     ] = None,
-    licence: Annotated[str, typer.Option("--licence", help="Licence of the data or the model, to be noted.")] = "",
-    description: Annotated[str, typer.Option("--description", help="For those who will use it.")] = "",
+    licence: Annotated[str, typer.Option("--licence", help="Licence of the data or the model.")] = "",
+    description: Annotated[str, typer.Option("--description", help="Notes for its users.")] = "",
     project: Annotated[str | None, typer.Option("--project", help="Project whose runs may use it.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Register it although the check has warnings.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Register it despite warnings of the check.")] = False,
 ) -> Told:
-    """Upload a data set or a model, or have it fetched and checked, and register it. The same command resumes a cut."""
+    """Upload a data set or a model, or have it fetched and checked, and register it. Run it again to resume."""
     wishes = Wishes(name, tuple(column or ()), verifier, licence, description, project, accepts_warnings=yes)
     made = upload(client, file, wishes)
     return made, f"@{made.name} is version {made.version}{'' if made.is_new else ', which it was before'}"
@@ -185,7 +185,7 @@ def show_dataset(
     name: Annotated[str, typer.Argument(help="A registered data set, as @name or name.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show a registered data set: its versions, and what probes on it say of how hard it is and what a run costs."""
+    """Show a registered data set: its versions, and its difficulty and a run's cost, from probes."""
     wanted = name.removeprefix("@")
     known = client.resources("dataset").items
     info = next((each for each in known if each.name == wanted), None)
@@ -198,7 +198,7 @@ def show_dataset(
             {"dataset": info.model_dump(mode="json"), "probes": [each.model_dump(mode="json") for each in probes]}
         )
         return
-    say(f"@{info.name}: {info.details.get('num_rows', 0):,} rows, {clean(info.path)}")
+    say(f"@{info.name}: {counted(info.details.get('num_rows', 0), 'row')}, {clean(info.path)}")
     if info.description:
         say(clean(info.description))
     if info.versions:

@@ -17,6 +17,7 @@ from bapo.cli.output import JsonOption, console, print_framed, print_json
 from bapo.config import resolve
 from bapo.config.documentation import documentation, method_types
 from bapo.config.fields import FieldDocumentation, FieldVariant
+from bapo.config.json_schema import recipe_schema
 from bapo.config.recipes import load_recipe, shipped_recipes
 from bapo.config.resolve import flatten
 
@@ -54,8 +55,14 @@ def config(
         typer.Option(help="Only the fields of this method, with its defaults.", autocompletion=complete_methods),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of a recipe's TOML file, for editors.")
+    ] = False,
 ) -> None:
     """Explain the config fields: meaning, range, default."""
+    if schema:
+        print_json(recipe_schema())
+        return
     if method is not None and method not in method_types():
         raise typer.BadParameter(f"no such method: take one of {', '.join(method_types())}", param_hint="--method")
     fields = [field for field in documentation() if search is None or search in field.path]
@@ -76,13 +83,13 @@ def config(
 
 
 def _default(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
-    """The default, and below it those of methods with another one."""
+    """Return the default, and below it those of methods with another one."""
     others = [f"{name}: {json.dumps(each.default)}" for name, each in variants.items() if each.default != field.default]
     return "\n".join([json.dumps(field.default), *others])
 
 
 def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
-    """The description, those of methods for which the field means something else, and which methods have it."""
+    """Return the description, those of methods that give the field another meaning, and the methods that have it."""
     others = [f"{name}: {each.description}" for name, each in variants.items() if each.description != field.description]
     methods = [f"Methods: {', '.join(field.method_types)}."] if field.method_types else []
     tasks = [f"Tasks: {', '.join(field.task_types)}."] if field.task_types else []
@@ -90,7 +97,7 @@ def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) ->
 
 
 def values_of(field: FieldDocumentation) -> str:
-    """The accepted values of a field."""
+    """Return the accepted values of a field."""
     if field.choices:
         text = " | ".join(field.choices)
     else:

@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_NAME = 200
 _OPTIONS = ("tags", "notes", "group", "priority", "project")
-"""Options of a submission that a run file may hold beside the config."""
+"""Options of a submission that a run file may hold in addition to the config."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def object_in_file(path: Path, such_as: str) -> dict[str, Any]:
 
 
 def checked(model: type[ModelT], content: Mapping[str, Any]) -> ModelT:
-    """Returns what was given as a body of the API. Raises ConfigError."""
+    """Return the content as a body of the API. Raises ConfigError."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -69,7 +69,7 @@ def changes_of_file(path: Path) -> RunFile:
 
 
 def grid_of(sweeps: Iterable[str]) -> dict[str, list[Any]]:
-    """`method.c1=1/8,1/4` and more of that kind, as fields and their values. Raises ConfigError."""
+    """Parse sweeps such as `method.c1=1/8,1/4` into fields and their values. Raises ConfigError."""
     return dict(_axis(sweep) for sweep in sweeps)
 
 
@@ -83,7 +83,7 @@ def _axis(sweep: str) -> tuple[str, list[Any]]:
 
 
 def parse_value(text: str) -> Any:
-    """JSON where it parses, else the text itself."""
+    """Parse JSON; other text is returned unchanged."""
     try:
         return json.loads(text)
     except ValueError:
@@ -91,7 +91,7 @@ def parse_value(text: str) -> Any:
 
 
 def label_of(changes: Mapping[str, Any]) -> str:
-    """Such as c1=1/8 seed=2."""
+    """Format changes, such as c1=1/8 seed=2."""
     return " ".join(
         f"{field.rpartition('.')[2]}={value if isinstance(value, str) else json.dumps(value)}"
         for field, value in changes.items()
@@ -99,5 +99,5 @@ def label_of(changes: Mapping[str, Any]) -> str:
 
 
 def default_name(source: str, changes: Mapping[str, Any]) -> str:
-    """The recipe or the file, and what is changed."""
+    """Return the recipe or the file, followed by the changes."""
     return f"{Path(source).stem} {label_of(changes)}".strip()[:MAX_NAME]

@@ -11,17 +11,18 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[\w,-]+)\])?.*?(extra
 
 
 def packages_of(extra: str) -> list[str]:
-    """Names of the packages that an extra brings beyond the base install; none where this is not installed."""
+    """Return the packages that an extra adds to the base install; none if BAPO is not installed."""
     return sorted(set(_packages(extra, _requirements())))
 
 
 def missing_packages(extra: str) -> list[str]:
-    """Returns the packages of an extra that are not installed."""
+    """Return the packages of an extra that are not installed."""
     return [name for name in packages_of(extra) if not _is_installed(name)]
 
 
 def extra_with(module: str) -> str | None:
-    """The first extra that brings an importable module of this name, or of one such as `argon2` in `argon2-cffi`."""
+    """Return the first extra that brings an importable module of this name, or of one such as `argon2` in
+    `argon2-cffi`."""
     wanted = _normal(module)
     requirements = _requirements()
     return next(
@@ -35,12 +36,12 @@ def extra_with(module: str) -> str | None:
 
 
 def remedy(extra: str) -> str:
-    """Returns how to install an extra."""
+    """Return the command that installs an extra."""
     return f'install the extra {extra!r}: pip install ".[{extra}]" in the checkout'
 
 
 def _requirements() -> list[tuple[str, str, str]]:
-    """Extra, package, and the package's own extras."""
+    """Return each requirement as extra, package, and the package's extras."""
     try:
         lines = requires(DISTRIBUTION) or []
     except PackageNotFoundError:

@@ -49,7 +49,7 @@ class RefusedError(Exception):
 
 
 def exit_code_of(error: BapoError) -> Exit:
-    """The exit code that an error of the client stands for."""
+    """Return the exit code for an error of the client."""
     if error.is_passing:
         return Exit.SERVER_AWAY
     if isinstance(error, ApiError) and error.status == 401:
@@ -59,7 +59,7 @@ def exit_code_of(error: BapoError) -> Exit:
 
 
 def lines_of(error: BapoError) -> list[str]:
-    """Field, value and remedy of each problem, then the request id to look for in the server's log."""
+    """Return field, value and remedy of each problem, then the request id to look for in the server's log."""
     if isinstance(error, UnreachableError):
         return [f"the server cannot be reached ({error.cause}): {error.remedy}"]
     found = [f"{problem.field} = {problem.value!r}: {problem.remedy}" for problem in error.problems]

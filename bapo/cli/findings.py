@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from bapo.analysis.findings.finding import LABELS, Evidence, FindingKind, FindingsReport, PromptList
 from bapo.analysis.findings.wording import figure_text
+from bapo.analysis.number_format import bounds_text, counted
 from bapo.cli.complete import complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
@@ -114,7 +116,7 @@ def show_report(report: FindingsReport) -> None:
                 out.print(f"    --set {field}={value}", style="dim", highlight=False)
         if finding.num_prompts:
             option = finding.kind.replace("_", "-")
-            out.print(f"    {finding.num_prompts:,} prompts: --prompts {option}", style="dim", highlight=False)
+            out.print(f"    {counted(finding.num_prompts, 'prompt')}: --prompts {option}", style="dim", highlight=False)
         out.print(f"  Rests on {finding.num_rollouts:,} rollouts.\n", style="dim", highlight=False)
     clear = [check.label for check in report.checks if check.outcome == "nothing"]
     lacking = [f"{check.label} ({check.reason})" for check in report.checks if check.outcome == "too_little"]
@@ -127,7 +129,7 @@ def show_report(report: FindingsReport) -> None:
 
 
 def shown(figure: Evidence, value: float) -> str:
-    """A value of this figure's unit as text."""
+    """Format a value in this figure's unit."""
     return figure_text(figure, value, _duration, space=" ")
 
 
@@ -137,6 +139,4 @@ def _duration(seconds: float) -> str:
 
 def interval_of(figure: Evidence) -> str:
     """The 95 % interval as text; empty where the figure is counted."""
-    if figure.low is None or figure.high is None:
-        return ""
-    return f"{shown(figure, figure.low)} to {shown(figure, figure.high)}"
+    return bounds_text(figure.low, figure.high, partial(shown, figure))

@@ -36,7 +36,7 @@ class ArmOptions:
         ),
     ] = None
     further_steps: Annotated[
-        int | None, typer.Option("--for", min=1, help="Of an experiment: steps that every arm trains.")
+        int | None, typer.Option("--for", min=1, help="Steps that every arm of an experiment trains.")
     ] = None
     also: Annotated[
         list[str] | None,
@@ -49,7 +49,8 @@ class ArmOptions:
 
     @property
     def is_given(self) -> bool:
-        """Whether an experiment is asked for. Raises RefusedError for an option of experiments without an arm."""
+        """True if the options ask for an experiment. Raises RefusedError for an option of experiments without an
+        arm."""
         if not self.arms and (self.further_steps or self.also or self.without_unchanged or self.dry_run):
             raise RefusedError(
                 "--for, --also, --without-unchanged and --dry-run belong to an experiment: give --arm too"
@@ -57,7 +58,7 @@ class ArmOptions:
         return bool(self.arms)
 
     def plan(self, client: Client, parent: RunDetail, step: int, changes: dict[str, Any], name: str) -> StudyWrite:
-        """What to ask the server for."""
+        """Return the request for the plan."""
         if self.further_steps is None:
             raise RefusedError("an experiment needs --for STEPS: how long every arm trains after the checkpoint")
         checkpoints = [(parent.id, step), *(_checkpoint(client, each) for each in self.also or ())]
@@ -88,7 +89,7 @@ def _checkpoint(client: Client, text: str) -> tuple[str, int]:
 
 
 def create_of(plan: StudyWrite, labels: Mapping[str, Any], *, start: bool) -> StudyCreate:
-    """The request that makes the runs of a plan; a study is its own group."""
+    """Return the request that creates the runs of a plan; a study is its own group."""
     if labels.get("group") is not None:
         raise RefusedError("--group cannot be combined with --arm: the runs of an experiment are a group")
     given = {field: labels[field] for field in ("tags", "notes", "priority") if labels.get(field) is not None}

@@ -30,7 +30,7 @@ SHOWN_GROUPS = 16
 
 
 class DumpOptions(NamedTuple):
-    """How a dump is read."""
+    """Options for reading a dump."""
 
     kind: Format
     columns: Sequence[str]
@@ -46,10 +46,10 @@ class OpenedDump(NamedTuple):
 
 
 def opened(path: Path, options: DumpOptions) -> OpenedDump:
-    """The dump of a folder. Raises ConfigError, and RefusedError where Parquet cannot be read here."""
+    """Open the dump of a folder. Raises ConfigError, and RefusedError if Parquet support is not installed."""
     columns = parsed_columns(options.columns)
     if options.kind is Format.PRIME_RL and options.validation is not None:
-        raise dump_error("--validation", str(options.validation), "prime-rl keeps evaluations beside: leave it out")
+        raise dump_error("--validation", str(options.validation), "prime-rl keeps them in the same folder: omit it")
     try:
         training = open_dump(path, options.kind, columns)
         if options.kind is Format.PRIME_RL:
@@ -62,7 +62,7 @@ def opened(path: Path, options: DumpOptions) -> OpenedDump:
 
 
 def folder_for(path: Path) -> Path:
-    """Where the run lies whose caller names no folder: one for each dump, so that a later import continues it."""
+    """Return the default run folder: one for each dump, so that a later import continues it."""
     return FOLDERS / (path.resolve().name.removesuffix(".jsonl").removesuffix(".parquet") or "dump")
 
 
@@ -118,7 +118,7 @@ def show(dump: OpenedDump, settings: Settings) -> None:
 
 
 class _Seen:
-    """What a dump holds, step by step."""
+    """Contents of a dump, step by step."""
 
     def __init__(self, dump: Dump, settings: Settings) -> None:
         """Read the whole dump, as an import does: an error in its last row is one. Raises ConfigError."""

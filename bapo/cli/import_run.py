@@ -42,13 +42,13 @@ def import_run(
     ],
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
     group: Annotated[str | None, typer.Option(help="Group that the run belongs to.")] = None,
-    kind: Annotated[Format | None, typer.Option("--from", rich_help_panel=DUMPS, help="Whose files they are.")] = None,
+    kind: Annotated[Format | None, typer.Option("--from", rich_help_panel=DUMPS, help="Format of the files.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="RUN_FOLDER",
             rich_help_panel=DUMPS,
-            help="Write the run there and send it nowhere. Default: a folder in observed-runs, which is sent.",
+            help="Write the run to this folder and do not send it. Default: a folder in observed-runs, which is sent.",
         ),
     ] = None,
     column: Annotated[
@@ -66,17 +66,15 @@ def import_run(
         ),
     ] = None,
     reward_threshold: Annotated[
-        float, typer.Option(rich_help_panel=DUMPS, help="A response counts as correct where its reward is above it.")
+        float, typer.Option(rich_help_panel=DUMPS, help="A response counts as correct if its reward is above it.")
     ] = 0.0,
-    source: Annotated[
-        str | None, typer.Option(rich_help_panel=DUMPS, help="Data source of prompts whose rows name none.")
-    ] = None,
+    source: Annotated[str | None, typer.Option(rich_help_panel=DUMPS, help="Data source for rows without one.")] = None,
     trainer: Annotated[str | None, typer.Option(rich_help_panel=DUMPS, help="Name of the trainer.")] = None,
     samples_per_step: Annotated[
         int, typer.Option(min=0, rich_help_panel=DUMPS, help="Groups of a step whose responses are kept as text.")
     ] = 4,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", rich_help_panel=DUMPS, help="Show what is understood, and write nothing.")
+        bool, typer.Option("--dry-run", rich_help_panel=DUMPS, help="Show how the files are read, and write nothing.")
     ] = False,
     *,
     server: Server,
@@ -156,7 +154,7 @@ def _send(run_folder: Path, name: str | None, group: str | None, server: Server)
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Path]:
-    """The run folder; an archive is unpacked for the time being."""
+    """Yield the run folder; an archive is unpacked temporarily."""
     if not path.is_file():
         yield path
         return

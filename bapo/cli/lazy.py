@@ -26,7 +26,7 @@ MAX_NAMED = 3
 
 
 def group(help: str, *, alone: bool = False) -> typer.Typer:
-    """A command that has commands of its own; `alone`: it also does something by itself."""
+    """Return a command with subcommands; `alone`: it also runs without one."""
     return typer.Typer(
         no_args_is_help=not alone,
         invoke_without_command=alone,
@@ -97,7 +97,7 @@ class LazyGroup(TyperGroup):
         return super().main(*arguments, **options)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The real command in the place of its line in the list."""
+        """Replace the command's line in the list by the real command."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if command is None else self._lazy[name or ""].load(), rest
 

@@ -1,4 +1,4 @@
-"""Lists, each as a table, as JSON or as CSV: what a list shows is declared, how it is printed stands here once."""
+"""Lists, each as a table, as JSON or as CSV: a list declares its columns, and this module prints them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Page(Protocol[T_co]):
 
     @property
     def items(self) -> Sequence[T_co]:
-        """Its members."""
+        """Items of the page."""
 
 
 @dataclass(frozen=True)

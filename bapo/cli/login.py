@@ -114,7 +114,7 @@ def _made_token(url: str, user: str, password: str, scopes: list[str], days: int
 
 
 def read_saved() -> SavedServers:
-    """The saved servers. Raises RefusedError where the file is damaged."""
+    """Read the saved servers. Raises RefusedError if the file is damaged."""
     try:
         return read_servers()
     except ValueError as error:

@@ -106,7 +106,7 @@ def unarchive(client: Client, runs: RunsArgument, as_json: JsonOption = False) -
 def delete(
     client: Client,
     runs: RunsArgument,
-    now: Annotated[bool, typer.Option("--now", help="Delete for good instead, which cannot be undone.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Delete permanently, which cannot be undone.")] = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -122,7 +122,7 @@ def delete(
 def delete_for_good(
     client: Client, found: Sequence[RunSummary], preview: DeletionPreview, *, yes: bool, as_json: bool
 ) -> None:
-    """Delete these runs once somebody has agreed to what the server would take away."""
+    """Delete these runs after the user has confirmed the server's preview."""
     if not yes:
         for each in preview.items:
             say(_consequence(each))

@@ -15,7 +15,7 @@ from bapo.client import ApiError, Client
 
 MAX_LISTED = 10
 MAX_SEARCHED = 5_000
-"""How many runs with the words of a name are searched."""
+"""Maximum number of runs searched for a name."""
 
 HOW = "Id, beginning of an id, or exact name."
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help=HOW, autocompletion=complete_runs)]
@@ -23,7 +23,7 @@ RunsArgument = Annotated[list[str], typer.Argument(metavar="RUN…", help=HOW, a
 
 
 def find_run(client: Client, wanted: str) -> RunDetail:
-    """The run of this id or name. Raises RefusedError where there is none or several."""
+    """Return the run with this id or name. Raises RefusedError if there is none or several."""
     try:
         return client.run(wanted)
     except ApiError as error:
@@ -41,7 +41,7 @@ def find_run(client: Client, wanted: str) -> RunDetail:
 
 
 def find_runs(client: Client, wanted: Sequence[str]) -> list[RunDetail]:
-    """All runs of these ids or names, each once."""
+    """Return all runs with these ids or names, each once."""
     return list({run.id: run for run in (find_run(client, each) for each in wanted)}.values())
 
 

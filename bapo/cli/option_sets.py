@@ -21,14 +21,14 @@ def with_option_sets(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parameters_of(command: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a command, each with its type."""
+    """Return the parameters of a command, each with its type."""
     return list(inspect.signature(command, eval_str=True).parameters.values())
 
 
 def wrapper(
     function: Callable[..., None], command: Callable[..., Any], shown: Iterable[Parameter]
 ) -> Callable[..., None]:
-    """The function with the name and the help of the command that it wraps, and with these parameters."""
+    """Return the function with the name and help of the command that it wraps, and with these parameters."""
     functools.update_wrapper(function, command)
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
     function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ def wrapper(
 
 
 def option(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
-    """A parameter that a wrapper adds to those of its command."""
+    """Return a parameter that a wrapper adds to those of its command."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -44,18 +44,18 @@ STATUS_STYLES = {
     "lost": "magenta",
 }
 X_STYLES = ("blue", "yellow", "cyan")
-"""Of X1, X2 and X3, as in the dashboard."""
+"""Colours of X1, X2 and X3, as in the dashboard."""
 
 
 @cache
 def console() -> Console:
-    """Standard output."""
+    """Return standard output."""
     return _console(stderr=False)
 
 
 @cache
 def notes() -> Console:
-    """Standard error, for messages to people."""
+    """Return standard error, for messages to people."""
     return _console(stderr=True)
 
 
@@ -75,12 +75,12 @@ def _console(*, stderr: bool) -> Console:
 
 
 def say(line: str) -> None:
-    """One line for a person, on standard error, so that standard output holds nothing but the answer."""
+    """Print a line for a person to standard error, so that standard output holds nothing but the result."""
     notes().print(clean(line), soft_wrap=True)
 
 
 def print_json(answer: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[Any]) -> None:
-    """An answer for programs."""
+    """Print a result for programs."""
     print(json.dumps(to_jsonable_python(answer), indent=2, ensure_ascii=not _is_unicode()))
 
 
@@ -97,7 +97,7 @@ def _is_unicode() -> bool:
 
 
 def clean(text: str) -> str:
-    """A text without the characters that control a terminal."""
+    """Remove the characters that control a terminal."""
     return "".join(
         character
         if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf")
@@ -107,17 +107,17 @@ def clean(text: str) -> str:
 
 
 def user_text(text: str, style: str = "") -> Text:
-    """A user's text in a table: one line, no control characters."""
+    """Format a user's text for a table: one line, no control characters."""
     return Text(clean(text).replace("\n", " "), style=style)
 
 
 def status_text(status: str) -> Text:
-    """A state in its colour."""
+    """Format a state in its colour."""
     return Text(status, style=STATUS_STYLES.get(status, ""))
 
 
 def table(*headings: str, right: Sequence[str] = ()) -> Table:
-    """A table without a frame; columns in `right` are aligned right."""
+    """Make a table without a frame; columns in `right` are aligned right."""
     made = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="dim")
     for heading in headings:
         made.add_column(heading, justify="right" if heading in right else "left", no_wrap=True, overflow="ellipsis")
@@ -170,7 +170,7 @@ def _fit(made: Table, cut: Collection[str], width: int) -> None:
 
 
 def duration(seconds: float | None) -> str:
-    """Such as 45 s, 12 m, 1 h 22 m, 2 d 4 h."""
+    """Format a duration: 45 s, 12 m, 1 h 22 m, 2 d 4 h."""
     if seconds is None:
         return NOTHING
     if seconds < 60:
@@ -184,7 +184,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ago(moment: datetime | None) -> str:
-    """Returns an age, such as 5 m ago."""
+    """Format an age, such as 5 m ago."""
     if moment is None:
         return NOTHING
     seconds = (datetime.now(UTC) - moment).total_seconds()
@@ -192,9 +192,9 @@ def ago(moment: datetime | None) -> str:
 
 
 percent = functools.partial(number_format.percent, space=" ")
-"""Such as 41.2 %, with a space that can be typed."""
+"""Format of shares, such as 41.2 %, with a plain space."""
 
 
 def number(value: float | None, form: str = ".3g") -> str:
-    """A figure, or a dash where there is none."""
+    """Format a figure; a dash if there is none."""
     return NOTHING if value is None else f"{value:{form}}"

@@ -56,7 +56,8 @@ def set_price(
     worker: Annotated[str | None, typer.Option(help="Of this worker only.")] = None,
     slot: Annotated[bool, typer.Option("--slot", help="Of a slot of machines without GPUs.")] = False,
     since: Annotated[
-        datetime | None, typer.Option(help="From then on, in UTC. Default: now; a first general price, always.")
+        datetime | None,
+        typer.Option(help="Start of the price, in UTC. Default: now; for the first general price, the beginning."),
     ] = None,
 ) -> Told:
     """Set the price of an hour from a moment on; for administrators.
@@ -76,7 +77,7 @@ def set_price(
 def set_currency(
     client: Client,
     currency: Annotated[str, typer.Argument(help="ISO 4217 code, such as EUR.")],
-    rate: Annotated[float, typer.Option(help="What one unit of the present currency is worth in the new one.")],
+    rate: Annotated[float, typer.Option(help="Value of one unit of the current currency in the new one.")],
 ) -> Told:
     """Convert all prices, past ones too, to another currency; for administrators."""
     found = client.set_currency(CurrencyWrite.model_construct(currency=currency.upper(), rate=rate))

@@ -23,7 +23,7 @@ DATA_FILES = (".jsonl", ".parquet")
 
 def probe(
     model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or the name of a shipped one.")],
-    data: Annotated[str, typer.Argument(help="Data file (.jsonl, .parquet), or a recipe whose task is meant.")],
+    data: Annotated[str, typer.Argument(help="Data file (.jsonl, .parquet), or a recipe, for its task.")],
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a config field of the planned run; repeatable."),
@@ -33,10 +33,10 @@ def probe(
     price_per_hour: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="PRICE", help="Of this machine: shows what the planned run would cost beside its time."
+            min=0, metavar="PRICE", help="Price per hour of this machine: also shows the cost of the planned run."
         ),
     ] = None,
-    currency: Annotated[str, typer.Option(help="Of the price.")] = "USD",
+    currency: Annotated[str, typer.Option(help="Currency of the price.")] = "USD",
     as_json: JsonOption = False,
 ) -> None:
     """Answer problems with the base model, and suggest G, c1 to c3, v and m for training on them.
@@ -73,7 +73,7 @@ def _cost(price_per_hour: float | None, seconds: float) -> float | str:
 
 
 def _planned(model: str, data: str, assignments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The explicit config of the recipe, if `data` is one, and the changes to it."""
+    """Return the explicit config of the recipe, if `data` is one, and the changes to it."""
     changes: dict[str, Any] = {"model.path": model}
     if Path(data).suffix in DATA_FILES:
         return {}, changes | {"task.type": "file", "task.train_file": data} | assignments

@@ -22,7 +22,7 @@ class TrainingProgress:
     """Shows the progress of a trainer."""
 
     def __init__(self, num_steps: int | None) -> None:
-        """`num_steps` may be None until the first record says it (a run given in epochs)."""
+        """Start without a step; `num_steps` may be None until the first record has it (a run given in epochs)."""
         self._console = notes()
         self._num_steps = num_steps
         self._progress = Progress(

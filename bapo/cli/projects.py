@@ -21,7 +21,7 @@ MemberArgument = Annotated[str, typer.Argument(metavar="USER", help="User name."
 
 
 def find_project(client: Client, name: str) -> ProjectInfo:
-    """By name or id. Raises RefusedError."""
+    """Return the project with this name or id. Raises RefusedError."""
     for project in client.projects().items:
         if name in (project.name, project.id):
             return project

@@ -11,7 +11,7 @@ from bapo.files.prompt_lists import read_entries, read_prompt_list
 
 
 def identities_of(path: Path) -> list[str]:
-    """The identities in a file. Raises RefusedError."""
+    """Read the identities in a file. Raises RefusedError."""
     try:
         return read_prompt_list(path)
     except OSError as error:
@@ -21,7 +21,7 @@ def identities_of(path: Path) -> list[str]:
 
 
 def entries_of(path: Path) -> list[PromptEntry]:
-    """The prompts of a file with what is to become of them. Raises RefusedError."""
+    """Read the prompts of a file with their actions. Raises RefusedError."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return [

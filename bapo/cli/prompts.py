@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from bapo.analysis.number_format import counted
+from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.prompt_lists import (
     PromptEntry,
     PromptListChange,
@@ -52,7 +52,7 @@ def _share(found: Accuracy) -> str:
 
 
 def _interval(found: Accuracy) -> str:
-    return "" if found.low is None or found.high is None else f"{percent(found.low)} to {percent(found.high)}"
+    return bounds_text(found.low, found.high, percent)
 
 
 PROMPTS = Listing[PromptTotalsAcross](
@@ -122,15 +122,17 @@ ENTRIES = Listing[PromptListEntryInfo](
 @listed(PROMPTS)
 def list_prompts(
     client: Client,
-    show: Annotated[str, typer.Option(help=f"Which: {', '.join(get_args(PromptShow))}.")] = "all",
+    show: Annotated[str, typer.Option(help=f"Prompts to list: {', '.join(get_args(PromptShow))}.")] = "all",
     search: Annotated[str | None, typer.Option(help="Part of the identity or of the text.")] = None,
-    min_runs: Annotated[int, typer.Option("--min-runs", min=1, help="Answered in at least so many runs.")] = 1,
-    sort: Annotated[str, typer.Option(help=f"By {', '.join(get_args(PromptAcrossOrder))}.")] = "accuracy",
-    descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
+    min_runs: Annotated[
+        int, typer.Option("--min-runs", min=1, help="Minimum number of runs that answered the prompt.")
+    ] = 1,
+    sort: Annotated[str, typer.Option(help=f"Order: {', '.join(get_args(PromptAcrossOrder))}.")] = "accuracy",
+    descending: Annotated[bool, typer.Option("--descending", help="Largest first.")] = False,
     project: ProjectOption = None,
     limit: LimitOption = 50,
 ) -> ProjectPromptPage:
-    """List a project's prompts with what became of them in all runs, the hardest first.
+    """List a project's prompts with their outcomes in all runs, hardest first.
 
     [bold]bapo prompts list --show suspected --csv > suspected.csv[/bold]
     """
@@ -186,7 +188,7 @@ def list_entries(
     project: ProjectOption = None,
     limit: LimitOption = 100,
 ) -> PromptListEntryPage:
-    """List what a prompt list holds."""
+    """List the entries of a prompt list."""
     return client.prompt_list_entries(_find(client, name, project).id, version, limit=limit)
 
 
@@ -196,21 +198,21 @@ def put(
     client: Client,
     name: ListArgument,
     prompts: Annotated[
-        list[str] | None, typer.Argument(metavar="PROMPT…", help="Identities; more in a file or of a finding.")
+        list[str] | None, typer.Argument(metavar="PROMPT…", help="Identities; add more by a file or a finding.")
     ] = None,
     weight: Annotated[
-        str | None, typer.Option("--weight", help="How often they come up, others weigh 1. Default: quarantine.")
+        str | None, typer.Option("--weight", help="Sampling weight; unlisted prompts weigh 1. Default: quarantine.")
     ] = None,
-    note: Annotated[str, typer.Option("--note", help="Why.")] = "",
+    note: Annotated[str, typer.Option("--note", help="Reason.")] = "",
     file: Annotated[
         Path | None,
         typer.Option("--file", metavar="FILE", help="CSV file with prompt_id, and action, weight and note if given."),
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="With --finding: the run.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Run of the --finding.")] = None,
     finding: Annotated[
         str | None, typer.Option("--finding", metavar="KIND", help="Finding of the run, such as label-suspected.")
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take everything else off the list.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Remove all other entries.")] = False,
     project: ProjectOption = None,
 ) -> Told:
     """Put prompts on a list, which is made if it is missing: quarantined, or with a weight.

@@ -74,7 +74,7 @@ WAITING = Listing[WaitingRun](
 @app.command("hold")
 @online
 def hold(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Hold waiting runs back until they are released."""
+    """Hold waiting runs until they are released."""
     each_run(client, runs, client.hold, as_json=as_json, done="held")
 
 

@@ -64,13 +64,13 @@ RECORDED = (CONFIG_COLUMN, METRIC_COLUMN)
 
 
 def with_columns(recorded: Sequence[str]) -> Listing[RunSummary]:
-    """Returns the table with these config fields and metrics besides."""
+    """Return the table with these config fields and metrics added."""
     added = {name: partial(_recorded, name) for name in recorded}
     return replace(RUNS, columns={**RUNS.columns, **added}, right=(*RUNS.right, *recorded))
 
 
 def group_table(metrics: Sequence[str]) -> Listing[GroupedRuns]:
-    """Returns the table of groups: number, states, and mean ± standard deviation of these columns."""
+    """Return the table of groups: number, states, and mean ± standard deviation of these columns."""
     return Listing[GroupedRuns](
         {
             "group": lambda group: group.label,
@@ -99,5 +99,5 @@ def _recorded(name: str, run: RunSummary) -> Cell:
 
 
 def default_columns() -> tuple[str, ...]:
-    """Returns the columns that fit the terminal."""
+    """Return the columns that fit the terminal."""
     return WIDE if console().width >= WIDE_CHARACTERS else NARROW

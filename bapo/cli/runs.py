@@ -57,7 +57,7 @@ class FilterOptions:
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """The same as the client takes them, without those that are not set."""
+        """Return the filters that are set, as the client takes them."""
         filters = {
             "search": " ".join(self.search or ()) or None,
             "starred": self.starred or None,
@@ -145,7 +145,7 @@ def runs(
 
 
 def first_runs(client: Client, limit: int, **filters: Any) -> RunPage:
-    """The first runs of a list, over as many pages as it takes."""
+    """Return the first runs of a list, from as many pages as needed."""
     found: list[RunSummary] = []
     total, cursor = 0, None
     for page in client.pages(client.runs, limit=min(limit, PAGE), **filters):

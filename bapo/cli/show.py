@@ -125,7 +125,7 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
 
 
 def value_text(value: Any) -> str:
-    """A value of a config as people write it."""
+    """Format a value of a config as people write it."""
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -40,7 +40,7 @@ def steer(
         ),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until the trainer applies or refuses it; exit code 1 if refused.")
+        bool, typer.Option("--wait", help="Wait until the trainer applies or rejects it; exit code 1 if rejected.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -27,7 +27,7 @@ _SIGNS = {
 
 
 def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
-    """A sign that is similar, the byte of a file name that is no text, or a question mark."""
+    """Return a similar character, the byte of a file name that is not text, or a question mark."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     character = error.object[error.start]
@@ -48,7 +48,7 @@ def replace_what_cannot_be_written() -> None:
 
 
 def data_output() -> TextIO:
-    """Standard output for a file's content, from which nothing may be lost: UTF-8, as files are written."""
+    """Return standard output for a file's content, without loss: UTF-8, as files are written."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     return sys.stdout

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from bapo.analysis.importance_results import FieldShare
 from bapo.analysis.importance_text import importance_notes, share_note
-from bapo.analysis.number_format import counted, share
+from bapo.analysis.number_format import bounds_text, counted, share
 from bapo.api.studies import (
     StudyActionRequest,
     StudyContinuation,
@@ -189,7 +189,7 @@ def _write(report: StudyReport, out: Path) -> None:
 
 @app.command("check")
 def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
-    """Check a study file: the runs it declares, and what is wrong with it. Makes nothing."""
+    """Check a study file: the runs it declares, and its problems. Makes nothing."""
     from bapo.cli import study_folders  # noqa: PLC0415
 
     with plain_errors():
@@ -257,7 +257,7 @@ def power(
 
 
 def _power_lines(found: StudyPower) -> list[str]:
-    """What the design shows, from which spread, and what more seeds would."""
+    """Describe the power of the design, the spread it rests on, and the power of more seeds."""
     lines = [f"{found.text} (80 % power, two-sided 5 %, paired over seeds)"]
     if found.detectable_low is not None and found.detectable_high is not None and found.source != "given":
         ends = f"{share(found.detectable_low)} to {share(found.detectable_high)} points"
@@ -309,7 +309,7 @@ def report(
     *,
     server: Server,
 ) -> None:
-    """Write the report of a study over the runs that are done; the others are listed in it."""
+    """Write the report of a study on its finished runs; it lists the others."""
     with plain_errors():
         if out is not None and out.suffix not in FORMATS:
             raise RefusedError(f"--out {out}: end it in {', '.join(FORMATS)}")
@@ -341,7 +341,7 @@ def submit(
     client: Client,
     file: FileArgument,
     project: Annotated[str | None, typer.Option(help="Project of the study.")] = None,
-    priority: Annotated[int, typer.Option(min=0, max=100, help="In the queue; higher first.")] = 50,
+    priority: Annotated[int, typer.Option(min=0, max=100, help="Priority in the queue; higher starts first.")] = 50,
     key: Annotated[
         str | None, typer.Option("--key", help="Submitting again with the same key returns the first study.")
     ] = None,
@@ -393,7 +393,7 @@ def show(
 ) -> None:
     """Show a study: its runs, and the results of a grid by setting, with intervals over seeds.
 
-    Of a fork experiment: its arms against the baseline, and what the intervals cover.
+    For a fork experiment: its arms against the baseline, and what the intervals cover.
 
     [bold]bapo watch $(bapo study show a7f3k2m9qe --ids)[/bold]
     """
@@ -431,9 +431,7 @@ def _print_grid(study: StudyDetail) -> None:
 
 
 def _interval(setting: StudySetting) -> str | None:
-    if setting.latest_low is None or setting.latest_high is None:
-        return None
-    return f"{percent(setting.latest_low)} to {percent(setting.latest_high)}"
+    return bounds_text(setting.latest_low, setting.latest_high, percent) or None
 
 
 @app.command("importance")
@@ -447,7 +445,7 @@ def importance(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how much of the variance of a result each varied field explains, with its interval, beside chance."""
+    """Show how much of the variance of a result each varied field explains, with its interval and chance level."""
     found = client.study_importance(study, metric=metric)
     if as_json:
         print_json(found)
@@ -457,7 +455,7 @@ def importance(
         {
             "field": lambda each: " × ".join(each.fields),
             "share": lambda each: percent(each.value),
-            "95 % interval": lambda each: f"{percent(each.low)} to {percent(each.high)}",
+            "95 % interval": lambda each: bounds_text(each.low, each.high, percent),
             "chance": lambda each: percent(each.null),
             "shown": lambda each: "yes" if each.is_shown else "no",
             "note": share_note,
@@ -519,7 +517,7 @@ def continue_arm(
 def change(
     client: Client,
     study: StudyArgument,
-    action: Annotated[Action, typer.Argument(help="What to do.")],
+    action: Annotated[Action, typer.Argument(help="Action.")],
     when: Annotated[StopWhen, typer.Option(help="For stop and pause, as for one run.")] = StopWhen.STEP,
     as_json: JsonOption = False,
 ) -> None:

@@ -40,13 +40,13 @@ def train(
 
 
 def examined(file: str) -> tuple[Declaration, Sequence[ConfigProblem], str]:
-    """A study, its warnings, and its primary comparison in words. Raises ConfigError with everything that is wrong."""
+    """Return a study, its warnings, and its primary comparison in words. Raises ConfigError with all its problems."""
     study, warnings = checked(load(file))
     return study, warnings, primary_words(study)
 
 
 def report_of(folder: Path) -> StudyReport:
-    """The report over the runs that are done. Raises ConfigError where the folder holds no study."""
+    """Return the report on the finished runs. Raises ConfigError if the folder holds no study."""
     return StudyFolder.open(folder).report()
 
 
@@ -58,7 +58,7 @@ class _Progress:
         self._num_ended = 0
 
     def __call__(self, outcome: Outcome) -> None:
-        """Called by the thread that waited for the run."""
+        """Print the outcome; the thread that waited for the run calls this."""
         self._num_ended += 1
         took = f" in {duration(outcome.seconds)}" if outcome.seconds >= 1 else ""
         reason = f": {outcome.reason}" if outcome.reason else ""

@@ -50,11 +50,11 @@ class Labels:
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Returns the labels that are set, except the name."""
+        """Return the labels that are set, except the name."""
         return _given(tags=self.tags, notes=self.notes, group=self.group, priority=self.priority)
 
     def of_child(self, parent: RunDetail, name: str) -> dict[str, Any]:
-        """Returns the labels of a clone or fork; the others are those of its parent."""
+        """Return the labels of a clone or fork; the others are those of its parent."""
         inherited = {"tags": parent.tags, "group": parent.group, "priority": parent.priority}
         return {**inherited, **self.given(), "name": self.name or name[:MAX_NAME]}
 

@@ -16,7 +16,7 @@ from bapo.cli.marks import YesOption, delete_for_good
 from bapo.cli.output import JsonOption, say, status_text
 from bapo.client import Client
 
-app = typer.Typer(no_args_is_help=True, help="Runs that were deleted, until they are deleted for good.")
+app = typer.Typer(no_args_is_help=True, help="Deleted runs, until they are deleted permanently.")
 
 TRASH = Listing[RunSummary](
     {
@@ -53,7 +53,7 @@ def restore(client: Client, runs: TrashedArgument = None, as_json: JsonOption = 
 @app.command()
 @online
 def empty(client: Client, runs: TrashedArgument = None, yes: YesOption = False, as_json: JsonOption = False) -> None:
-    """Delete runs in the trash for good: these, or all that are yours to delete. This cannot be undone."""
+    """Delete runs in the trash permanently: these, or all that are yours to delete. This cannot be undone."""
     found = _trashed(client, runs) if runs else client.runs(trash="only", limit=500).items
     if not found:
         say("the trash is empty")
@@ -64,7 +64,7 @@ def empty(client: Client, runs: TrashedArgument = None, yes: YesOption = False, 
 
 
 def _trashed(client: Client, wanted: list[str] | None) -> list[RunSummary]:
-    """The runs in the trash of these ids, or beginnings of ids."""
+    """Return the runs in the trash with these ids, or beginnings of ids."""
     in_trash = [run for page in client.pages(client.runs, trash="only", limit=500) for run in page.items]
     found = []
     for prefix in wanted or ():

@@ -17,17 +17,17 @@ from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataTask
 
 MODEL = ".zip"
 ADDRESSES = ("https://", "http://", "hf://")
-"""What begins so is fetched by the server."""
+"""Prefixes of addresses that the server fetches."""
 MOST_SHOWN = 10
 """Rows that cannot be used that are listed."""
 
 
 class Wishes(NamedTuple):
-    """How a file is to be registered."""
+    """Options for registering a file."""
 
     name: str
     columns: Sequence[str]
-    """As `prompt=question`."""
+    """Columns by field, as `prompt=question`."""
     verifier: str | None
     licence: str
     description: str
@@ -73,7 +73,7 @@ def _arrived(client: Client, file: str, project: str | None) -> UploadInfo:
 
 
 def _mapping(proposed: ColumnMapping | None, wishes: Wishes) -> UploadCheck:
-    """The proposed columns, with those that were named on the command line. Raises RefusedError."""
+    """Return the proposed columns, replaced by those named on the command line. Raises RefusedError."""
     known = (*REQUIRED["file"], *OPTIONAL["file"], *REQUIRED["countdown"])
     given = {}
     for text in wishes.columns:
@@ -105,7 +105,7 @@ def _tell(found: UploadInfo) -> None:
 
 
 def _refuse(client: Client, found: UploadInfo, *, accepts_warnings: bool) -> None:
-    """Raises RefusedError where the upload cannot be registered."""
+    """Raise RefusedError if the upload cannot be registered."""
     if found.problem is not None:
         client.delete_upload(found.id)
         raise RefusedError(f"FILE = {found.file_name}: {found.problem}")

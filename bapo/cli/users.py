@@ -48,7 +48,7 @@ USERS = Listing[PersonInfo](
 
 
 def find_user(client: Client, name: str) -> PersonInfo:
-    """By name or id. Raises RefusedError."""
+    """Return the user with this name or id. Raises RefusedError."""
     for person in client.people().items:
         if name in (person.name, person.id):
             return person

@@ -1,4 +1,4 @@
-"""`bapo walk`: a recorded step, line by line beside its method's rule."""
+"""`bapo walk`: a recorded step, line by line along its method's rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bapo.cli.output import JsonOption, console, print_json, user_text
 
 _STYLES = {"trained": "blue", "stored": "cyan", "seen": "", "left_out": "dim"}
 _LISTED = 3
-"""Groups of an outcome that are printed unless told otherwise."""
+"""Default number of printed groups per outcome."""
 
 
 @with_option_sets
@@ -25,11 +25,13 @@ def walk_command(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Run folder, or a run on the server.", autocompletion=complete_runs)
     ],
-    step: Annotated[int | None, typer.Argument(min=1, metavar="STEP", help="Defaults to the newest.")] = None,
+    step: Annotated[int | None, typer.Argument(min=1, metavar="STEP", help="Step. Default: the newest.")] = None,
     c1: Annotated[str | None, typer.Option(metavar="VALUE", help="Another c1 for this step, such as 1/4.")] = None,
     c2: Annotated[str | None, typer.Option(metavar="VALUE", help="Another c2 for this step.")] = None,
     c3: Annotated[str | None, typer.Option(metavar="VALUE", help="Another c3 for this step.")] = None,
-    groups: Annotated[int, typer.Option(min=0, max=1000, help="Most groups to list for each outcome.")] = _LISTED,
+    groups: Annotated[
+        int, typer.Option(min=0, max=1000, help="Maximum number of groups to list per outcome.")
+    ] = _LISTED,
     as_json: JsonOption = False,
     *,
     server: Server,
@@ -66,7 +68,7 @@ def walk_command(
 def _show(walk: StepWalk) -> None:
     out = console()
     rule = "Algorithm 1 (arXiv:2602.20722)" if walk.follows_algorithm_1 else f"the rule of {walk.method}"
-    out.print(f"Step {walk.step:,} of {walk.last_step:,}, beside {rule}")
+    out.print(f"Step {walk.step:,} of {walk.last_step:,}, along {rule}")
     if walk.thresholds is not None:
         values = walk.thresholds
         named = ((name, getattr(values, name)) for name in ("c1", "c2", "c3"))

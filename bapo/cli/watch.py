@@ -20,7 +20,7 @@ from bapo.client import AsyncClient, BapoError, Client
 
 AT_MOST_EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 3600.0
-"""How long the server may be away."""
+"""Time that the server may be unreachable, seconds."""
 
 
 @online
@@ -48,7 +48,7 @@ def watch(
 
 
 def outcome_of(runs: Sequence[RunDetail]) -> Exit:
-    """The exit code of the worst outcome."""
+    """Return the exit code of the worst outcome."""
     statuses = {run.status.value for run in runs}
     for status, code in (("failed", Exit.RUN_FAILED), ("cancelled", Exit.RUN_CANCELLED), ("paused", Exit.RUN_PAUSED)):
         if status in statuses:

@@ -51,12 +51,12 @@ class Watched:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended or is paused."""
+        """True if the run has ended or is paused."""
         return self.run.status in TERMINAL_STATUSES or self.run.status == "paused"
 
     @property
     def batch(self) -> str:
-        """Such as X1 16, X2 2, X3 4 of 32."""
+        """Newest batch, such as X1 16, X2 2, X3 4 of 32."""
         if not self.batch_size:
             return "no batch yet"
         counts = ", ".join(f"{name} {count}" for name, count in zip(("X1", "X2", "X3"), self.counts, strict=True))
@@ -64,7 +64,7 @@ class Watched:
 
     @property
     def evaluation(self) -> str:
-        """Such as CD-34 avg@8 20.1 % (+8.1): the newest, and its change since the start in points."""
+        """Newest evaluation and its change since the start in points, such as CD-34 avg@8 20.1 % (+8.1)."""
         run = self.run
         if run.eval_name is None:
             return ""
@@ -87,7 +87,7 @@ class View:
         """Leave what was shown."""
 
     def update(self, each: Watched) -> None:
-        """A run has changed."""
+        """Show a changed run."""
 
 
 class PlainView(View):
@@ -98,7 +98,7 @@ class PlainView(View):
         self._told: dict[str, tuple[str, int, float | None, bool]] = {}
 
     def update(self, each: Watched) -> None:
-        """A run has changed."""
+        """Print a changed run."""
         run = each.run
         part = run.step * LINES_PER_RUN // max(run.num_steps, 1)
         is_away = each.away_since is not None
@@ -143,13 +143,13 @@ class LiveView(View):
         self._live.stop()
 
     def drawing(self) -> Group:
-        """All runs."""
+        """Draw all runs."""
         width = self._screen.width
         return Group(*(line for each in self.watched for line in (headline(each, width), details(each, width))))
 
 
 def view_of(watched: Sequence[Watched], *, quiet: bool, plain: bool) -> View:
-    """The view that suits the output."""
+    """Return the view that suits the output."""
     if quiet:
         return View(watched)
     return LiveView(watched) if console().is_terminal and not plain else PlainView(watched)
@@ -180,7 +180,7 @@ def headline(each: Watched, width: int) -> Text:
 
 
 def details(each: Watched, width: int) -> Text:
-    """Reward, batch and evaluation; or why there are none."""
+    """Format reward, batch and evaluation, or the reason for their absence."""
     run = each.run
     line = _line()
     line.append("  ")
@@ -203,7 +203,7 @@ def _line() -> Text:
 
 
 def batch_bar(each: Watched, characters: int) -> Text:
-    """A bar of the newest batch by source, and of what is missing to B."""
+    """Draw a bar of the newest batch by source, and of the part missing to B."""
     bar = Text()
     if not each.batch_size:
         return bar
@@ -219,7 +219,7 @@ def batch_bar(each: Watched, characters: int) -> Text:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """The values as a sparkline between their minimum and maximum."""
+    """Draw the values as a sparkline between their minimum and maximum."""
     if not values:
         return ""
     low, high = min(values), max(values)

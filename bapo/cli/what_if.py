@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from bapo.analysis.number_format import counted
 from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import Server
@@ -24,6 +25,8 @@ _TOTALS = (
     ("x1_share", "X1 fresh", "{:.1%}"),
     ("x2_share", "X2 re-evaluated", "{:.1%}"),
     ("x3_share", "X3 reused", "{:.1%}"),
+    ("fresh", "fresh groups", "{:,.0f}"),
+    ("gradient_share", "of them with a gradient", "{:.1%}"),
     ("reevaluated", "prompts answered again", "{:,.0f}"),
     ("rollouts", "rollouts", "{:,.0f}"),
 )
@@ -44,17 +47,20 @@ def what_if_command(
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option(min=2, max=200, help="Random draws of re-evaluations that never happened.")
+        int, typer.Option(min=2, max=200, help="Random draws of answers that no policy gave.")
     ] = DEFAULT_DRAWS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every step.")] = False,
     *,
     server: Server,
 ) -> None:
-    """Replay a run's batches with other thresholds, buffers or filters.
+    """Replay a run's batches with other thresholds, buffers or filters, as DAPO, or with other group sizes.
 
-    Replays the recorded accuracies; how the policy would have reacted to other batches is not simulated.
+    Replays the recorded accuracies; how the policy would have reacted to other batches is not simulated. Figures that
+    rest on answers that no policy gave are estimates with 90 % intervals.
 
     [bold]bapo what-if kzx3 --set method.c1=1/4[/bold]
+
+    [bold]bapo what-if kzx3 --set method.type=dapo --set rollout.group_size=16[/bold]
     """
     with plain_errors():
         changes = parse_assignments(settings or ())
@@ -81,15 +87,20 @@ def _told(value: float | None, form: str) -> str:
 
 
 def _show(answer: WhatIfAnswer) -> None:
-    table = Table("", "recorded", "would have been", "95 % interval", title=f"{answer.num_steps:,} steps")
+    table = Table("", "recorded", "would have been", "estimate, 90 % interval", title=counted(answer.num_steps, "step"))
     for name, label, form in _TOTALS:
         total: WhatIfTotal = getattr(answer.totals, name)
-        certain = "exact" if answer.num_draws == 1 else "the same in all draws"
+        certain = "the same in all draws" if total.estimated else "exact"
         width = certain if total.low == total.high else f"{form.format(total.low)} to {form.format(total.high)}"
         table.add_row(label, _told(total.recorded, form), form.format(total.forecast), width)
     for field, (before, after) in answer.changes.items():
         console().print(f"{field}: {before} → {after}")
     print_framed(table)
+    if answer.num_drawn_groups:
+        console().print(
+            f"{answer.num_drawn_groups:,.0f} fresh groups are no recorded ones: their responses were drawn "
+            f"{answer.num_draws} times from the pass rates of the run's prompts."
+        )
     if answer.num_estimated:
         console().print(
             f"Exact through step {answer.exact_through:,}. {answer.num_estimated:,.0f} re-evaluations never happened "

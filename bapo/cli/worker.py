@@ -30,12 +30,12 @@ def worker(
         str | None,
         typer.Option(
             envvar="BAPO_BROKER_URL",
-            help="Address of Redis, for a worker beside the server. Default: ask the server, over HTTPS.",
+            help="Address of Redis, for a worker on the server's network. Default: poll the server over HTTPS.",
         ),
     ] = None,
     allow_http: Annotated[
         bool,
-        typer.Option("--allow-http", help="Let the server be an http:// address of another machine: not encrypted."),
+        typer.Option("--allow-http", help="Permit an http:// address of another machine, which is not encrypted."),
     ] = False,
     folder: Annotated[Path, typer.Option(help="Folder for the worker's state.")] = Path("bapo-worker"),
     drain_before: Annotated[

@@ -40,7 +40,7 @@ def _state(worker: WorkerSlots) -> Text:
 
 
 def _gpus(worker: WorkerSlots) -> str:
-    """Such as `2 of 8 taken: NVIDIA H200`."""
+    """Format a worker's GPUs, such as `2 of 8 taken: NVIDIA H200`."""
     if not worker.gpus:
         return "none"
     taken = sum(gpu.is_held for gpu in worker.gpus)
@@ -74,7 +74,7 @@ WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Worker na
 
 
 def find_worker(client: Client, wanted: str) -> WorkerInfo:
-    """By name or id. Raises RefusedError."""
+    """Return the worker with this name or id. Raises RefusedError."""
     for worker in client.workers().items:
         if wanted in (worker.name, worker.id):
             return worker

@@ -1,4 +1,4 @@
-"""What the strings beneath the fields of a model say, read off the source when a schema, a form or a help text asks.
+"""Descriptions of fields: the strings beneath them, parsed from the source when a schema, form or help text needs them.
 
 Pydantic's `use_attribute_docstrings` reads them whenever a class is made: a sixth of the CPU time of a server's start,
 in every process, for texts that few processes show. A base of ours has `json_schema_extra=describe_properties` instead.
@@ -19,7 +19,7 @@ from bapo.config.syntax import syntax_tree
 
 
 def field_description(model: type[BaseModel], name: str) -> str | None:
-    """The field's own description, or else the string beneath it in the class that declares it."""
+    """Return the field's own description, or else the string beneath it in the class that declares it."""
     given = model.model_fields[name].description
     return _string_beneath(model, name) if given is None else given
 
@@ -46,7 +46,8 @@ def _string_beneath(model: type[BaseModel], name: str) -> str | None:
 
 @cache
 def _strings_in(module: str) -> Mapping[str, Mapping[str, str | None]]:
-    """Qualified name of each class of a module → its annotated names → the string beneath; empty without a source."""
+    """Return the qualified name of each class of a module → its annotated names → the string beneath; empty without a
+    source."""
     try:
         source = inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError):

@@ -17,7 +17,7 @@ TASK_TYPE = "task.type"
 
 
 def documentation() -> tuple[FieldDocumentation, ...]:
-    """All fields, in the order of the config; one that several methods or tasks know appears once."""
+    """Return all fields, in the order of the config; one that several methods or tasks know appears once."""
     return _documentation(tuple(METHODS.classes), tuple(TASKS.classes))
 
 
@@ -53,7 +53,7 @@ _LEFT_TO_THE_METHOD: Mapping[str, Callable[[type[MethodSection]], Any]] = {
 
 
 def value_of_method(path: str, method: str) -> str | None:
-    """The method's own value of a field of the loss; None for other fields and unknown methods."""
+    """Return the method's own value of a field of the loss; None for other fields and unknown methods."""
     own, section = _LEFT_TO_THE_METHOD.get(path), METHODS.get(method)
     if own is None or section is None:
         return None
@@ -62,7 +62,7 @@ def value_of_method(path: str, method: str) -> str | None:
 
 
 def _with_own_values(found: FieldDocumentation) -> str:
-    """`…the method's own: 0.28 with dapo, 0.2 with all others.`: only the config classes say it."""
+    """Return `…the method's own: 0.28 with dapo, 0.2 with all others.`, which only the config classes know."""
     if found.path not in _LEFT_TO_THE_METHOD:
         return found.description
     methods: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _and(names: list[str]) -> str:
 
 
 def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocumentation:
-    """The field, with what another method or type of tasks changes about it."""
+    """Return the field, with what another method or type of tasks changes about it."""
     # The registry lets no other class in.
     assert known.kind == other.kind, f"{known.path} is of different kinds in different methods"
     variants = dict(known.variants)
@@ -105,10 +105,10 @@ def _variant(documented: FieldDocumentation) -> FieldVariant:
 
 
 def method_types() -> tuple[str, ...]:
-    """Every `method.type`."""
+    """Return every `method.type`."""
     return tuple(METHODS.classes)
 
 
 def task_types() -> tuple[str, ...]:
-    """Every `task.type`."""
+    """Return every `task.type`."""
     return tuple(TASKS.classes)

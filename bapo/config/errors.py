@@ -36,7 +36,7 @@ class ConfigError(ValueError):
 
 
 class FieldProblem(BaseModel):
-    """One thing to mend in a request."""
+    """Problem of a request, with its remedy."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_properties)
 

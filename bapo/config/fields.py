@@ -54,7 +54,7 @@ class FieldDocumentation:
     """Method, or type of tasks → its values where they differ from the above, which are those of the first."""
 
     def of_type(self, name: str) -> FieldDocumentation:
-        """The field as one method, or one type of tasks, has it."""
+        """Return the field as one method, or one type of tasks, has it."""
         variant = self.variants.get(name)
         if variant is None:
             return self
@@ -69,7 +69,7 @@ class FieldDocumentation:
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
-    """The parts of a (possibly annotated) union, or the annotation alone."""
+    """Return the parts of a (possibly annotated) union, or the annotation alone."""
     if hasattr(annotation, "__metadata__"):
         return _members(annotation.__origin__)
     if get_origin(annotation) in (Union, UnionType):
@@ -78,7 +78,7 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 
 def section_fields(section: type[BaseModel], prefix: str) -> Iterator[FieldDocumentation]:
-    """The fields of a section and of those in it, in their order; `prefix` as in `method.`."""
+    """Yield the fields of a section and of those in it, in their order; `prefix` as in `method.`."""
     properties = section.model_json_schema()["properties"]
     for name, info in section.model_fields.items():
         members = _members(info.annotation)

@@ -52,14 +52,14 @@ _TYPES: Mapping[str, Callable[[], tuple[str, ...]]] = {"method": method_types, "
 """Types of the sections that have several."""
 
 MOST_PROBLEMS = 200
-"""Said of a config or a study file at once."""
+"""Maximum number of problems reported about a config or a study file."""
 MOST_SAID = 3
-"""Of a list of numbers each may be wrong."""
+"""Maximum number of problems reported about a list: each number may be wrong."""
 _LOOKALIKES = str.maketrans("lio", "110")
 
 
 def said(finding: ErrorDetails) -> str:
-    """Returns what is wrong with a field of a body or a file, and so what to do, in our words where there are some."""
+    """Return the remedy for an invalid field of a body or a file, in our words if we have any."""
     kind, message, context = finding["type"], finding["msg"], finding.get("ctx", {})
     match kind:
         case "missing" | "union_tag_not_found":
@@ -83,20 +83,21 @@ def said(finding: ErrorDetails) -> str:
 
 
 def error_said(error: ValidationError) -> str:
-    """Returns what is wrong with a document or a line of a file, for the end of a message; the first few faults do."""
+    """Return what is wrong with a document or a line of a file, for the end of a message; the first few faults do."""
     first, rest = error.errors()[:MOST_SAID], error.error_count() - MOST_SAID
     faults = [": ".join(filter(None, (problem.field, problem.remedy))) for problem in problems_said(first)]
     return "; ".join([*faults, f"and {rest:,} more"] if rest > 0 else faults)
 
 
 def problems_said(findings: Iterable[ErrorDetails]) -> list[ConfigProblem]:
-    """Returns what pydantic found wrong with a body or a file, each at the path that its author wrote."""
+    """Return what pydantic found wrong with a body or a file, each at the path that its author wrote."""
     return [_problem_said(finding) for finding in findings]
 
 
 def _problem_said(finding: ErrorDetails) -> ConfigProblem:
     path, value, context = list(finding["loc"]), finding["input"], finding.get("ctx", {})
-    # The kind of a panel or a condition stands in pydantic's paths: ("panels", 0, "chart", "y"). Nobody wrote it there.
+    # pydantic's paths contain the kind of a panel or a condition, ("panels", 0, "chart", "y"), which the author did not
+    # write.
     match path:
         case ["panels", int(), _, *_]:
             del path[2]
@@ -112,7 +113,7 @@ def _problem_said(finding: ErrorDetails) -> ConfigProblem:
 
 
 def problems_of(error: ValidationError) -> list[ConfigProblem]:
-    """Returns everything that pydantic found, in the config's terms; of very much the first, and how much more it is.
+    """Return everything that pydantic found, in the config's terms; of a long list the first, and the number of others.
 
     Our own validators may begin a message with `field|` to name the field that a rule between fields concerns.
     """
@@ -128,7 +129,7 @@ def more(field: str, number: int) -> ConfigProblem:
 
 
 def problem_of(finding: ErrorDetails) -> ConfigProblem:
-    """Returns one of pydantic's findings in the config's terms."""
+    """Return one of pydantic's findings in the config's terms."""
     # Places in a list are not part of a field's name.
     path = [part for part in finding["loc"] if isinstance(part, str)]
     # A union puts the chosen member's tag into the path ("method", "bapo", "c1").
@@ -149,7 +150,7 @@ def problem_of(finding: ErrorDetails) -> ConfigProblem:
 
 
 def _remedy(finding: ErrorDetails) -> str:
-    """Our words for a kind of error, with its bounds: 1, and not 1.0."""
+    """Return our words for a kind of error, with its bounds: 1, and not 1.0."""
     bounds = {
         name: int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         for name, bound in finding.get("ctx", {}).items()
@@ -158,7 +159,7 @@ def _remedy(finding: ErrorDetails) -> str:
 
 
 def _broken_rule(field: str, value: Any, message: str) -> ConfigProblem:
-    """The problem that one of our own validators reports."""
+    """Return the problem that one of our own validators reports."""
     named, separator, remedy = message.partition("|")
     if not separator or " " in named:
         return ConfigProblem(field, value, message)
@@ -173,7 +174,7 @@ def _unknown_type(section: str, given: object) -> ConfigProblem:
 
 
 def _unknown_field(field: str, types: Mapping[str, str]) -> str:
-    """Returns the section that a field belongs to, or the known field most similar to it."""
+    """Return the section that a field belongs to, or the known field most similar to it."""
     section, _, name = field.rpartition(".")
     for typed, own in types.items():
         owners = {
@@ -200,7 +201,7 @@ def _unknown_field(field: str, types: Mapping[str, str]) -> str:
 
 
 def _paths(types: Mapping[str, str]) -> list[str]:
-    """Every field that this method, or this task, knows."""
+    """Return every field that this method, or this task, knows."""
     return [
         known.path
         for known in documentation()
@@ -209,32 +210,32 @@ def _paths(types: Mapping[str, str]) -> list[str]:
 
 
 def _owners(known: FieldDocumentation, typed: str) -> tuple[str, ...]:
-    """Types of method, or of task, that know the field."""
+    """Return the types of method, or of task, that know the field."""
     return known.method_types if typed == "method" else known.task_types
 
 
 def _members(section: str, types: Mapping[str, str]) -> list[str]:
-    """Fields and sections right under a section."""
+    """Return the fields and sections right under a section."""
     prefix = f"{section}." if section else ""
     inside = (path.removeprefix(prefix) for path in _paths(types) if path.startswith(prefix))
     return list(dict.fromkeys(path.partition(".")[0] for path in inside))
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name most similar to this one; an l counts as a 1 and an o as a 0."""
+    """Return the known name most similar to this one; an l counts as a 1 and an o as a 0."""
     by_look = {each.casefold().translate(_LOOKALIKES): each for each in known}
     found = difflib.get_close_matches(name.casefold().translate(_LOOKALIKES), by_look, n=1, cutoff=0.6)
     return by_look[found[0]] if found else None
 
 
 def _choice(names: Iterable[str], conjunction: str = "or") -> str:
-    """`a, b or c`."""
+    """Return `a, b or c`."""
     *first, last = names
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def _value_at(given: Any, field: str) -> Any:
-    """The value of the dotted field in the input of a failed section, or None."""
+    """Return the value of the dotted field in the input of a failed section, or None."""
     for part in field.split("."):
         # The input may be the section itself, and then holds no part of that name.
         if isinstance(given, dict) and part in given:

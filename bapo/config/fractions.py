@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 MAX_DIGITS = 40
-"""Of numerator and denominator. Without a bound, "1e999999999" would fill the memory of a server."""
+"""Maximum number of digits of numerator and denominator: "1e999999999" would fill the memory of a server."""
 _NUMBER = re.compile(r"[-+]?(\d+/\d+|(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
 
 
 def parse_fraction(value: Any) -> Fraction:
-    """The exact value of a number or of a string such as "1/8"; a float counts as the decimal it prints as.
+    """Return the exact value of a number or of a string such as "1/8"; a float counts as the decimal it prints as.
 
     Raises ValueError for anything else.
     """
@@ -33,7 +33,7 @@ def parse_fraction(value: Any) -> Fraction:
 
 
 def format_fraction(value: Fraction) -> float | str:
-    """The float that parses back to exactly this fraction, or else the string "p/q"."""
+    """Return the float that parses back to exactly this fraction, or else the string "p/q"."""
     number = float(value)
     return number if Fraction(str(number)) == value else f"{value.numerator}/{value.denominator}"
 

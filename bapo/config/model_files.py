@@ -12,14 +12,15 @@ INDEX = "*.index.json"
 """Files that say which file holds which weight, such as `model.safetensors.index.json`."""
 TOKENIZER_CONFIG = "tokenizer_config.json"
 MOST_INDEX_BYTES = 20_000_000
-"""Of an index, which a server reads within a request: that of a model of 671 billion parameters has nine million."""
+"""Maximum size of an index, which a server reads within a request: that of a model of 671 billion parameters has nine
+million."""
 MOST_CONFIG_BYTES = 5_000_000
-"""Of a tokenizer's config, likewise."""
+"""Maximum size of a tokenizer's config."""
 TOKENIZER_FIELDS = ("tokenizer_file", "vocab_file", "merges_file")
 
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""How a file begins that a clone without Git LFS has in place of a large one."""
+"""First bytes of the pointer that a clone without Git LFS has in place of a large file."""
 
 
 def lfs_pointer(folder: Path) -> str | None:
@@ -37,7 +38,7 @@ def lfs_pointer(folder: Path) -> str | None:
 
 
 def outside_file(folder: Path) -> str | None:
-    """The remedy where a model's files name one that is not in its folder, links followed; None where none does."""
+    """Return the remedy if a model's files refer to a file outside its folder, links followed; otherwise None."""
     read = {**dict.fromkeys(sorted(folder.glob(INDEX)), MOST_INDEX_BYTES), folder / TOKENIZER_CONFIG: MOST_CONFIG_BYTES}
     for path, most in read.items():
         if path.is_file() and (num_bytes := path.stat().st_size) > most:
@@ -58,7 +59,7 @@ def _is_inside(name: str, folder: str) -> bool:
 
 
 def _named_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yields which file names which other one."""
+    """Yield each file with the name of a file that it refers to."""
     for index in sorted(folder.glob(INDEX)):
         weights = _fields(index).get("weight_map")
         # One file holds many weights.
@@ -71,7 +72,7 @@ def _named_files(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _fields(path: Path) -> dict[str, Any]:
-    """The fields of a JSON file; none where it is not there or cannot be read, so that nothing is loaded by it."""
+    """Return the fields of a JSON file; none if it is missing or unreadable, so that nothing is loaded by it."""
     try:
         fields = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

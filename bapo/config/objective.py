@@ -48,10 +48,10 @@ class Objective:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the loss reads log-probabilities of the reference policy."""
+        """True if the loss reads log-probabilities of the reference policy."""
         return self.kl_coefficient > 0 and self.kl_reference_share > 0
 
     @property
     def needs_current(self) -> bool:
-        """Whether the loss reads log-probabilities of π_k, the policy before the step's update."""
+        """True if the loss reads log-probabilities of π_k, the policy before the step's update."""
         return self.shifts_clip_range or self.behaviour_ratio_cap is not None

@@ -28,7 +28,7 @@ class PermittedFolders(NamedTuple):
     """Folders in which nothing may be named, even beneath a root: runs and downloads belong to projects."""
 
     def place(self, path: str) -> Path | None:
-        """The file or folder that an absolute path names, links followed; None where it may not be named.
+        """Return the file or folder of an absolute path, links followed; None if it is not permitted.
 
         Not even its existence is looked at before that is known. A folder with links that lead out may not be named
         either.
@@ -55,7 +55,7 @@ class PermittedFolders(NamedTuple):
         return f"give an absolute path in one of the permitted folders: {', '.join(map(str, self.roots))}"
 
     def refusal(self, kind: PathKind, value: str) -> str | None:
-        """The remedy where a config may not name this; None for a permitted path, and for a name that is no path."""
+        """Return the remedy for a forbidden path; None for a permitted path, and for a name that is not a path."""
         if kind == "model" and value in shipped_models():
             return None
         if kind == "verifier" and not is_file_reference(value):
@@ -71,12 +71,12 @@ NO_FOLDERS = PermittedFolders()
 
 
 def shipped_models() -> Sequence[str]:
-    """Names of the models that come with BAPO."""
+    """Return the names of the models that come with BAPO."""
     return sorted(entry.parent.name for entry in SHIPPED_MODELS.glob("*/config.json"))
 
 
 def path_fields() -> Mapping[str, PathKind]:
-    """Every field of a config that names a path, or several, such as `task.train_file`."""
+    """Return every field of a config that names a path, or several, such as `task.train_file`."""
     found = dict(_marked(RunConfig, ""))
     for name, registry in REGISTRIES.items():
         for config_class in registry.classes.values():
@@ -85,7 +85,7 @@ def path_fields() -> Mapping[str, PathKind]:
 
 
 def named_paths(config: RunConfig) -> Mapping[str, tuple[PathKind, str]]:
-    """What a config names: field, or of a list `field.0`, … → the kind and the value."""
+    """Return the resources that a config names: field, or for a list `field.0`, … → the kind and the value."""
     given = flatten(config.model_dump(mode="json"))
     found: dict[str, tuple[PathKind, str]] = {}
     for field, kind in path_fields().items():
@@ -107,7 +107,7 @@ def _marked(section: type[BaseModel], prefix: str) -> Iterator[tuple[str, PathKi
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """The types in an annotation, and what marks them."""
+    """Return the types in an annotation, and their metadata."""
     yield annotation
     yield from getattr(annotation, "__metadata__", ())
     for inner in get_args(annotation):

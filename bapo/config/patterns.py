@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-"""Of what configs name as @name."""
+"""Pattern of the names that configs write as @name."""
 PERSON_NAME = r"^[^\W_]([\w .@+-]*[\w.+-])?$"
 """Also of projects: a name must not look like another in an audit trail."""
 EMAIL = r"^[^@\s]+@[^@\s]+$"

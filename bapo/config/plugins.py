@@ -14,7 +14,7 @@ class PluginError(ValueError):
 
 @cache
 def offered(group: str) -> Mapping[str, Sequence[EntryPoint]]:
-    """The entry points of a group by name, in alphabetical order; several where packages compete for a name."""
+    """Return the entry points of a group by name, in alphabetical order; several where packages compete for a name."""
     found: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, provider(point))):
         found.setdefault(point.name, []).append(point)
@@ -22,7 +22,7 @@ def offered(group: str) -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def provider(point: EntryPoint) -> str:
-    """The distribution that an entry point comes from, such as `toy-methods 1.0`."""
+    """Return the distribution that an entry point comes from, such as `toy-methods 1.0`."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unnamed package"
 
 
@@ -35,7 +35,7 @@ def load(point: EntryPoint) -> Any:
 
 
 def unusable(point: EntryPoint, reason: str) -> PluginError:
-    """The error of an entry point that cannot be used."""
+    """Return the error of an entry point that cannot be used."""
     return PluginError(
         f"{point.value}, which the package {provider(point)} offers as {point.name} ({point.group}), cannot be used: "
         f"{reason}; update or uninstall that package"

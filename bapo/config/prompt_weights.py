@@ -16,14 +16,14 @@ MOST_ENTRIES = 20_000
 
 
 def weight_problem(weight: Decimal) -> str | None:
-    """What is wrong with a weight, and the remedy; None for one that may be given."""
+    """Return the fault of a weight with the remedy; None for a valid weight."""
     if not weight.is_finite() or weight < 0 or weight > LARGEST or (weight * UNIT) % 1:
         return f"the weight {weight} is none: give 0 to leave the prompt out, or 0.001 to {LARGEST:,} in thousandths"
     return None
 
 
 def parse_weight(text: str) -> float:
-    """A weight from its text. Raises ValueError with the remedy."""
+    """Parse a weight. Raises ValueError with the remedy."""
     try:
         weight = Decimal(text.strip())
     except InvalidOperation:
@@ -34,7 +34,8 @@ def parse_weight(text: str) -> float:
 
 
 def weights_of(texts: Iterable[str]) -> Mapping[str, float]:
-    """Identity → weight, of texts such as `gsm8k:1f=2.5`. Raises ValueError for a text that is none, or one twice."""
+    """Parse texts such as `gsm8k:1f=2.5`: identity → weight. Raises ValueError for an invalid text or a repeated
+    identity."""
     weights: dict[str, float] = {}
     for text in texts:
         # An identity may hold the sign; a weight does not.
@@ -48,10 +49,10 @@ def weights_of(texts: Iterable[str]) -> Mapping[str, float]:
 
 
 def weight_text(weight: float) -> str:
-    """A weight as people write it: `2`, `0.5`."""
+    """Format a weight as people write it: `2`, `0.5`."""
     return f"{weight:.3f}".rstrip("0").rstrip(".")
 
 
 def texts_of(weights: Mapping[str, float]) -> list[str]:
-    """The texts of these weights, which `weights_of` reads."""
+    """Format these weights as texts, which `weights_of` parses."""
     return [f"{prompt_id}={weight_text(weight)}" for prompt_id, weight in weights.items()]

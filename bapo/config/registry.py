@@ -1,4 +1,4 @@
-"""The classes of a section that is told apart by `type`: those of BAPO, then those that installed packages offer."""
+"""The classes of a section that `type` selects: those of BAPO, then those that installed packages offer."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ class Registry(Generic[S]):
 
     An entry point names the class that does the work; its `config_class` is the section's class, whose `type` is the
     name of the entry point. Packages are imported when a config of the section is first needed. One that cannot be used
-    is reported once, in the log, and again to whoever names its type; all others work.
+    is reported once, in the log, and again to each config that names its type; all others work.
     """
 
     def __init__(
         self, section: str, group: str, base: type[S], shipped: Sequence[type[S]], *, described: Sequence[type[S]] = ()
     ) -> None:
-        """`section`: its name in a config. `group`: of the entry points. The first of `shipped` is the default.
+        """Create the registry. `section`: its name in a config. `group`: of the entry points. The first of `shipped` is
+        the default.
 
         `described`: classes that only describe what happened elsewhere; configs may hold them, and nothing offers them.
         """
@@ -56,15 +57,15 @@ class Registry(Generic[S]):
         return self._found.classes
 
     def get(self, name: object) -> type[S] | None:
-        """The config class of a type; None where this installation does not know it."""
+        """Return the config class of a type; None if this installation does not know it."""
         return self.classes.get(str(name)) or self._described.get(str(name))
 
     def implementation(self, config_class: type[S]) -> Any:
-        """Returns the class that an installed package offers for its config class."""
+        """Return the class that an installed package offers for its config class."""
         return self._found.implementations[config_class]
 
     def validate(self, given: object) -> S:
-        """The section, checked by the class that its `type` names. Raises ValueError."""
+        """Return the section, checked by the class that its `type` names. Raises ValueError."""
         named = given.get("type") if isinstance(given, Mapping) else None
         error = self._found.errors.get(named) if isinstance(named, str) else None
         if error is not None:
@@ -105,7 +106,7 @@ class Registry(Generic[S]):
             yield from points
 
     def _checked(self, point: EntryPoint, implementation: Any, known: Mapping[str, type[S]]) -> type[S]:
-        """The config class of what a package offers. Raises PluginError where it cannot stand beside the others."""
+        """Return the config class of a package's class. Raises PluginError if it conflicts with the others."""
         found = getattr(implementation, "config_class", None)
         if not (isinstance(found, type) and issubclass(found, self._base)):
             raise plugins.unusable(point, f"it has no config_class that is a subclass of {self._base.__name__}")
@@ -132,5 +133,5 @@ class Registry(Generic[S]):
 
 
 def _kinds(section: str, config_class: type[TypedSection]) -> dict[str, str]:
-    """Kind of each field: the form and the command line have one input for a field of all types that know it."""
+    """Return the kind of each field: form and command line have one input for a field of all types that know it."""
     return {each.path: each.kind for each in section_fields(config_class, f"{section}.")}

@@ -49,7 +49,8 @@ def resolve(explicit: Mapping[str, Any], *, may_be_observed: bool = False) -> Re
 
 
 def _rules_behind(explicit: Mapping[str, Any], refused: Sequence[ConfigProblem]) -> list[ConfigProblem]:
-    """The rules between fields that the others break: pydantic checks a rule only where each of its fields is legal."""
+    """Return the rules between fields that the other fields break: pydantic checks a rule only where each of its fields
+    is legal."""
     kept: Any = explicit
     for problem in refused:
         section, _, name = problem.field.rpartition(".")
@@ -75,7 +76,7 @@ def _without(config: Any, name: str, *inside: str) -> Any:
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
-    """`method.c1=0.25` → {"method.c1": 0.25}; values are JSON where they parse, else text. Raises ConfigError."""
+    """Parse `method.c1=0.25` to {"method.c1": 0.25}; values are JSON if they parse, else text. Raises ConfigError."""
     changes: dict[str, Any] = {}
     for assignment in assignments:
         field, separator, text = assignment.partition("=")
@@ -114,7 +115,7 @@ def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> Ex
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested sections to dotted fields."""
+    """Flatten nested sections to dotted fields."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping):
@@ -125,7 +126,7 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def difference(config: RunConfig, parent: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Dotted field → (value in the parent, value here), for every field that differs; None where it is missing."""
+    """Compare two configs: dotted field → (value in the parent, value here), if they differ; None if missing."""
     ours, theirs = (flatten(each.model_dump(mode="json")) for each in (config, parent))
     return {
         field: (theirs.get(field), ours.get(field))

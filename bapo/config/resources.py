@@ -18,10 +18,11 @@ class ResourcesConfig(Section):
     memory_gib: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """Main memory in GiB reserved for the run. Empty: none."""
     gpu_memory_gib: Annotated[float, Field(gt=0, le=100_000)] | None = None
-    """Least memory of each GPU in GiB. Empty: any GPU."""
+    """Minimum memory of each GPU in GiB. Empty: any GPU."""
     retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Most retries in a row, without a completed step in between, after a failure of the machine: worker lost, trainer
-    killed, disk full. 0: no retry. Empty: the server's setting. A failure of the run itself is not retried."""
+    """Maximum number of retries in a row, without a completed step in between, after a failure of the machine: worker
+    lost, trainer killed, disk full. 0: no retry. Empty: the server's setting. A failure of the run itself is not
+    retried."""
 
 
 class Needs(NamedTuple):
@@ -37,7 +38,7 @@ class Needs(NamedTuple):
 
 
 def gpus_used(engine: EngineConfig) -> int:
-    """GPUs of its machine that the engine uses if they are available.
+    """Return the number of GPUs of its machine that the engine uses if they are available.
 
     The local engine uses one, unless its device is the CPU; verl `gpus_per_node` · `nodes`. On a Ray cluster,
     `engine.verl.ray_address`, they are the cluster's: 0.
@@ -50,7 +51,7 @@ def gpus_used(engine: EngineConfig) -> int:
 
 
 def needs(engine: EngineConfig, resources: ResourcesConfig) -> Needs:
-    """Returns the given requirements, and those of the engine where none is given.
+    """Return the given requirements, or those of the engine if there are none.
 
     The local engine with the device `auto` takes one GPU of a machine that has GPUs, and none of one that has none.
     """

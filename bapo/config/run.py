@@ -33,7 +33,7 @@ from bapo.config.sections import (
 from bapo.config.task import TASKS, CountdownTaskConfig, TaskSection
 
 REGISTRIES: Mapping[str, Registry[Any]] = {each.section: each for each in (METHODS, TASKS)}
-"""The sections that have several classes, told apart by `type`."""
+"""Sections that have several classes, selected by `type`."""
 
 
 class RunConfig(Section):
@@ -85,8 +85,8 @@ class RunConfig(Section):
     def _weights_take_effect(self) -> Self:
         if self.method.chooses_prompts and self.task.weights:
             raise ValueError(
-                f"task.prompt_weights|{self.method.label} chooses prompts by a rule of its own, whatever they weigh: "
-                "give weights of 0 and 1 alone, or take another method"
+                f"task.prompt_weights|{self.method.label} selects prompts itself and ignores weights: "
+                "use only the weights 0 and 1, or another method"
             )
         return self
 
@@ -101,7 +101,7 @@ class RunConfig(Section):
 
     @model_serializer(mode="wrap")
     def _known_fields(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Of a run of another trainer only what is known of it: our defaults are no facts about that run."""
+        """Serialise only the known fields of another trainer's run: our defaults are no facts about it."""
         complete: dict[str, Any] = dump(self)
         if self.method.is_trainable:
             return complete

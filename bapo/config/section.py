@@ -19,13 +19,13 @@ class Section(BaseModel):
 
 
 class TypedSection(Section):
-    """A section with several classes, told apart by `type`; each class narrows it to its own name, the default."""
+    """A section with several classes, selected by `type`; each class narrows it to one name, the default."""
 
     type: str
 
     @classmethod
     def type_name(cls) -> str:
-        """The `type` of this class."""
+        """Return the `type` of this class."""
         return str(cls.model_fields["type"].default)
 
 

@@ -37,7 +37,7 @@ class RolloutConfig(Section):
 
 
 def group_size_of(config: Mapping[str, Any]) -> int:
-    """G of a run's stored config; of an observed run that has told no step yet, the default: there are no groups."""
+    """Return G of a run's stored config; for an observed run without steps the default: there are no groups."""
     rollout = config.get("rollout", {})
     return int(rollout.get("group_size", RolloutConfig().group_size))
 
@@ -46,7 +46,7 @@ class TrainingConfig(Section):
     """The optimizer, the length of the run and its checkpoints."""
 
     batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
-    """Training batch size B: the most groups trained on per step."""
+    """Training batch size B: maximum number of groups trained on per step."""
     mini_batch_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Groups per optimizer step. Empty: the whole batch in one."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
@@ -64,9 +64,9 @@ class TrainingConfig(Section):
     checkpoint_interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
     """Steps between two checkpoints."""
     keep_checkpoints: Annotated[int, Field(ge=1, le=10_000)] = 2
-    """Newest checkpoints kept. The one that did best on the first test set is kept beside them."""
+    """Number of newest checkpoints to keep. The best one on the first test set is kept in addition."""
     micro_batch_tokens: Annotated[int, Field(ge=1)] = 16_384
-    """Most tokens in one forward and backward pass: bounds memory, changes no result but rounding."""
+    """Maximum number of tokens in one forward and backward pass: bounds memory and changes results by rounding only."""
 
     @model_validator(mode="before")
     @classmethod
@@ -80,10 +80,10 @@ class LossConfig(Section):
     """PPO-clip on the token ratio ρ = π_θ / behaviour policy (arXiv:2602.20722, Eq. 1 and 3)."""
 
     clip_low: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Lower clip range: ρ below 1 - clip_low gets no gradient where the advantage is negative. Empty: the method's
+    """Lower clip range: ρ below 1 - clip_low gets no gradient if the advantage is negative. Empty: the method's
     own."""
     clip_high: Annotated[float, Field(gt=0, le=10)] | None = None
-    """Upper clip range: ρ above 1 + clip_high gets no gradient where the advantage is positive. Empty: the method's
+    """Upper clip range: ρ above 1 + clip_high gets no gradient if the advantage is positive. Empty: the method's
     own."""
     dual_clip: Annotated[float, Field(gt=1)] | None = None
     """Bound on the loss of negative advantages, as a multiple of the advantage. Empty: off."""
@@ -129,4 +129,5 @@ class SamplesConfig(Section):
     """Responses written to `samples.jsonl`."""
 
     groups_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 4
-    """Groups per step whose responses are kept as text, taken from all sources; 0 keeps none, nor what prompts say."""
+    """Groups per step whose responses are kept as text, taken from all sources; 0 keeps neither responses nor prompt
+    texts."""

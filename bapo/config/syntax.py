@@ -10,7 +10,7 @@ _TRIES = 10
 
 
 def syntax_tree(source: str) -> ast.Module:
-    """As `ast.parse`, whose threads disturb each other. Raises SyntaxError and ValueError.
+    """Parse as `ast.parse`, which is not thread-safe. Raises SyntaxError and ValueError.
 
     CPython 3.11 counts the depth of the tree that it makes in one place for all threads: two at once may both end with
     "SystemError: AST constructor recursion depth mismatch" (python/cpython#106905). Ours wait for each other; where

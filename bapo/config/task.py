@@ -1,4 +1,4 @@
-"""The `task` section: one class per source of problems, told apart by `type`."""
+"""The `task` section: one class per source of problems, selected by `type`."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class TaskSection(TypedSection):
     """Training problems to leave out, by the identities that findings list; those that the task does not have are
     ignored."""
     prompt_weights: Annotated[tuple[PlainText, ...], Field(max_length=MOST_ENTRIES), AfterValidator(_readable)] = ()
-    """How often training problems come up, as `ID=WEIGHT`: with 2 twice as often as those that are not listed, which
-    weigh 1; 0 leaves the problem out, as `exclude_prompts` does. Up to 1,000, in thousandths."""
+    """Sampling weights of training problems, as `ID=WEIGHT`: with 2, a problem is sampled twice as often as unlisted
+    ones, which weigh 1; 0 leaves it out, as `exclude_prompts` does. Up to 1,000, in thousandths."""
     prompt_list: Annotated[PlainText, Field(pattern=patterns.PROMPT_LIST)] | None = None
-    """Prompt list of the server's project, as `@name` or `@name:version`. When the run is submitted, its entries go
-    into `prompt_weights`, beside those that are there. Without a server, use `bapo train --prompt-list FILE`."""
+    """Prompt list of the server's project, as `@name` or `@name:version`. When the run is submitted, its entries are
+    added to `prompt_weights`. Without a server, use `bapo train --prompt-list FILE`."""
 
     @property
     def excluded(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class TaskSection(TypedSection):
 
     @staticmethod
     def canonical_form(_: Mapping[str, Any]) -> str | None:
-        """The problem however its prompt is written, from its answer; None for an answer that does not tell it."""
+        """Return the problem in canonical form, from its answer; None for an answer that does not determine it."""
         return None
 
 
@@ -118,7 +118,7 @@ class CountdownTaskConfig(TaskSection):
 
     @staticmethod
     def canonical_form(answer: Mapping[str, Any]) -> str | None:
-        """Numbers in another order with the same target are the same problem."""
+        """Return the problem with its numbers sorted: their order does not matter."""
         nums, target = answer.get("nums"), answer.get("target")
         if not isinstance(nums, list) or type(target) is not int or any(type(number) is not int for number in nums):
             return None
@@ -134,18 +134,18 @@ class FileTaskConfig(TaskSection):
     test_files: tuple[DataFile, ...] = ()
     """Files of held-out problems, same columns; each is a set by the file's name without its ending."""
     max_train_problems: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Most training problems used, drawn by `task.seed`. Empty: all."""
+    """Maximum number of training problems used, drawn by `task.seed`. Empty: all."""
     max_test_problems: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    """Most problems used of each held-out file, drawn by `task.seed`. Empty: all."""
+    """Maximum number of problems used of each held-out file, drawn by `task.seed`. Empty: all."""
     prompt_column: ColumnName = "prompt"
     """Column of the prompts: texts, with `<image>` in place of each image."""
     answer_column: ColumnName = "answer"
-    """Column of the correct answers: texts, numbers, or structures that the verifier knows."""
+    """Column of the correct answers: texts, numbers, or structures that the verifier understands."""
     image_column: ColumnName = "images"
-    """Column of the images, where the file has it: lists of {bytes, path}, as in Hugging Face datasets. Paths are
+    """Column of the images, if the file has one: lists of {bytes, path}, as in Hugging Face datasets. Paths are
     relative to the file's folder."""
     instruction: Annotated[str, Field(max_length=10_000)] = ""
-    """Text after each prompt in the user message, separated by an empty line; such as where to put the answer."""
+    """Text after each prompt in the user message, separated by an empty line; such as the required answer format."""
     verifier: VerifierReference = "math"
     seed: Seed = 0
 
@@ -191,6 +191,6 @@ TASKS: Registry[TaskSection] = Registry(
 
 
 def canonical_form(answer: Mapping[str, Any]) -> str | None:
-    """The problem of an answer however its prompt is written; None where no task knows."""
+    """Return the canonical form of an answer's problem; None if no task defines one."""
     forms = ((name, section.canonical_form(answer)) for name, section in TASKS.classes.items())
     return next((f"{name}: {form}" for name, form in forms if form is not None), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def toml_text(config: Mapping[str, Any]) -> str:
-    """The config as TOML; empty fields, which TOML has no value for, are left out."""
+    """Return the config as TOML, without empty fields, for which TOML has no value."""
     return "\n".join(_section(config, "")).strip() + "\n"
 
 

@@ -14,23 +14,23 @@ ENTRY_POINTS = "bapo.verifiers"
 
 
 def installed_verifiers() -> Mapping[str, EntryPoint]:
-    """The verifiers of installed packages by name; none of them is imported."""
+    """Return the verifiers of installed packages by name; none of them is imported."""
     return {name: points[0] for name, points in offered(ENTRY_POINTS).items() if name not in BUILT_IN}
 
 
 def verifier_names() -> tuple[str, ...]:
-    """Every name that a config can give."""
+    """Return every name that a config can use."""
     return (*BUILT_IN, *sorted(installed_verifiers()))
 
 
 def is_file_reference(reference: str) -> bool:
-    """Returns whether the reference names a function of a file, `FILE.py:FUNCTION`."""
+    """Return whether the reference names a function of a file, `FILE.py:FUNCTION`."""
     path, separator, function = reference.rpartition(":")
     return bool(separator) and path.endswith(".py") and function.isidentifier()
 
 
 def checked_reference(reference: str) -> str:
-    """Returns the reference if it names a verifier, or has the form `@name`. Raises ValueError with the choices."""
+    """Return the reference if it names a verifier, or has the form `@name`. Raises ValueError with the choices."""
     if reference in verifier_names() or is_file_reference(reference) or reference.startswith("@"):
         return reference
     near = difflib.get_close_matches(reference, verifier_names(), n=1)

@@ -30,6 +30,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from bapo.records import UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -124,76 +125,6 @@ class BatchItem:
     def is_on_policy(self, step: int) -> bool:
         """Whether the weights before the update of this step generated it."""
         return self.group.policy_version == step - 1
-
-
-@dataclass(frozen=True, slots=True)
-class CriticStats:
-    """Statistics of the critic's update in one step; means run over the tokens of the whole batch."""
-
-    loss: float
-    """½·mean of the clipped squared error, mean over the step's mini-batches."""
-    explained_variance: float | None
-    """1 - Var(R - V) / Var(R) with the values before the update; None where all returns are equal."""
-    value_mean: float
-    """Before the update."""
-    return_mean: float
-    grad_norm: float
-    """Before clipping, mean over the step's mini-batches."""
-    clip_fraction: float
-    """Share of tokens whose gradient value clipping took."""
-    learning_rate: float
-
-
-@dataclass(frozen=True, slots=True)
-class LogprobGap:
-    """Distance between two implementations of one policy: the one that generates and the one that trains.
-
-    Δ is the difference of their log-probabilities of a token under the same weights, so that no staleness is in it.
-    """
-
-    mean: float
-    """mean|Δ|, nats per token."""
-    max: float
-    """The largest |Δ|."""
-    outside_clip_range: float
-    """Share of the tokens whose ratio Δ alone takes out of the clip range."""
-    num_tokens: int
-    """Tokens it was measured on."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateStats:
-    """Statistics of the policy's update in one step; token means run over the tokens that the loss ran over."""
-
-    loss: float
-    entropy: float
-    """Nats per token."""
-    grad_norm: float
-    """Before clipping, mean over the step's mini-batches."""
-    kl: float
-    """KL(π_θ ‖ behaviour policy), nats per token."""
-    clip_fraction: float
-    ratio_mean: float
-    ratio_max: float
-    ratio_histogram: Sequence[int]
-    """Token counts in the bins of `bapo.records.RATIO_BIN_EDGES`."""
-    num_mini_batches: int
-    num_tokens: int
-    num_groups_skipped: int
-    """Groups without any gradient, left out of the forward and backward pass."""
-    tv_tokens: Mapping[BatchSource, float] = field(default_factory=dict)
-    """½·mean|ρ - 1| over tokens before the update, per source present (Theorem 3.2)."""
-    tv_sequences: Mapping[BatchSource, float] = field(default_factory=dict)
-    """The same over whole-response ratios."""
-    timing: Mapping[str, float] = field(default_factory=dict)
-    """Seconds of the engine's own phases within the call, as in `GenerationStats`."""
-    reference_kl: float | None = None
-    """KL(π_θ ‖ reference policy), nats per token; None where the loss has no such penalty."""
-    critic: CriticStats | None = None
-    """None where the method has no critic."""
-    logprob_gap: LogprobGap | None = None
-    """Over tokens whose log-probabilities before the update are known from both implementations without a forward pass
-    for it: those of groups that `BatchItem.is_on_policy`. None where there are none."""
 
 
 class Engine(Protocol):

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from bapo.analysis.comparison import SEED_FIELD, value_text
 from bapo.config.method import BapoConfig, GrpoConfig, ablations, method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of, evaluations_on
-from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
+from bapo.figures.curve_panels import CurvePanel, curves_figure, reward_scale
 from bapo.figures.groups import Group, comparable, differing, most_common, shared_seeds
 from bapo.figures.recorded import REWARD, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
@@ -101,7 +101,8 @@ def ablations_data(groups: Sequence[Sequence[Group]]) -> Ablations:
     else:
         metric = "training reward"
         curves = [metric_curves(panel, REWARD, window=window) for panel in groups]
-    panels = [CurvePanel(title, found, Scale(metric)) for title, found in zip(_TITLES, curves, strict=True)]
+    scale = reward_scale([curve for panel in curves for curve in panel], metric)
+    panels = [CurvePanel(title, found, scale) for title, found in zip(_TITLES, curves, strict=True)]
     return Ablations(panels, _baseline_labels(groups), metric, window)
 
 

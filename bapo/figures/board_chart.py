@@ -14,7 +14,7 @@ from bapo.api.boards import ChartData, ChartPanel
 from bapo.api.runs import METRIC_COLUMN
 from bapo.figures import formatting
 from bapo.figures.methods import LineStyle, styles_of
-from bapo.figures.metric_names import metric_of
+from bapo.figures.metric_names import drawn_for, metric_of
 from bapo.figures.overlay import band, has_band, intervals, overlaid, overlay_data, overlay_figure
 from bapo.figures.theme import Palette
 
@@ -64,7 +64,7 @@ def _over(panel: ChartPanel) -> str | None:
 def _overlay(
     panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle], palette: Palette
 ) -> go.Figure:
-    metric = metric_of(panel.y)
+    metric = drawn_for(metric_of(panel.y), (value for curve in data.curves for value in curve.mean))
     axis: Any = panel.x
     overlay = overlay_data(data.curves, axis, styles, names=names, unit=metric.unit, is_share=metric.is_share)
     figure = overlay_figure(overlay, palette)
@@ -80,7 +80,8 @@ def _overlay(
 
 def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle]) -> go.Figure:
     """The mean of a group over its interval, and the way of a run alone, in the order of its steps."""
-    over, metric = metric_of(_over(panel) or ""), metric_of(panel.y)
+    over = drawn_for(metric_of(_over(panel) or ""), (value for curve in data.curves for value in curve.x))
+    metric = drawn_for(metric_of(panel.y), (value for curve in data.curves for value in curve.mean))
     form = {True: ".1%", False: ".4~g"}
     seen: set[str] = set()
     curves = [overlaid(curve, names[curve.label], styles[curve.label]) for curve in data.curves]
@@ -135,9 +136,11 @@ def chart_note(panel: ChartPanel, data: ChartData) -> str:
     if any(size > 2 for size in sizes):
         most = [size for size in sizes if size > 2]
         counts = f"{most[0]}" if len(most) == 1 else f"{most[0]}–{most[-1]}"
-        parts.append(f"mean and 95 % interval over {counts} runs (Student's t)")
+        parts.append(f"mean and 95 % interval over {counts} replicates (Student's t)")
     if 2 in sizes:
-        parts.append("mean and range of two runs, whose 95 % interval would be 12.7 times as wide")
+        parts.append("mean and range of two replicates, whose 95 % interval would be 12.7 times as wide")
+    if 1 in sizes:
+        parts.append("runs of one seed are one replicate, without an interval")
     if panel.smooth > 1:
         parts.append(f"means of the last {panel.smooth} recorded values")
     shown, whole = sum(len(each.x) for each in data.curves), sum(each.num_positions for each in data.curves)

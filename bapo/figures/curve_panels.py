@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.analysis.number_format import are_shares
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import STEP_AXIS, Panel, axis_of, panel_figure, titled
 from bapo.figures.peaks import Peak, peak_trace
@@ -28,6 +29,12 @@ class Scale(NamedTuple):
     ticks: str | None = ".0%"
 
 
+def reward_scale(curves: Sequence[SeedCurve], title: str = "correct responses") -> Scale:
+    """Returns the y-axis of mean rewards: in percent where all are shares of right responses."""
+    is_share = are_shares(value for curve in curves for value in curve.mean)
+    return Scale(title) if is_share else Scale("mean reward", ".4g", None)
+
+
 class CurvePanel(NamedTuple):
     """One panel of curves."""
 
@@ -45,7 +52,7 @@ def curves_figure(
     references: Sequence[go.Scatter] = (),
     **layout: Any,
 ) -> go.Figure:
-    """Curves of what is never negative over training steps; each label stands in the legend once.
+    """Curves over training steps, from 0 where none is negative; each label stands in the legend once.
 
     `looks`: labels that are drawn like another. `star`: the panel of the best point. `references`: further lines of the
     first panel.
@@ -80,7 +87,8 @@ def _yaxis(panel: CurvePanel, highest: float) -> dict[str, Any]:
     top = HEADROOM * highest
     if ticks is not None and ticks.endswith("%"):
         top = min(top, HIGHEST_SHARE)
-    bounds = {"range": [0, top]} if top > 0 else {}
+    is_negative = any(value is not None and value < 0 for curve in panel.curves for value in curve.mean)
+    bounds = {"range": [0, top]} if top > 0 and not is_negative else {}
     return titled(title, **bounds) if ticks is None else titled(title, tickformat=ticks, **bounds)
 
 

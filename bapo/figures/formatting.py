@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from bapo.analysis.number_format import MISSING, THIN_SPACE, percent, share
+from bapo.analysis.number_format import MISSING, THIN_SPACE, are_shares, counted, percent, share
 
 __all__ = ["MISSING", "THIN_SPACE", "percent", "share"]
 
@@ -54,7 +54,7 @@ def decimal(value: float | None, digits: int = 3) -> str:
 
 def reward(value: float | None) -> str:
     """Return a mean reward: a share where it can be one of right responses, a plain number beyond 0 to 1."""
-    return percent(value) if value is None or 0 <= value <= 1 else decimal(value)
+    return percent(value) if are_shares([value]) else decimal(value)
 
 
 def signed_decimal(change: float | None, digits: int = 3) -> str:
@@ -101,14 +101,24 @@ def ago(moment: datetime | None, now: datetime) -> str:
     """ "3 minutes ago"; the exact time belongs into the tooltip (`exact_time`)."""
     if moment is None:
         return MISSING
-    seconds = (now - moment).total_seconds()
+    length = _length((now - moment).total_seconds())
+    return f"{length} ago" if length else "just now"
+
+
+def until(moment: datetime, now: datetime) -> str:
+    """ "in 3 minutes", for what is still to come; "now" once it is due."""
+    length = _length((moment - now).total_seconds())
+    return f"in {length}" if length else "now"
+
+
+def _length(seconds: float) -> str:
+    """Whole days, hours, minutes or seconds; empty below ten seconds."""
     if seconds < 10:
-        return "just now"
-    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
-        if seconds >= size:
-            number = int(seconds // size)
-            return f"{number} {unit}{'s' if number != 1 else ''} ago"
-    return "just now"
+        return ""
+    size, unit = next(
+        each for each in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")) if seconds >= each[0]
+    )
+    return counted(int(seconds // size), unit)
 
 
 def exact_time(moment: datetime | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bapo.analysis.comparison import (
@@ -11,12 +11,16 @@ from bapo.analysis.comparison import (
     ComparedRun,
     RunGroup,
     differences,
+    estimate,
     flattened,
     groups_of,
     is_material,
+    over_replicates,
+    replicate_keys,
     setting_name,
     value_text,
 )
+from bapo.analysis.result import MeanEstimate
 from bapo.analysis.steered import steered_config
 from bapo.config.method import method_label
 from bapo.figures.recorded import RecordedRun
@@ -33,6 +37,17 @@ class Group(NamedTuple):
     """Config fields, other than the seed, on which the members differ: then they are no mere replicates."""
     shared_seeds: Sequence[int]
     """Seeds that several members have: they are not independent."""
+
+
+def replicates_of(runs: Sequence[RecordedRun]) -> list[Hashable]:
+    """Return the key of each run's replicate: identical runs of one seed are one."""
+    return replicate_keys([steered_config(flattened(run.config), run.applied_changes) for run in runs])
+
+
+def estimate_over(runs: Sequence[RecordedRun], figure: Callable[[RecordedRun], float | None]) -> MeanEstimate | None:
+    """Return the mean over the replicates that have the figure, with its interval."""
+    figures = [(key, figure(run)) for key, run in zip(replicates_of(runs), runs, strict=True)]
+    return estimate(over_replicates([(key, value) for key, value in figures if value is not None]))
 
 
 def grouped(runs: Sequence[RecordedRun], by: str = BY_CONFIG) -> list[Group]:

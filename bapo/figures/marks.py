@@ -40,7 +40,8 @@ def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
             author = event.data.get("author")
             text = f"step {event.step + 1}: {changed or event.message}" + (f" ({author})" if author else "")
             marks.append(Mark(event.step + 1, "change", text, str(event.data.get("id", f"step-{event.step + 1}"))))
-        elif event.event == "resumed":
+        # Before the first record there is nothing after which an attempt could resume.
+        elif event.event == "resumed" and event.step > 0:
             text = f"attempt {event.attempt} resumed after step {event.step}"
             marks.append(Mark(event.step + 1, "resumed", text, f"attempt-{event.attempt}"))
         elif event.event == "forked":

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.analysis.number_format import are_shares
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis
 from bapo.figures.lines import Dash, Line, column, lines_figure
@@ -66,8 +67,8 @@ class MetricChart(NamedTuple):
     def figure(self, series: Series, axis: XAxis, palette: Palette) -> go.Figure:
         """Draws all lines over the axis."""
         lines, yaxis, hover = self.lines(series, palette), self.yaxis, self.hover
-        values = (value for line in lines for value in line.values if value is not None)
-        if self.beyond_shares is not None and not all(0 <= value <= 1 for value in values):
+        values = (value for line in lines for value in line.values)
+        if self.beyond_shares is not None and not are_shares(values):
             yaxis, hover = self.beyond_shares
         return lines_figure(lines, axis, hover=hover, yaxis=yaxis)
 

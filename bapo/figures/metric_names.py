@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+
+from bapo.analysis.number_format import are_shares
+from bapo.records import Metric, StepRecord, declared_metrics
 
 AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")
 
-
-class MetricName(NamedTuple):
-    """The title, unit and question of a metric."""
-
-    title: str
-    unit: str
-    question: str = ""
-    is_share: bool = False
+_OF_NO_FIELD = (
+    Metric("bapo/tracking/accuracy", "Accuracy of tracked prompts", "accuracy", "Do they improve?", is_share=True),
+    Metric("timing_s/step", "Time per step", "seconds"),
+)
+"""Metrics that are computed from fields, or are entries of one."""
 
 
-_KNOWN: Mapping[str, MetricName] = {
-    "critic/rewards/mean": MetricName(
-        "Training reward", "mean reward of fresh responses", "Is it learning?", is_share=True
-    ),
-    "actor/entropy": MetricName("Policy entropy", "entropy (nats per token)", "Does it still explore?"),
-    "response_length/mean": MetricName("Response length", "tokens"),
-    "actor/grad_norm": MetricName("Gradient norm", "gradient norm"),
-    "actor/ppo_kl": MetricName("KL to the behaviour policy", "KL (nats per token)", "How far does the policy move?"),
-    "actor/kl_loss": MetricName(
-        "KL to the reference policy", "KL (nats per token)", "How far is it from where it began?"
-    ),
-    "actor/pg_clipfrac": MetricName("Clipped tokens", "share of tokens", is_share=True),
-    "critic/vf_explained_var": MetricName("Critic: explained variance", "explained variance"),
-    "critic/vf_loss": MetricName("Critic: value loss", "value loss"),
-    "bapo/batch/fill_rate": MetricName("Fill rate", "share of B", "Are the batches full?", is_share=True),
-    "bapo/cost/num_rollouts": MetricName("Rollouts", "responses", "What has training cost?"),
-    "bapo/tracking/accuracy": MetricName("Accuracy of tracked prompts", "accuracy", "Do they improve?", is_share=True),
-    "timing_s/step": MetricName("Time per step", "seconds"),
-}
+@cache
+def _known() -> Mapping[str, Metric]:
+    declared = {each.name: each.metric for each in declared_metrics(StepRecord) if each.metric.title}
+    return declared | {metric.name: metric for metric in _OF_NO_FIELD}
 
 
-def metric_of(key: str) -> MetricName:
-    """Returns title, unit and question; an unknown metric is called by its key."""
+def drawn_for(metric: Metric, values: Iterable[float | None]) -> Metric:
+    """Return the metric as these values are drawn: a mean reward beyond 0 to 1 is no share."""
+    return replace(metric, is_share=False) if metric.is_mean_reward and not are_shares(values) else metric
+
+
+def metric_of(key: str) -> Metric:
+    """Return title, unit and question of a metric; an unknown one is called by its key."""
     if (match := AVERAGE.fullmatch(key)) is not None:
         figure = f"avg@{match['k']}" if match["k"] else match["figure"]
-        return MetricName(
-            f"{match['dataset']} {figure}", f"{match['dataset']} {figure}", "Does it generalise?", is_share=True
-        )
-    return _KNOWN.get(key, MetricName(key, key.rsplit("/", 1)[-1]))
+        name = f"{match['dataset']} {figure}"
+        return Metric(key, name, name, "Does it generalise?", is_share=True)
+    return _known().get(key) or Metric(key, key, key.rsplit("/", 1)[-1])

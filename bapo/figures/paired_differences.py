@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.analysis.number_format import counted
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
 from bapo.figures.seed_curves import shown
@@ -72,7 +73,7 @@ def paired_differences_figure(data: Sequence[PairedPanel], palette: Palette) -> 
                 marker={"color": styles[point.arm].colour, "symbol": styles[point.arm].symbol, "size": 8},
                 name=shown(point.arm),
                 showlegend=False,
-                hovertemplate=f"%{{x:+.2f}} points, {point.n} seeds",
+                hovertemplate=f"%{{x:+.2f}} points, {counted(point.n, 'seed')}",
                 xaxis=f"x{axis_of(index)}",
                 yaxis=f"y{axis_of(index)}",
             )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.analysis.comparison import SeedFigures, estimate, paired_difference
+from bapo.analysis.comparison import SeedFigures, estimate, over_replicates, paired_difference
 from bapo.analysis.result import MeanEstimate
 from bapo.config.method import METHODS
 from bapo.figures import formatting
 from bapo.figures.accuracy_curves import datasets_of, evaluations_on
 from bapo.figures.axes import ROLLOUTS_KEY
-from bapo.figures.groups import Group
+from bapo.figures.groups import Group, estimate_over, replicates_of
 from bapo.figures.paper_values import ACCURACIES, BASE, method_of
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.tables import Cell, Column, TextTable, percent_cell, spread_cell, table_figure
@@ -35,7 +35,7 @@ class ResultsRow(NamedTuple):
 
     label: str
     n: int
-    """Runs with an evaluation."""
+    """Replicates with an evaluation: identical runs of one seed are one."""
     policy: str
     """`on`, `off`, or empty for the base model and for mixed groups."""
     scores: Sequence[Score]
@@ -63,19 +63,20 @@ def results_table_data(groups: Sequence[Group]) -> ResultsTable:
     datasets = datasets_of(runs)
     measured = [group._replace(runs=[run for run in group.runs if run.evaluations]) for group in groups]
     measured = [group for group in measured if group.runs]
+    keys = [replicates_of(group.runs) for group in measured]
     scores = []
     for dataset, num_samples in datasets:
-        scores.append(_scores(measured, _last(dataset, num_samples, _average)))
-        scores.append(_scores(measured, _last(dataset, num_samples, _pass)))
-    averages = _scores(measured, lambda run: _mean_over(run, datasets))
+        scores.append(_scores(measured, keys, _last(dataset, num_samples, _average)))
+        scores.append(_scores(measured, keys, _last(dataset, num_samples, _pass)))
+    averages = _scores(measured, keys, lambda run: _mean_over(run, datasets))
     rows = [
         ResultsRow(
             group.label,
-            len(group.runs),
+            len(set(keys[index])),
             _policy(group),
             [column[index] for column in scores],
             averages[index],
-            estimate([float(total) for run in group.runs if (total := _rollouts(run)) is not None]),
+            estimate_over(group.runs, _rollouts),
             _quoted(datasets, method_of(group)),
         )
         for index, group in enumerate(measured)
@@ -89,7 +90,7 @@ def clear_best(groups: Sequence[SeedFigures]) -> int | None:
     Beyond doubt: against each other group the 95 % intervals over seeds do not touch, or the paired difference over
     the seeds that both have lies above 0 with its whole interval. One seed is never beyond doubt.
     """
-    estimates = [estimate([figure for _, figure in figures]) for figures in groups]
+    estimates = [estimate(_by_seed(figures)) for figures in groups]
     known = [(each.value, index) for index, each in enumerate(estimates) if each is not None]
     if len(known) < 2:
         return None
@@ -107,6 +108,11 @@ def clear_best(groups: Sequence[SeedFigures]) -> int | None:
     return best
 
 
+def _by_seed(figures: SeedFigures) -> list[float]:
+    keys = [index if seed is None else (seed,) for index, (seed, _) in enumerate(figures)]
+    return over_replicates(zip(keys, (figure for _, figure in figures), strict=True))
+
+
 class _Figure(NamedTuple):
     """One run's figure with its interval over problems."""
 
@@ -115,16 +121,36 @@ class _Figure(NamedTuple):
     high: float | None
 
 
-def _scores(groups: Sequence[Group], of_run: Callable[[RecordedRun], _Figure | None]) -> list[Score]:
-    figures = [[(run.seed, found) for run in group.runs if (found := of_run(run)) is not None] for group in groups]
-    best = clear_best([[(seed, found.value) for seed, found in members] for members in figures])
+class _Member(NamedTuple):
+    """One run's figure, with what pairs and what counts it."""
+
+    seed: int | None
+    replicate: Hashable
+    figure: _Figure
+
+
+def _scores(
+    groups: Sequence[Group],
+    replicates: Sequence[Sequence[Hashable]],
+    of_run: Callable[[RecordedRun], _Figure | None],
+) -> list[Score]:
+    figures = [
+        [
+            _Member(run.seed, key, found)
+            for run, key in zip(group.runs, keys, strict=True)
+            if (found := of_run(run)) is not None
+        ]
+        for group, keys in zip(groups, replicates, strict=True)
+    ]
+    best = clear_best([[(each.seed, each.figure.value) for each in members] for members in figures])
     scores = []
     for index, members in enumerate(figures):
         if len(members) == 1:
-            only = members[0][1]
+            only = members[0].figure
             scores.append(Score(MeanEstimate(value=only.value, low=only.low, high=only.high, n=1), is_best=False))
         else:
-            scores.append(Score(estimate([found.value for _, found in members]), index == best))
+            values = over_replicates([(each.replicate, each.figure.value) for each in members])
+            scores.append(Score(estimate(values), index == best))
     return scores
 
 
@@ -177,14 +203,16 @@ def _base_rows(runs: Sequence[RecordedRun], datasets: Sequence[tuple[str, int]])
             run._replace(evaluations=[record for record in run.evaluations if record.step == 0]) for run in of_model
         ]
         group = Group(model, before, [], [])
+        # Before training, how it will train is of no matter: the runs of one seed drew the same responses.
+        keys = [index if run.seed is None else (run.seed,) for index, run in enumerate(before)]
         scores = [
-            _scores([group], _last(dataset, num_samples, figure))[0]
+            _scores([group], [keys], _last(dataset, num_samples, figure))[0]
             for dataset, num_samples in datasets
             for figure in (_average, _pass)
         ]
-        average = _scores([group], lambda run: _mean_over(run, datasets))[0]
+        average = _scores([group], [keys], lambda run: _mean_over(run, datasets))[0]
         label, quoted = f"{model}, before training", _quoted(datasets, BASE)
-        rows.append(ResultsRow(label, len(before), "", scores, average, None, quoted, is_base=True))
+        rows.append(ResultsRow(label, len(set(keys)), "", scores, average, None, quoted, is_base=True))
     return rows
 
 

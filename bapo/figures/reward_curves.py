@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
+from bapo.figures.curve_panels import CurvePanel, curves_figure, reward_scale
 from bapo.figures.groups import Group
 from bapo.figures.panels import PANEL_HEIGHT
 from bapo.figures.recorded import REWARD
@@ -32,7 +32,7 @@ def reward_curves_data(groups: Sequence[Group]) -> RewardCurves:
     for task, members in by_task(groups).items():
         curves = metric_curves(members, REWARD, window=window)
         if curves:
-            found.append(CurvePanel(task, curves, Scale("correct responses")))
+            found.append(CurvePanel(task, curves, reward_scale(curves)))
     return RewardCurves(found, window)
 
 

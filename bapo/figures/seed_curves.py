@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import Curve, MeanCurve, common_positions, curve, mean_curve
-from bapo.figures.groups import Group
+from bapo.figures.groups import Group, replicates_of
 from bapo.figures.lines import interval_band
 from bapo.figures.methods import LineStyle
 from bapo.figures.recorded import Floats, RecordedRun
@@ -26,11 +26,11 @@ MOST_LETTERS = 60
 
 
 class SeedCurve(NamedTuple):
-    """The mean over some runs, and Student's 95 % interval, None where it has no two runs."""
+    """The mean over some replicates, and Student's 95 % interval, None where there is none."""
 
     label: str
     n: int
-    """Runs that the curve is made from."""
+    """Replicates that the curve is made from."""
     x: Sequence[float]
     mean: Sequence[float | None]
     low: Sequence[float | None]
@@ -70,9 +70,11 @@ def seed_curves(groups: Sequence[Group], of_run: Callable[[RecordedRun], Curve])
     """One curve per group, at most `MOST_POSITIONS` points long; groups without a measured point are left out."""
     found = []
     for group in groups:
-        curves = [each for run in group.runs if len((each := of_run(run)).x)]
-        if curves:
-            found.append(seed_curve(group.label, mean_curve(curves, _positions(curves)), len(curves)))
+        measured = [(run, each) for run in group.runs if len((each := of_run(run)).x)]
+        if measured:
+            curves, keys = [each for _, each in measured], replicates_of([run for run, _ in measured])
+            mean = mean_curve(curves, _positions(curves), keys)
+            found.append(seed_curve(group.label, mean, len(set(keys))))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.analysis.number_format import bounds_text, within_share
 from bapo.analysis.result import MeanEstimate
 from bapo.figures import formatting
 from bapo.figures.theme import Palette
@@ -46,10 +47,7 @@ def percent_cell(value: MeanEstimate | None, *, is_best: bool = False) -> Cell:
     """Mean of shares as a percentage with its interval, as far as that can be a share."""
     if value is None:
         return Cell(formatting.MISSING)
-    note = ""
-    if value.low is not None and value.high is not None:
-        note = f"{formatting.share(max(0.0, value.low))} to {formatting.share(min(1.0, value.high))}"
-    return Cell(formatting.share(value.value), note, is_best)
+    return Cell(formatting.share(value.value), bounds_text(value.low, value.high, within_share), is_best)
 
 
 def spread_cell(value: MeanEstimate | None, text: Callable[[float], str]) -> Cell:
@@ -57,7 +55,7 @@ def spread_cell(value: MeanEstimate | None, text: Callable[[float], str]) -> Cel
     if value is None:
         return Cell(formatting.MISSING)
     spread = "" if value.high is None else text(value.high - value.value)
-    return Cell(text(value.value), f"± {spread}" if spread not in ("", "0") else "")
+    return Cell(text(value.value), f"± {spread}" if spread not in ("", text(0.0)) else "")
 
 
 def table_figure(table: TextTable, palette: Palette) -> go.Figure:

@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from bapo.analysis.comparison import estimate
 from bapo.analysis.result import MeanEstimate
 from bapo.config.method import is_trainable
 from bapo.figures import formatting
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.batch_composition import KEYS
-from bapo.figures.groups import Group
+from bapo.figures.groups import Group, estimate_over, replicates_of
 from bapo.figures.recorded import BATCH, ELAPSED, STEP_SECONDS, TOKENS, RecordedRun
 from bapo.figures.tables import Cell, Column, TextTable, percent_cell, spread_cell, table_figure
 from bapo.figures.theme import Palette
@@ -62,7 +61,7 @@ def time_table_data(groups: Sequence[Group]) -> TimeTable:
     rows = [
         TimeRow(
             group.label,
-            len(group.runs),
+            len(set(replicates_of(group.runs))),
             _batch_sizes(group.runs),
             _over(group, lambda run: float(run.last_step) or None),
             _over(group, _fill),
@@ -91,7 +90,7 @@ def total_seconds(run: RecordedRun) -> float | None:
 
 
 def _over(group: Group, figure: Callable[[RecordedRun], float | None]) -> MeanEstimate | None:
-    return estimate([value for run in group.runs if (value := figure(run)) is not None])
+    return estimate_over(group.runs, figure)
 
 
 def _latest(run: RecordedRun, key: str) -> float | None:

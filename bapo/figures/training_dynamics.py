@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure, reward_scale
 from bapo.figures.groups import Group
 from bapo.figures.recorded import ENTROPY, LENGTH, REWARD
 from bapo.figures.seed_curves import metric_curves, window_of
 from bapo.figures.theme import Palette
 
 _PANELS = (
-    ("Training reward", REWARD, Scale("correct responses")),
     ("Entropy", ENTROPY, Scale("nats per token", ".3f", None)),
     ("Response length", LENGTH, Scale("tokens", ".1f", None)),
 )
@@ -30,9 +29,9 @@ class TrainingDynamics(NamedTuple):
 def training_dynamics_data(groups: Sequence[Group]) -> TrainingDynamics:
     """Replicates averaged at each step."""
     window = window_of([run for group in groups for run in group.runs])
-    return TrainingDynamics(
-        [CurvePanel(title, metric_curves(groups, key, window=window), scale) for title, key, scale in _PANELS], window
-    )
+    rewards = metric_curves(groups, REWARD, window=window)
+    others = [CurvePanel(title, metric_curves(groups, key, window=window), scale) for title, key, scale in _PANELS]
+    return TrainingDynamics([CurvePanel("Training reward", rewards, reward_scale(rewards)), *others], window)
 
 
 def training_dynamics_figure(data: TrainingDynamics, palette: Palette) -> go.Figure:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
 
 from bapo.analysis.accuracy_transitions import Matrix, migration_rates
-from bapo.analysis.comparison import estimate
+from bapo.analysis.comparison import estimate, over_replicates
 from bapo.analysis.result import MeanEstimate
 from bapo.analysis.transition_results import MigrationRate
-from bapo.figures.groups import Group
+from bapo.figures.groups import Group, replicates_of
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
 from bapo.figures.paper_values import UNLOCKED, method_of
@@ -67,21 +67,22 @@ def unlock_comparison_data(groups: Sequence[Group]) -> UnlockComparison:
             continue
         after = [moved(run, steps[-1]) for run in runs]
         chance = [moved_by_chance(run) for run in runs]
-        rates = [UnlockRates(_over_runs(after, kind), _over_runs(chance, kind)) for kind, _ in KINDS]
-        found.append(GroupUnlocks(group.label, len(runs), steps[-1], rates, UNLOCKED.get(method_of(group) or "")))
+        keys = replicates_of(runs)
+        rates = [UnlockRates(_over_runs(after, keys, kind), _over_runs(chance, keys, kind)) for kind, _ in KINDS]
+        found.append(GroupUnlocks(group.label, len(set(keys)), steps[-1], rates, UNLOCKED.get(method_of(group) or "")))
     return UnlockComparison(found)
 
 
-def _over_runs(matrices: Sequence[Matrix | None], kind: Kind) -> MeanEstimate | None:
-    rates: list[MigrationRate] = [
-        rate
-        for matrix in matrices
+def _over_runs(matrices: Sequence[Matrix | None], replicates: Sequence[Hashable], kind: Kind) -> MeanEstimate | None:
+    rates: list[tuple[Hashable, MigrationRate]] = [
+        (key, rate)
+        for key, matrix in zip(replicates, matrices, strict=True)
         if matrix is not None and (rate := getattr(migration_rates(matrix), kind)) is not None
     ]
     if len(rates) == 1:
-        (only,) = rates
+        ((_, only),) = rates
         return MeanEstimate(value=only.value, low=only.low, high=only.high, n=1)
-    return estimate([rate.value for rate in rates])
+    return estimate(over_replicates([(key, rate.value) for key, rate in rates]))
 
 
 def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Figure:

@@ -11,8 +11,9 @@ from bapo.analysis.what_if.answer import Band, WhatIfAnswer
 from bapo.figures.smoothing import moving_mean
 from bapo.figures.theme import Palette, translucent
 
-Quantity = Literal["fill_rate", "difficult_size", "high_quality_size", "rollouts", "reevaluated"]
+Quantity = Literal["fill_rate", "gradient_share", "difficult_size", "high_quality_size", "rollouts", "reevaluated"]
 Kind = Literal["share", "count"]
+ESTIMATE = "estimate, 90 % interval"
 
 
 class WhatIfBand(NamedTuple):
@@ -54,7 +55,7 @@ def what_if_band_data(answer: WhatIfAnswer, quantity: Quantity, *, window: int =
 def what_if_band_figure(
     data: WhatIfBand, palette: Palette, *, colour: str, kind: Kind, unit: str, title: str
 ) -> go.Figure:
-    """Recorded in grey, the forecast as a line, dashed with a band where it is estimated."""
+    """Recorded in grey, the forecast as a line; lighter, dashed and with a band where it is estimated."""
     form = "%{y:.1%}" if kind == "share" else f"%{{y:,.1~f}} {unit}"
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "connectgaps": False}
     traces = [
@@ -71,8 +72,8 @@ def what_if_band_figure(
             )
             for name, values, line_colour, width, dash in (
                 ("recorded", data.recorded, palette.reference, 1.5, "dot"),
-                ("forecast, exact", data.exact, colour, 2, "solid"),
-                ("estimated, 95 %", data.mean, colour, 1.5, "dash"),
+                ("exact", data.exact, colour, 2, "solid"),
+                (ESTIMATE, data.mean, translucent(colour, 0.7), 1.5, "dash"),
             )
         ),
     ]

@@ -27,7 +27,7 @@ class WhatIfComposition(NamedTuple):
     steps: Sequence[int]
     recorded: Sequence[Sequence[int]]
     """X1, X2, X3; X1 alone of another trainer's run."""
-    x1: Sequence[int]
+    x1: Layer
     x2: Layer
     x3: Layer
     batch_size_recorded: int
@@ -40,7 +40,7 @@ def what_if_composition_data(answer: WhatIfAnswer) -> WhatIfComposition:
     return WhatIfComposition(
         answer.steps,
         (recorded.x1,) if answer.totals.x2_share.recorded is None else (recorded.x1, recorded.x2, recorded.x3),
-        forecast.x1,
+        _layer(forecast.x1),
         _layer(forecast.x2),
         _layer(forecast.x3),
         answer.batch_size_recorded,
@@ -59,12 +59,11 @@ def what_if_composition_figure(data: WhatIfComposition, palette: Palette) -> go.
     """Two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates hatched."""
     names = [(source.name, source.colour) for source in drawn_sources(palette)]
     traces = [_area(data.steps, counts, *named, panel=1) for counts, named in zip(data.recorded, names, strict=False)]
-    is_shown = len(data.recorded) > 1
-    traces.append(_area(data.steps, data.x1, *names[0], panel=2))
-    for (name, colour), layer in zip(names[1:], (data.x2, data.x3), strict=True):
+    for place, ((name, colour), layer) in enumerate(zip(names, (data.x1, data.x2, data.x3), strict=True)):
+        is_named = place >= len(data.recorded) and any(layer.exact)
         traces += [
-            _area(data.steps, layer.exact, name, colour, panel=2, is_named=not is_shown and any(layer.exact)),
-            _area(data.steps, layer.estimated, f"{name}, estimated", colour, panel=2, is_estimated=True),
+            _area(data.steps, layer.exact, name, colour, panel=2, is_named=is_named),
+            _area(data.steps, layer.estimated, f"{name}, estimate", colour, panel=2, is_estimated=True),
         ]
     ends = [data.steps[0], data.steps[-1]] if data.steps else []
     traces += [

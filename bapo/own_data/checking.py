@@ -292,10 +292,12 @@ def _warnings(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
         yield f"{counted(report.num_bad, 'row')} cannot be used and {verb} left out."
     if report.num_repeated:
         share = percent(report.num_repeated / report.num_rows, 0)
-        verb = (
-            "repeats the prompt of an earlier one" if report.num_repeated == 1 else "repeat the prompts of earlier ones"
+        what = (
+            "repeats the prompt of an earlier one and is"
+            if report.num_repeated == 1
+            else "repeat the prompts of earlier ones and are"
         )
-        yield f"{counted(report.num_repeated, 'row')} ({share}) {verb} and are left out."
+        yield f"{counted(report.num_repeated, 'row')} ({share}) {what} left out."
     if report.num_contradicting:
         yield (
             f"{counted(report.num_contradicting, 'repeated row')} had another answer than the first row with that "

@@ -248,7 +248,7 @@ def _group_remarks(group: Group) -> list[str]:
         )
     if group.shared_seeds:
         seeds = ", ".join(map(str, group.shared_seeds))
-        remarks.append(f"Several runs of {group.label} have the seed {seeds}: they are not independent.")
+        remarks.append(f"Several runs of {group.label} have the seed {seeds}: identical ones count as one replicate.")
     lengths = sorted({run.last_step for run in group.runs})
     if len(lengths) > 1:
         ends = ", ".join(f"{step:,}" for step in lengths)

@@ -9,7 +9,7 @@ from pathlib import Path
 from bapo.analysis.findings.finding import FindingsReport
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.stream import read_stream
-from bapo.analysis.number_format import percent
+from bapo.analysis.number_format import bounds_text, percent
 
 
 def findings_of(run_folder: Path) -> FindingsReport:
@@ -24,8 +24,7 @@ def findings_table(reports: Mapping[str, FindingsReport]) -> str:
         checked = sum(check.outcome != "too_little" for check in report.checks)
         for finding in report.findings:
             first = finding.evidence[0]
-            has_interval = first.unit == "share" and first.low is not None and first.high is not None
-            interval = f"{percent(first.low)} to {percent(first.high)}" if has_interval else ""
+            interval = bounds_text(first.low, first.high, percent) if first.unit == "share" else ""
             remedy = finding.remedies[0].text if finding.remedies else ""
             rows.append((name, finding.severity, finding.title, interval, remedy))
         if not report.findings:

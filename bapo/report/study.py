@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import plotly
 
+from bapo.analysis.number_format import counted
 from bapo.figures.paired_differences import paired_differences_data, paired_differences_figure
 from bapo.figures.study_curves import study_curves_data, study_curves_figure
 from bapo.figures.tables import Cell, Column, TextTable
@@ -47,7 +48,7 @@ def head_of(report: StudyReport) -> list[tuple[str, str]]:
     lines += [
         (
             "Amended",
-            f"{each.at:%Y-%m-%d %H:%M} UTC, after {each.num_done} runs: {', '.join(each.changed)} changed. "
+            f"{each.at:%Y-%m-%d %H:%M} UTC, after {counted(each.num_done, 'run')}: {', '.join(each.changed)} changed. "
             f"{each.reason}",
         )
         for each in report.amendments

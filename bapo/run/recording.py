@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import chain, zip_longest
-from typing import Any
 
 from bapo.engines.base import BatchItem, Engine, Generation
 from bapo.loop import StepOutcome
 from bapo.methods.base import ComposedBatch, Method
-from bapo.records import (
-    Cost,
-    CriticValues,
-    LogprobGapValues,
-    SampledResponse,
-    SampleRecord,
-    StepRecord,
-    UpdateValues,
-)
+from bapo.records import Cost, SampledResponse, SampleRecord, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
+NO_COST = Cost(num_rollouts=0, num_tokens=0, num_tracking_rollouts=0, num_evaluation_rollouts=0)
 
-@dataclass(slots=True)
-class CostCounter:
-    """Everything generated since step 0; part of the checkpoint."""
 
-    num_rollouts: int = 0
-    num_tokens: int = 0
-    num_tracking_rollouts: int = 0
-    num_evaluation_rollouts: int = 0
+def cost_after(cost: Cost, outcome: StepOutcome) -> Cost:
+    """Return the cost with a step's fresh and re-evaluated responses added, trained on or not."""
+    generations = [each for each in (outcome.fresh, outcome.reevaluated) if each is not None]
+    num_rollouts = sum(group.group_size for generation in generations for group in generation.groups)
+    return plus(cost, num_rollouts=num_rollouts, num_tokens=sum(each.stats.num_tokens for each in generations))
 
-    def add_step(self, outcome: StepOutcome) -> None:
-        """Count a step's fresh and re-evaluated responses, trained on or not."""
-        for generation in (outcome.fresh, outcome.reevaluated):
-            if generation is not None:
-                self.num_rollouts += sum(group.group_size for group in generation.groups)
-                self.num_tokens += generation.stats.num_tokens
 
-    def snapshot(self) -> Cost:
-        """The counts as the journal keeps them."""
-        return Cost(**asdict(self))
+def plus(cost: Cost, **added: int) -> Cost:
+    """Return the cost with these numbers added to its fields."""
+    return cost.model_copy(update={name: (getattr(cost, name) or 0) + number for name, number in added.items()})
 
 
 def accuracy_histogram(groups: Iterable[RolloutGroup], group_size: int) -> list[int]:
@@ -59,7 +42,6 @@ def step_record(
     num_steps: int,
     epoch: int,
     group_size: int,
-    learning_rate: float,
     method: Method,
     cost: Cost,
     timing: Mapping[str, float],
@@ -87,7 +69,7 @@ def step_record(
         thresholds=outcome.thresholds,
         difficult_buffer=difficult_buffer,
         high_quality_buffer=high_quality_buffer,
-        update=_update_values(outcome, learning_rate),
+        update=outcome.update,
         reward_mean=_reward_mean(fresh.groups),
         batch_reward_mean=_trained_reward_mean(batch.items) if batch.items else None,
         response_length_mean=fresh.stats.response_length_mean,
@@ -96,23 +78,6 @@ def step_record(
         cost=cost,
         timing=timing,
         system=system,
-    )
-
-
-def _update_values(outcome: StepOutcome, learning_rate: float) -> UpdateValues | None:
-    if outcome.update is None:
-        return None
-    values: dict[str, Any] = {
-        name: getattr(outcome.update, name)
-        for name in UpdateValues.model_fields
-        if name not in ("learning_rate", "critic", "logprob_gap")
-    }
-    critic, gap = outcome.update.critic, outcome.update.logprob_gap
-    return UpdateValues(
-        learning_rate=learning_rate,
-        critic=None if critic is None else CriticValues(**asdict(critic)),
-        logprob_gap=None if gap is None else LogprobGapValues(**asdict(gap)),
-        **values,
     )
 
 

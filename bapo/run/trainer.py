@@ -27,7 +27,7 @@ from bapo.engines.finite_values import NotFiniteError, require_finite, update_pr
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import AnyRecord, EvaluationRecord, EventRecord, Interval, PromptRecord
+from bapo.records import AnyRecord, Cost, EvaluationRecord, EventRecord, Interval, PromptRecord
 from bapo.run import checkpoint
 from bapo.run.engine import build_engine
 from bapo.run.evaluation_runs import EvaluationRuns
@@ -35,7 +35,7 @@ from bapo.run.fork import ForkOrigin, read_origin
 from bapo.run.gpu_load import GpuLoad
 from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_recorded_step, read_records
 from bapo.run.log_lines import log_line
-from bapo.run.recording import CostCounter, sample_records, step_record, visited_prompts
+from bapo.run.recording import NO_COST, cost_after, plus, sample_records, step_record, visited_prompts
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
 from bapo.run.steering import Steering
 from bapo.run.write_failures import is_write_failure
@@ -141,7 +141,7 @@ class _Attempt:
         self._begin = time.perf_counter()
         self._completed = 0
         self._saved = 0
-        self._cost = CostCounter()
+        self._cost = NO_COST
         self._evaluations: dict[str, list[EvaluationRecord]] = {}
         self._best: tuple[int, float] | None = None
         """Step and accuracy, on the first test set, of the checkpoint that did best there."""
@@ -247,7 +247,7 @@ class _Attempt:
         begin, begin_cpu = time.perf_counter(), time.process_time()
         outcome = self._loop.run_step(step)
         self._check_finite(outcome)
-        self._cost.add_step(outcome)
+        self._cost = cost_after(self._cost, outcome)
         self._completed = step
         outcome.timing["step"] = time.perf_counter() - begin
         outcome.timing["step_cpu"] = time.process_time() - begin_cpu
@@ -280,9 +280,8 @@ class _Attempt:
                 num_steps=self._num_steps,
                 epoch=self._schedule.epoch_of(outcome.step + self._loop.num_further_batches),
                 group_size=config.rollout.group_size,
-                learning_rate=config.training.learning_rate,
                 method=self._loop.method,
-                cost=self._cost.snapshot(),
+                cost=self._cost,
                 timing={**outcome.timing, "journal": self._journal_seconds, **self._clock()},
                 system={**self._engine.utilisation(), **self._gpu_load.take()},
             )
@@ -315,11 +314,12 @@ class _Attempt:
             num_problems = len(record.num_correct)
             if isinstance(record, EvaluationRecord):
                 # One greedy answer beside the samples.
-                self._cost.num_evaluation_rollouts += num_problems * (record.num_samples + 1)
+                num_rollouts = num_problems * (record.num_samples + 1)
+                self._cost = plus(self._cost, num_evaluation_rollouts=num_rollouts)
                 self._evaluations.setdefault(record.dataset, []).append(record)
                 self._write_prompts(record.prompt_ids)
             else:
-                self._cost.num_tracking_rollouts += num_problems * record.group_size
+                self._cost = plus(self._cost, num_tracking_rollouts=num_problems * record.group_size)
             self._write(record)
 
     # ------------------------------------------------------------ control
@@ -366,7 +366,7 @@ class _Attempt:
             "best": self._best,
             "config": self.config.model_dump(mode="json"),
             "loop": self._loop.state_dict(),
-            "cost": self._cost.snapshot().model_dump(),
+            "cost": self._cost.model_dump(),
         }
 
         def fill(folder: Path) -> None:
@@ -394,7 +394,7 @@ class _Attempt:
     def _restore(self, folder: Path, origin: ForkOrigin | None) -> None:
         state: Mapping[str, Any] = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
         self._completed = self._saved = state["step"]
-        self._cost = CostCounter(**state["cost"])
+        self._cost = Cost(**state["cost"])
         is_parents = origin is not None and origin.step == self._completed
         best = state.get("best")
         # Of its parent's checkpoints a fork has the one that it began with.

@@ -57,10 +57,14 @@ def primary_result(found: StudyDifference) -> str:
         "higher": f"{found.arm} is higher",
         "lower": f"{found.arm} is lower",
         "open": "the interval holds 0, so that neither is shown to be better",
-        "unknown": "one seed gives no interval, so that nothing is shown",
+        "unknown": f"{_why_no_interval(found.difference.n)} no interval, so that nothing is shown",
     }
     seeds = counted(found.difference.n, "seed")
     return f"{tables.points(found.difference)} points over {seeds}{size}: {ends[found.verdict]}."
+
+
+def _why_no_interval(num_seeds: int) -> str:
+    return "one seed gives" if num_seeds == 1 else "seeds that all differ by the same give"
 
 
 def _undone(report: StudyReport) -> Iterator[str]:
@@ -75,9 +79,9 @@ def _undone(report: StudyReport) -> Iterator[str]:
     if report.held_out_note:
         yield f"\n{text(report.held_out_note)}"
     for amendment in report.amendments:
-        aside = f"; {amendment.num_set_aside} runs were set aside" if amendment.num_set_aside else ""
+        aside = f"; {counted(amendment.num_set_aside, 'run')} set aside" if amendment.num_set_aside else ""
         yield (
-            f"\n**Amended** {amendment.at:%Y-%m-%d %H:%M} UTC, when {amendment.num_done} runs had ended: "
+            f"\n**Amended** {amendment.at:%Y-%m-%d %H:%M} UTC, when {counted(amendment.num_done, 'run')} had ended: "
             f"{', '.join(amendment.changed)} changed{aside}. Reason: {text(amendment.reason)}"
         )
 

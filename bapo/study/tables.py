@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from bapo.analysis.number_format import MISSING, share, share_interval
+from bapo.analysis.number_format import MISSING, bounds_text, share, share_interval
 from bapo.analysis.result import CostSpread, MeanEstimate
 from bapo.study.declaration import MEAN, Budget
 from bapo.study.results import StudyCurve, StudyDifference, StudyMatrix, StudyRegimeReport, StudyRow, StudyScore
@@ -221,13 +221,12 @@ def migration(regime: StudyRegimeReport) -> Table:
 
 
 def _solved_kept(matrix: StudyMatrix) -> str:
-    """The share with its counts, and with an interval where the runs have enough such prompts that differ in it."""
+    """The share with its counts, and with an interval where the runs have enough such prompts."""
     num_solved, num_kept = sum(matrix.counts[-1]), sum(matrix.counts[-1][-2:])
     share_kept = matrix.solved_kept
     if share_kept is None:
         return MISSING
-    varies = num_solved >= LEAST_PROMPTS and share_kept.low != share_kept.high
-    return f"{percent(share_kept, interval=varies)} ({num_kept} of {num_solved})"
+    return f"{percent(share_kept, interval=num_solved >= LEAST_PROMPTS)} ({num_kept} of {num_solved})"
 
 
 def stability(regime: StudyRegimeReport) -> Table:
@@ -268,9 +267,8 @@ def points(value: MeanEstimate | None) -> str:
     """+0.4 [-1.2, +2.0], in percentage points."""
     if value is None:
         return MISSING
-    if value.low is None or value.high is None:
-        return f"{100 * value.value:+.1f}"
-    return f"{100 * value.value:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+    bounds = bounds_text(value.low, value.high, lambda bound: f"{100 * bound:+.1f}", ", ")
+    return f"{100 * value.value:+.1f}" + (f" [{bounds}]" if bounds else "")
 
 
 def decimal(value: MeanEstimate | None) -> str:

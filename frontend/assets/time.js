@@ -10,18 +10,29 @@
   const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
   const exact = (at) => `${day(at)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 
-  // As formatting.ago of the server.
+  // As formatting.ago and formatting.until of the server.
   function age(at) {
-    const seconds = (Date.now() - at) / 1000;
-    if (seconds < 10) return "just now";
-    const [size, unit] = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([each]) => seconds >= each);
-    return `${plural(Math.floor(seconds / size), unit)} ago`;
+    const length = lengthOf((Date.now() - at) / 1000);
+    return length ? `${length} ago` : "just now";
   }
+
+  function until(at) {
+    const length = lengthOf((at - Date.now()) / 1000);
+    return length ? `in ${length}` : "now";
+  }
+
+  function lengthOf(seconds) {
+    if (seconds < 10) return "";
+    const [size, unit] = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([each]) => seconds >= each);
+    return plural(Math.floor(seconds / size), unit);
+  }
+
+  const forms = { age, until, time: exact };
 
   function show(element) {
     const at = new Date(element.dateTime);
     if (Number.isNaN(at.getTime())) return;
-    const text = element.dataset.shown === "age" ? age(at) : exact(at);
+    const text = forms[element.dataset.shown](at);
     if (element.textContent !== text) element.textContent = text;
   }
 
@@ -43,5 +54,5 @@
     const at = new Date(element?.dateTime);
     if (!Number.isNaN(at.getTime())) element.title = `${exact(at)} ${zone()}`;
   });
-  window.bapoTime = { exact, age, zone };
+  window.bapoTime = { exact, age, until, zone };
 })();

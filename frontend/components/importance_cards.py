@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.importance_text import importance_notes, share_note
-from bapo.analysis.number_format import counted
+from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.compare import ParameterImportance, VariedRun
 from bapo.figures import formatting
 from bapo.figures.parallel_coordinates import ParallelRun, parallel_coordinates_data, parallel_coordinates_figure
@@ -38,7 +38,7 @@ METRICS = (
     ("duration", "duration in seconds"),
     ("compute_hours", "compute hours"),
 )
-SHARES = ("eval_latest", "eval_best", "eval_change", "reward_mean")
+SHARES = ("eval_latest", "eval_best", "eval_change")
 """Metrics that are shown in percent."""
 EXPLANATION = (
     "How much of the variance of the result each field explains beyond chance, with its 95 % interval. The dotted mark "
@@ -134,7 +134,7 @@ def _notes(found: ParameterImportance) -> list[Any]:
         row(
             html.Code(" × ".join(each.fields)),
             cell(formatting.percent(each.value), "number"),
-            cell(f"{formatting.percent(each.low)} to {formatting.percent(each.high)}", "number"),
+            cell(bounds_text(each.low, each.high, formatting.percent), "number"),
             cell(formatting.percent(each.null), "number"),
             "yes" if each.is_shown else "no",
             share_note(each),
@@ -150,6 +150,8 @@ def _details(title: str, content: Any) -> html.Details:
 
 def result_text(metric: str, value: float | None) -> str:
     """A result as people read it."""
+    if metric == "reward_mean":
+        return formatting.reward(value)
     if metric in SHARES:
         return formatting.percent(value)
     return formatting.MISSING if value is None else f"{value:.4g}"

@@ -12,17 +12,22 @@ from frontend.components.attributes import attributes
 
 
 def moment(at: datetime | None, *, relative: bool = True, now: datetime | None = None) -> Any:
-    """Returns an age that keeps itself up to date, or date and time; the exact time with its zone shows on hover.
+    """Return an age that keeps itself up to date, or date and time; the exact time with its zone shows on hover.
 
-    What stands here is in UTC, until the browser has put its own zone in its place.
+    Of a moment to come, the age is the time until then. The text is in UTC, until the browser has put its own zone in
+    its place.
     """
     if at is None:
         return formatting.MISSING
-    text = formatting.ago(at, now or datetime.now(UTC)) if relative else formatting.exact_time(at)
+    now = now or datetime.now(UTC)
+    shown, text = "time", formatting.exact_time(at)
+    if relative:
+        # The browser's clock may differ: whether this is to come is for the server's to say.
+        shown, text = ("until", formatting.until(at, now)) if at > now else ("age", formatting.ago(at, now))
     return html.Time(
         text,
         dateTime=at.astimezone(UTC).isoformat(timespec="seconds"),
         className="moment",
         title=formatting.exact_time(at),
-        **attributes(data_shown="age" if relative else "time"),
+        **attributes(data_shown=shown),
     )

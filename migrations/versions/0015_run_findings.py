@@ -1,4 +1,4 @@
-"""What was found in each run last, so that lists and alerts need not look again."""
+"""Latest findings of each run, so that lists and alerts need not search again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a probe says, beside the findings of its run."""
+"""Results of a probe, stored with the findings of its run."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Nothing to apply."""
+    """Apply nothing."""
 
 
 def downgrade() -> None:
-    """Nothing to take back; steps packed since stay unreadable to earlier versions."""
+    """Revert nothing; steps packed since stay unreadable to earlier versions."""

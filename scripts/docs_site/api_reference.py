@@ -22,7 +22,7 @@ Generated from the server's routes. [The full reference](api.html) has every fie
 
 
 def files() -> Mapping[str, str]:
-    """Content by place in the site."""
+    """Return the files' content by place in the site."""
     description = _description()
     return {
         "reference/rest-api.md": "\n".join(_parts(description)),

@@ -19,7 +19,7 @@ _BOLD = re.compile(r"\[bold\](.*?)\[/bold\]", re.DOTALL)
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_parts())
 
 
@@ -57,7 +57,7 @@ def _command(command: Any, name: str, level: int) -> Iterator[str]:
 
 
 def _text(text: str) -> Iterator[str]:
-    """Paragraphs; one that is bold as a whole is an example."""
+    """Yield paragraphs; an entirely bold one is an example."""
     for paragraph in text.split("\n\n"):
         example = _BOLD.fullmatch(paragraph.strip())
         if example:
@@ -80,7 +80,7 @@ def _row(part: Any) -> tuple[str, str, str]:
 
 
 def _kind(option: Any) -> str:
-    """What an option takes."""
+    """Return the values that an option takes."""
     if hasattr(option.type, "choices"):
         return ", ".join(f"`{choice}`" for choice in option.type.choices)
     low, high = getattr(option.type, "min", None), getattr(option.type, "max", None)

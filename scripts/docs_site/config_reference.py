@@ -31,7 +31,7 @@ BY_TYPE = {"method": method_types, "task": task_types}
 
 
 def page() -> str:
-    """The whole page on config fields."""
+    """Return the whole page on config fields."""
     return "\n".join(_parts())
 
 
@@ -48,7 +48,7 @@ def _parts() -> Iterator[str]:
         choice = next(field for field in fields if field.path == f"{name}.type")
         about = {kind: choice.of_type(kind).description for kind in BY_TYPE[name]()}
         if not all(about.values()):
-            # One text for all types stands with the first.
+            # A text common to all types goes with the first.
             yield f"{plain(choice.description)}\n"
             about = dict.fromkeys(about, "")
         for kind, text in about.items():
@@ -56,11 +56,11 @@ def _parts() -> Iterator[str]:
             if text:
                 yield f"{plain(text)}\n"
             own = [field for field in fields if kind in field.method_types + field.task_types and field is not choice]
-            yield _table(map(partial(_of_type, kind), own)) if own else "It has no fields of its own.\n"
+            yield _table(map(partial(_of_type, kind), own)) if own else "It adds no fields.\n"
 
 
 def _of_type(kind: str, field: FieldDocumentation) -> FieldDocumentation:
-    """The field as it is for one method or task, with the common meaning where that one has none of its own."""
+    """Return the field of one method or task, with the common meaning unless that type has another."""
     found = field.of_type(kind)
     return found if found.description else replace(found, description=field.description)
 
@@ -75,7 +75,7 @@ def _default(field: FieldDocumentation) -> str:
 
 
 def recipes_page() -> str:
-    """The whole page on recipes."""
+    """Return the whole page on recipes."""
     return "\n".join((RECIPES, *map(_recipe, shipped_recipes())))
 
 

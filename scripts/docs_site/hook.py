@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from scripts.docs_site import api_reference, cli_reference, config_reference  # noqa: E402 - mkdocs loads this file alone
+from bapo.config.json_schema import recipe_schema  # noqa: E402
+from scripts.docs_site import (  # noqa: E402 - mkdocs loads this file alone
+    api_reference,
+    benchmark_history,
+    cli_reference,
+    config_reference,
+    metrics_reference,
+)
 
 DECISIONS = sorted(path.name for path in (ROOT / "DECISIONS").glob("0*.md"))
 PAGES = {
@@ -50,31 +58,38 @@ _LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]*)(?P<anc
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Lists every decision in the navigation."""
+    """List every decision in the navigation."""
     for entry in config.nav or ():
         if "Decisions" in entry:
             entry["Decisions"] = [entry["Decisions"], *(f"decisions/{name}" for name in DECISIONS)]
     return config
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that do not lie in `docs/`."""
-    for document, place in _PLACES.items():
-        if (ROOT / document).exists():
-            files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
-    generated = {
+def generated() -> dict[str, str]:
+    """Return the pages and files that are made from the code, by their places in the site."""
+    return {
+        "benchmarks/history.md": benchmark_history.page(),
         "reference/cli.md": cli_reference.page(),
         "reference/config.md": config_reference.page(),
         "reference/recipes.md": config_reference.recipes_page(),
+        "reference/recipe.schema.json": json.dumps(recipe_schema(), indent=1),
+        "reference/metrics.md": metrics_reference.page(),
         **api_reference.files(),
     }
-    for place, content in generated.items():
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in `docs/`."""
+    for document, place in _PLACES.items():
+        if (ROOT / document).exists():
+            files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
+    for place, content in generated().items():
         files.append(File.generated(config, place, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turns links between files of the repository into links between pages."""
+    """Turn links between files of the repository into links between pages."""
     place = page.file.src_uri
     document = _SOURCES.get(place, f"docs/{place}")
     known = {file.src_uri for file in files}
@@ -92,5 +107,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         # Source code is no page: it is linked where the site knows the repository's address.
         return f"[{link['text']}]({config.repo_url}/blob/main/{target})" if config.repo_url else link["text"]
 
-    # What stands in code is no link.
+    # Code contains no links.
     return "".join(part if index % 2 else _LINK.sub(moved, part) for index, part in enumerate(_CODE.split(markdown)))

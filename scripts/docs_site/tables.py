@@ -9,13 +9,13 @@ _CODE = re.compile(r"(`[^`]+`)")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are Markdown."""
+    """Return a table whose cells are Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
 def plain(text: str) -> str:
-    """Text as the cell of a table or a paragraph; only code between backticks keeps its meaning."""
+    """Escape text for a cell or a paragraph; only code between backticks keeps its meaning."""
     parts = _CODE.split(" ".join(text.split()))
     return "".join(part if index % 2 else _escaped(part) for index, part in enumerate(parts))
 

@@ -53,6 +53,14 @@ def test_one_empty_batch_can_be_enough_but_three_full_ones_resolve_it() -> None:
     ]
 
 
+def test_as_many_full_batches_as_opened_an_alert_resolve_it() -> None:
+    condition = EmptyBatchesCondition(steps=5)
+    # Four full batches after five empty ones, and an empty one, which begins the count again.
+    values = [0, 0, 0, 0, 0, 8, 8, 8, 8, 0, 8, 8, 8, 8]
+    assert findings(condition, values) == [("opened", 5)]
+    assert findings(condition, [*values, 8]) == [("opened", 5), ("resolved", 15)]
+
+
 def test_a_fill_rate_at_the_limit_is_no_finding() -> None:
     condition = FillRateCondition(below=0.5, steps=2)
     assert findings(condition, [0.5, 0.5, 0.5]) == []

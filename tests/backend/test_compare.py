@@ -228,7 +228,9 @@ def test_curves_of_groups_are_means_of_the_runs(admin: Client, recorded: Mapping
         assert np.array(curve.mean, float) == pytest.approx(columns.mean(axis=0))
         # t(1) = 12.7062; s / sqrt(2) of two values is half of what they differ by.
         half = np.abs(columns[0] - columns[1]) / 2 * 12.7062
-        assert np.array(curve.high, float) == pytest.approx(columns.mean(axis=0) + half)
+        # Where both have the same value there is no interval.
+        expected = np.where(half > 0, columns.mean(axis=0) + half, np.nan)
+        assert np.array(curve.high, float) == pytest.approx(expected, nan_ok=True)
         assert set(curve.n) == {2}
 
 
@@ -347,11 +349,76 @@ def test_a_running_run_is_compared_where_it_was_evaluated_last(admin: Client) ->
     assert at_budget == [None, found.runs[1].results[0].final]
     assert found.outcome is not None
     assert (found.outcome.verdict, found.outcome.position, found.outcome.is_cut) == (Verdict.ONE_SEED, 2, True)
-    assert found.outcome_text.startswith("At step 2, the last at which all were evaluated, parent 30.0")
-    assert found.outcome_text.endswith("one seed shows no difference. Not evaluated: has not begun.")
+    assert found.outcome_text.startswith("At step 2, the last up to which all were evaluated, parent 30.0")
+    assert found.outcome_text.endswith(
+        "one seed shows no difference. Left out: has not begun (cancelled at step 0, never evaluated)."
+    )
     # Where each run is taken at its end, both have an interval: 50 % against 30 %.
     ends = admin.compare(runs, group="run").outcome_text
     assert ends.startswith("Each run at its last evaluation, after 2 to 6 steps, parent 50.0")
+
+
+def trained(num_steps: int, accuracies: Mapping[int, float]) -> list[AnyRecord]:
+    """A journal with evaluations after these steps, and before the first."""
+    records: list[AnyRecord] = [event("started")]
+    for number in range(num_steps + 1):
+        records += [step(number)] if number else []
+        records += [evaluation(number, accuracies[number])] if number in accuracies else []
+    return records
+
+
+def test_a_short_clone_does_not_cut_the_comparison_of_the_others(admin: Client) -> None:
+    grpo = imported(admin, "demo-grpo", trained(6, {0: 0.1, 3: 0.2, 6: 0.4}), method={"type": "grpo"})
+    bapo = imported(admin, "demo-bapo", trained(6, {0: 0.1, 3: 0.3, 6: 0.5}))
+    silent = imported(admin, "silent", trained(1, {}), training={"steps": 1})
+    early = imported(admin, "early", trained(2, {0: 0.1, 2: 0.2}), training={"steps": 2})
+    runs = [grpo, bapo, silent, early]
+    found = admin.compare(runs, group="config", equal=True)
+    # The table is cut where asked, at the shortest run's end.
+    assert found.budget is not None
+    assert (found.budget.until, found.budget.run_id) == (1, silent)
+    shown = found.outcome
+    assert shown is not None
+    assert shown.best is not None
+    assert shown.other is not None
+    # The sentence is that of the two whole runs: 50 % and 40 % after step 6.
+    assert (shown.position, shown.is_cut, shown.num_steps) == (6, False, admin.run(bapo).num_steps)
+    assert (shown.best.accuracy.value, shown.other.accuracy.value) == (pytest.approx(0.5), pytest.approx(0.4))
+    assert shown.difference is not None
+    assert shown.difference.value == pytest.approx(0.1)
+    assert [(each.run_id, each.reason) for each in shown.left_out] == [
+        (silent, "never_evaluated"),
+        (early, "too_short"),
+    ]
+    assert found.outcome_text.endswith(
+        "Left out: silent (cancelled at step 1, never evaluated), "
+        "early (cancelled at step 2, last evaluated at step 2)."
+    )
+    # Without the short ones the sentence is the same but for them.
+    alone = admin.compare([grpo, bapo], equal=True).outcome
+    assert alone is not None
+    assert alone.left_out == []
+    assert (alone.position, alone.difference) == (shown.position, shown.difference)
+
+
+def test_runs_of_one_seed_are_one_replicate(admin: Client) -> None:
+    runs = [
+        imported(admin, f"same-{number}", trained(2, {2: accuracy}), training={"seed": 5})
+        for number, accuracy in enumerate((0.25, 0.35))
+    ]
+    (group,) = admin.compare(runs).groups
+    final = group.results[0].final
+    assert final is not None
+    # Two runs of one seed are one replicate, whose accuracy is their mean.
+    assert (final.value, final.low, final.high, final.n) == (pytest.approx(0.3), None, None, 1)
+    (curve,) = admin.compare_curves(runs, ["val-core/CD-34/acc/mean@8"]).curves["val-core/CD-34/acc/mean@8"]
+    assert (list(curve.low), list(curve.n)) == ([None], [1])
+    other = imported(admin, "other", trained(2, {2: 0.5}), training={"seed": 6})
+    (group,) = admin.compare([*runs, other]).groups
+    # Over the two seeds: 0.4 ± 12.706 · 0.1.
+    final = group.results[0].final
+    assert final is not None
+    assert (final.value, final.low, final.n) == (pytest.approx(0.4), pytest.approx(0.4 - 1.2706, abs=1e-4), 2)
 
 
 def test_a_steered_run_is_told_from_others_and_marked(admin: Client) -> None:

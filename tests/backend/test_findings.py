@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.readings.findings.cache import FindingsCache
 from bapo.analysis.findings.finding import LABELS, FindingsReport
 from bapo.analysis.findings.probe import OF_PROBES
-from bapo.analysis.findings.search import Search, find
+from bapo.analysis.findings.search import find
 from bapo.analysis.findings.stream import read_stream
 from bapo.api.runs import RunCreate
 from bapo.client import Client
@@ -76,26 +75,6 @@ def test_a_run_that_is_not_there_and_a_kind_that_is_none_are_refused(admin: Clie
         admin.findings("nosuchrun1")
     with refuses(422):
         admin.finding_prompts(stored_run, "no_such_kind")
-
-
-def _search(step: int) -> Search:
-    return Search(FindingsReport(step=step, findings=[], checks=[]), {})
-
-
-def test_findings_are_made_again_when_the_run_has_recorded_more_and_not_before() -> None:
-    cache = FindingsCache(least_seconds=0.0)
-    assert cache.search("a", 1, lambda: _search(1), is_over=False).report.step == 1
-    assert cache.search("a", 1, lambda: _search(2), is_over=False).report.step == 1
-    assert cache.search("a", 2, lambda: _search(3), is_over=False).report.step == 3
-    cache.forget("a")
-    assert cache.search("a", 2, lambda: _search(4), is_over=False).report.step == 4
-
-
-def test_a_run_that_trains_is_searched_again_after_some_seconds_and_one_that_is_over_at_once() -> None:
-    cache = FindingsCache(least_seconds=1_000.0)
-    assert cache.search("a", 1, lambda: _search(1), is_over=False).report.step == 1
-    assert cache.search("a", 2, lambda: _search(2), is_over=False).report.step == 1
-    assert cache.search("a", 2, lambda: _search(2), is_over=True).report.step == 2
 
 
 def test_the_command_prints_findings_as_text_and_as_json(recorded_folders: Mapping[str, Path]) -> None:

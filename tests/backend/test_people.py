@@ -173,6 +173,29 @@ def test_a_token_does_no_more_than_its_scopes_and_ends(backend_server: BackendSe
             reader.me()
 
 
+def test_a_token_that_may_write_does_not_manage_its_owners_project(
+    backend_server: BackendServer, admin: Client, member: Client
+) -> None:
+    project = admin.create_project(ProjectCreate(name="robots"))
+    admin.set_member(project.id, MemberWrite(name="mel", role="admin"))
+    made = member.create_token(TokenCreate(name="writer", scopes=["read", "write"]))
+    with backend_server.client(made.secret) as writer:
+        assert (
+            writer.create_run(RunCreate(name="x", recipe="countdown-demo", project="robots", start=False)).name == "x"
+        )
+        assert not writer.project(project.id).may_manage
+        for call in (
+            lambda: writer.update_project(project.id, ProjectUpdate(description="mine")),
+            lambda: writer.set_member(project.id, MemberWrite(name="mel", role="viewer")),
+            lambda: writer.remove_member(project.id, writer.me().id),
+        ):
+            with refuses(403, "forbidden"):
+                call()
+    assert member.update_project(project.id, ProjectUpdate(description="ours")).description == "ours"
+    admin.remove_member(project.id, member.me().id)
+    member.revoke_token(made.id)
+
+
 def test_a_workers_token_is_made_used_and_revoked(backend_server: BackendServer, admin: Client) -> None:
     made = admin.create_worker_token(WorkerTokenCreate(name="rack 3"))
     with backend_server.client(made.secret) as worker:

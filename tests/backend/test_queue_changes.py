@@ -19,7 +19,7 @@ from bapo.api.workers import AttemptOutcome, DrainRequest, GpuInfo
 from bapo.client import Client
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import event, step
-from tests.support.lost_workers import silence
+from tests.support.lost_workers import expire, silence
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, add_person, wait_until
 
@@ -205,6 +205,23 @@ def test_memory_is_reserved_and_needs_that_nothing_has_are_named(server: Backend
     worker.close()
 
 
+def test_an_attempt_that_is_heard_of_again_continues_and_was_no_retry(
+    server: BackendServer, people: Client, rows: Database
+) -> None:
+    # The only worker: what it is promised meanwhile it does not claim.
+    worker = FakeWorker(server)
+    claim = worker.begin(people.run(submit(people, "quiet")))
+    expire(rows, claim.run_id)
+    wait_until(lambda: people.run(claim.run_id).status is RunStatus.QUEUED)
+    assert people.run(claim.run_id).num_retries == 1
+    assert worker.heartbeat(claim).revoked == []
+    assert (people.run(claim.run_id).status, people.run(claim.run_id).num_retries) == (RunStatus.RUNNING, 0)
+    worker.upload(claim, [step(1)])
+    worker.report(claim, "succeeded")
+    assert people.run(claim.run_id).status is RunStatus.SUCCEEDED
+    worker.close()
+
+
 def test_an_attempt_that_comes_back_gets_no_gpu_that_another_run_has(
     server: BackendServer, people: Client, rows: Database
 ) -> None:
@@ -217,6 +234,19 @@ def test_an_attempt_that_comes_back_gets_no_gpu_that_another_run_has(
     assert list(new.gpus or ()) == [0]
     assert worker.heartbeat(old, new).revoked == [old.run_id]
     assert people.run(old.run_id).status is RunStatus.QUEUED
+    worker.close()
+
+
+def test_an_attempt_that_comes_back_does_not_begin_a_run_that_somebody_holds(
+    server: BackendServer, people: Client
+) -> None:
+    worker = FakeWorker(server)
+    claim = worker.begin(people.run(submit(people, "held")))
+    worker.report(claim, "lost", "given up")
+    people.hold(claim.run_id)
+    assert worker.heartbeat(claim).revoked == [claim.run_id]
+    run = people.run(claim.run_id)
+    assert (run.status, run.held_by) == (RunStatus.QUEUED, "admin")
     worker.close()
 
 

@@ -34,6 +34,7 @@ def bapo_run(admin: Client, recorded_folders: Mapping[str, Path]) -> str:
         {"method.c2": [0, 0], "method.c3": ["3/4", "3/4"]},
         {"training.batch_size": 8, "method.filter.type": "gaussian"},
         {"method.type": "grpo"},
+        {"method.type": "dapo", "rollout.group_size": 4},
     ],
 )
 def test_a_server_answers_what_the_folder_gives(
@@ -95,7 +96,7 @@ def test_a_running_run_is_replayed_as_far_as_it_has_come(
     [
         ({"method.c1": 2}, "method.c1", "less than 1"),
         ({"method.c2": [0.9, 0.9]}, "method.c2", "above c3"),
-        ({"rollout.group_size": 4}, "rollout.group_size", "groups of 8 responses"),
+        ({"rollout.batch_size": 4}, "rollout.batch_size", "others cannot be added"),
         ({"method.nothing": 4}, "method.nothing", "no such field"),
     ],
 )

@@ -269,6 +269,16 @@ def test_an_expired_lease_queues_the_next_attempt(
     assert admin.run(run.id).status is RunStatus.RUNNING
 
 
+def test_a_claim_whose_trainer_never_began_is_lost_with_its_lease(
+    worker: FakeWorker, admin: Client, run: RunDetail, database: Database
+) -> None:
+    first = worker.claim(run.id)
+    assert admin.run(run.id).status is RunStatus.STARTING
+    expire(database, run.id)
+    assert worker.claim(run.id).attempt == 2
+    assert worker.heartbeat(first).revoked == [run.id]
+
+
 def test_a_heartbeat_keeps_the_lease(worker: FakeWorker, run: RunDetail, database: Database) -> None:
     claim = worker.begin(run)
     with database.session() as session:
@@ -294,8 +304,13 @@ def test_a_late_heartbeat_gives_an_ended_attempt_no_lease(
         assert session.get_one(Attempt, (run.id, 1)).lease_expires_at is None
 
 
-def test_leases_begin_anew_after_the_clock_was_set(worker: FakeWorker, run: RunDetail, database: Database) -> None:
-    worker.begin(run)
+@pytest.mark.parametrize("is_running", [False, True])
+def test_leases_begin_anew_after_the_clock_was_set(
+    worker: FakeWorker, run: RunDetail, database: Database, is_running: bool
+) -> None:
+    claim = worker.claim(run.id)
+    if is_running:
+        worker.report(claim, "running")
     with database.session() as session, session.begin():
         attempt = session.get_one(Attempt, (run.id, 1))
         now = session.scalars(select(func.now())).one()
@@ -320,39 +335,6 @@ def test_a_pause_before_the_next_try_ends_when_the_clock_was_set(admin: Client, 
         session.refresh(waiting)
         assert waiting.not_before is None
         waiting.status = RunStatus.DRAFT
-
-
-def test_an_attempt_that_is_heard_of_again_goes_on(
-    backend_server: BackendServer, worker: FakeWorker, admin: Client, database: Database
-) -> None:
-    # Nobody else can take the run meanwhile: its host has no other worker, and the worker is busy with it.
-    lonely = FakeWorker(backend_server, "lonely", slots=1, host="island")
-    run = admin.create_run(RunCreate(name="demo", recipe="countdown-demo", priority=100))
-    claim = next_claim(lonely, worker, run)
-    if claim is None:
-        lonely.close()
-        return
-    lonely.report(claim, "running")
-    expire(database, run.id)
-    wait_until(lambda: admin.run(run.id).status is RunStatus.QUEUED)
-    assert lonely.heartbeat(claim).revoked == []
-    assert admin.run(run.id).status is RunStatus.RUNNING
-    lonely.upload(claim, [step(1)])
-    lonely.report(claim, "succeeded")
-    assert admin.run(run.id).status is RunStatus.SUCCEEDED
-    lonely.close()
-
-
-def next_claim(lonely: FakeWorker, worker: FakeWorker, run: RunDetail) -> Any:
-    """The lonely worker's claim, or None where the other one was promised the run."""
-    claims: list[Any] = []
-
-    def claimed() -> bool:
-        claims[:] = [lonely.try_claim(run.id), worker.try_claim(run.id)]
-        return any(claims)
-
-    wait_until(claimed)
-    return claims[0]
 
 
 def test_an_outcome_after_a_silence_counts(

@@ -37,6 +37,8 @@ def test_the_last_tokens_before_the_limit_cost_reward_linearly() -> None:
     # L_max = 20, L_cache = 4, p = 2: nothing up to 16 tokens, then 2/4 per token, 2 at the limit.
     penalty = LengthPenalty(limit_tokens=20, buffer_tokens=4, penalty=2.0)
     assert shaped_rewards([1, 1, 1, 0, 1], [1, 16, 17, 18, 20], penalty) == [1, 1, 0.5, -1, -1]
+    # Beyond the limit no more than at it.
+    assert shaped_rewards([1, 0], [21, 99], penalty) == [-1, -2]
     assert shaped_rewards([1, 0], [20, 20], None) == [1, 0]
 
 

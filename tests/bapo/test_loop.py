@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from bapo.config import apply_changes, resolve
-from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, Policy, UpdateStats
+from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, Policy
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
+from bapo.records import UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 from benchmarks.simulation import DrawnEngine
@@ -56,6 +57,7 @@ class ScriptedEngine(DrawnEngine):
         return UpdateStats(
             loss=0.0, entropy=0.0, grad_norm=0.0, kl=0.0, clip_fraction=0.0, ratio_mean=1.0, ratio_max=1.0,
             ratio_histogram=[0] * 13, num_mini_batches=1, num_tokens=1, num_groups_skipped=0,
+            learning_rate=0.0,
             timing={"verl/update_actor": 3.0},
         )  # fmt: skip
 

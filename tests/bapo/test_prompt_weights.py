@@ -153,7 +153,7 @@ def test_texts_that_are_no_weights_are_refused(texts: list[str], said: str) -> N
 def test_a_method_that_chooses_prompts_itself_refuses_weights_and_takes_quarantine() -> None:
     resolve({"task": {"prompt_weights": ["a:1=0", "a:2=1"]}, "method": {"type": "mopps"}})
     for method in ("mopps", "dots"):
-        with pytest.raises(ConfigError, match="chooses prompts by a rule of its own"):
+        with pytest.raises(ConfigError, match="selects prompts itself and ignores weights"):
             resolve({"task": {"prompt_weights": ["a:1=2"]}, "method": {"type": method}})
 
 

@@ -12,11 +12,11 @@ from bapo.records import (
     AnyRecord,
     BufferState,
     Cost,
-    CriticValues,
+    CriticStats,
     EvaluationRecord,
     EventRecord,
     Interval,
-    LogprobGapValues,
+    LogprobGap,
     PromptVisit,
     Record,
     SampledResponse,
@@ -25,23 +25,24 @@ from bapo.records import (
     StepRecord,
     ThresholdValues,
     TrackingRecord,
-    UpdateValues,
+    UpdateStats,
     comparable,
     dump_record,
+    effective_sample_share,
     metrics,
     parse_record,
 )
 from bapo.rollout import BatchSource
 
 
-def update(**changes: Any) -> UpdateValues:
+def update(**changes: Any) -> UpdateStats:
     values: dict[str, Any] = {
         "loss": 0.1, "entropy": 1.5, "grad_norm": 0.4, "kl": 0.01, "clip_fraction": 0.05, "ratio_mean": 1.0,
         "ratio_max": 2.5, "ratio_histogram": [0] * (len(RATIO_BIN_EDGES) + 1), "num_mini_batches": 1,
         "num_tokens": 100, "num_groups_skipped": 3, "learning_rate": 3e-4,
         "tv_tokens": {BatchSource.FRESH: 0.02}, "tv_sequences": {BatchSource.FRESH: 0.04},
     }  # fmt: skip
-    return UpdateValues(**values | changes)
+    return UpdateStats(**values | changes)
 
 
 def buffer(size: int) -> BufferState:
@@ -207,7 +208,7 @@ def test_of_two_figures_of_one_name_ours_counts_and_what_is_not_finite_is_left_o
 
 def test_names_that_a_trainer_makes_up_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
-    monkeypatch.setattr("bapo.records._known_names", kept)
+    monkeypatch.setattr("bapo.records.naming._known_names", kept)
     for number in range(600):
         assert metrics(step(metrics={f"made up {number}": 2.0}))[f"made up {number}"] == 2.0
     assert 0 < len(kept) <= 256
@@ -252,15 +253,15 @@ def test_metrics_of_a_critic_have_verls_names_and_are_only_there_with_one() -> N
 
     rewards = {"critic/rewards/mean": 0.25}
     assert critic_metrics() == rewards
-    assert critic_metrics(critic=CriticValues.model_validate(values)) == expected | rewards
+    assert critic_metrics(critic=CriticStats.model_validate(values)) == expected | rewards
     # All rewards equal: nothing to explain.
     del expected["critic/vf_explained_var"]
-    without = CriticValues.model_validate(values | {"explained_variance": None})
+    without = CriticStats.model_validate(values | {"explained_variance": None})
     assert critic_metrics(critic=without) == expected | rewards
 
 
 def test_the_gap_between_implementations_is_only_there_where_it_was_measured() -> None:
-    gap = LogprobGapValues(mean=0.002, max=0.05, outside_clip_range=0.0, num_tokens=40)
+    gap = LogprobGap(mean=0.002, max=0.05, outside_clip_range=0.0, num_tokens=40)
     values = metrics(step(update=update(logprob_gap=gap)))
     assert {name: value for name, value in values.items() if "gap" in name} == {
         "bapo/logprob_gap/mean": 0.002,
@@ -269,6 +270,15 @@ def test_the_gap_between_implementations_is_only_there_where_it_was_measured() -
         "bapo/logprob_gap/num_tokens": 40,
     }
     assert not any("gap" in name for name in metrics(step()))
+
+
+def test_the_effective_sample_size_falls_where_few_tokens_outweigh_the_others() -> None:
+    # Ratios 1, 1, 1, 1: 16 / (4·4). Ratios 3, 1, 0, 0: 16 / (4·10).
+    assert effective_sample_share(4, 4.0, 4.0) == 1.0
+    assert effective_sample_share(4, 4.0, 10.0) == 0.4
+    assert effective_sample_share(0, 0.0, 0.0) == 1.0
+    values = metrics(step(update=update(effective_sample_share=0.4)))
+    assert values["bapo/ratio/effective_sample_share"] == 0.4
 
 
 def test_a_skipped_step_has_no_figures_of_an_update() -> None:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from bapo.api.imports import ImportCreate
 from bapo.api.runs import RunUpdate
 from bapo.client import Client
 from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, play
 from tests.support.fake_worker import FakeWorker
-from tests.support.journals import event
+from tests.support.journals import batch, event, lines_of, step
 from tests.support.recorded import NUM_STEPS, RUNS, import_folder
 from tests.support.services import wait_until
 
@@ -145,6 +146,29 @@ def test_a_group_opens_with_its_story_until_somebody_hides_it(page: Page, admin:
     expect(page.locator("#run-status").get_by_role("link", name="compare")).to_have_attribute(
         "href", "/compare?run_group=recorded"
     )
+
+
+def test_a_story_leaves_out_a_clone_that_was_never_evaluated(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    body = {**admin.run(runs["bapo-seed-1"]).config}
+    body["training"] = {**body["training"], "steps": 1}
+    info = admin.create_import(
+        ImportCreate(name="forgotten", source="forgotten", config=body, attempts=1, group="recorded")
+    )
+    admin.import_records(info.run_id, batch(lines_of([step(1)]), token=info.fencing_token, start=0))
+    clone = admin.finish_import(info.run_id).id
+    page.goto("/runs?group=recorded")
+    story = page.get_by_role("region", name="About these runs")
+    # As if the clone were not there: it is no part of the design, and cuts nothing.
+    order = [runs[name] for name in sorted(runs, key=lambda name: not name.startswith("grpo"))]
+    said = admin.compare(order, equal=True).outcome_text
+    left_out = "Left out: forgotten (cancelled at step 1, never evaluated)."
+    expect(story.locator(".runs-story-outcome")).to_have_text(f"{said} {left_out}")
+    expect(story).to_contain_text("GRPO and BAPO, 2 seeds, on Countdown: 4 runs")
+    assert_fits(page, 390)
+    # Compare keeps all runs in its tables, and its sentence names the one that it leaves out.
+    page.goto("/compare?run_group=recorded")
+    expect(page.locator("#compare-outcome")).to_contain_text(left_out)
+    admin.delete_run(clone)
 
 
 def test_batches_and_migration_are_the_servers(page: Page, admin: Client, runs: dict[str, str]) -> None:

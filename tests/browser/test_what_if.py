@@ -38,7 +38,7 @@ def trace(page: Page, chart: str, name: str, axis: str = "y") -> list[float | No
 def test_a_moved_control_shows_what_the_api_answers(page: Page, admin: Client, run_id: str) -> None:
     page.goto(f"/runs/{run_id}?tab=what-if")
     expect(page.locator(".what-if-words")).to_contain_text("Exact, given the recorded accuracies")
-    expect(page.locator("[data-total]")).to_have_count(7)
+    expect(page.locator("[data-total]")).to_have_count(9)
     recorded = admin.what_if(run_id, WhatIfRequest())
     assert trace(page, "what-if-composition", "X3 reused") == list(recorded.recorded.x3)
     assert len(trace(page, "what-if-composition", "X1 fresh", "y2")) == NUM_STEPS
@@ -51,7 +51,7 @@ def test_a_moved_control_shows_what_the_api_answers(page: Page, admin: Client, r
     expect(page).to_have_url(re.compile(r"set=method\.c1"))
     changes = {"method.c1": "1/4"}
     answer = admin.what_if(run_id, WhatIfRequest(set=changes))
-    estimated = trace(page, "what-if-composition", "X2 re-evaluated, estimated", "y2")
+    estimated = trace(page, "what-if-composition", "X2 re-evaluated, estimate", "y2")
     exact = trace(page, "what-if-composition", "X2 re-evaluated", "y2")
     assert [one or other for one, other in zip(exact, estimated, strict=True)] == pytest.approx(
         list(answer.forecast.x2.mean)
@@ -61,9 +61,30 @@ def test_a_moved_control_shows_what_the_api_answers(page: Page, admin: Client, r
     expect(page.locator(".what-if-words")).to_contain_text("not simulated")
 
 
+def test_dapo_and_another_group_size_are_drawn_as_estimates(page: Page, admin: Client, run_id: str) -> None:
+    page.goto(f"/runs/{run_id}?tab=what-if")
+    expect(page.locator("[data-total]")).to_have_count(9)
+    rounds = page.get_by_role("slider", name="max_rounds")
+    expect(rounds).to_be_hidden()
+    page.get_by_role("textbox", name="Replay as").click()
+    page.get_by_role("option", name="dapo", exact=True).click()
+    expect(rounds).to_be_visible()
+    page.get_by_role("textbox", name="rollout.group_size").fill("16")
+    expect(page.locator(".what-if-words")).to_contain_text("With 16 responses to each prompt instead of 8")
+    expect(page.locator(".what-if-words")).to_contain_text("20 times")
+    expect(page.locator("[data-total='rollouts']")).to_contain_text("estimate, 90 %")
+    answer = admin.what_if(run_id, WhatIfRequest(set={"method.type": "dapo", "rollout.group_size": 16}))
+    assert trace(page, "what-if-composition", "X1 fresh, estimate", "y2") == pytest.approx(
+        list(answer.forecast.x1.mean)
+    )
+    assert None not in trace(page, "what-if-rollouts", "estimate, 90 % interval")
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator(".what-if-changes")).to_contain_text("Nothing is changed")
+
+
 def test_every_control_moves_something_and_reset_takes_it_back(page: Page, run_id: str) -> None:
     page.goto(f"/runs/{run_id}?tab=what-if")
-    expect(page.locator("[data-total]")).to_have_count(7)
+    expect(page.locator("[data-total]")).to_have_count(9)
     changed = page.locator(".what-if-changes")
     for name in ("m re-evaluate every", "B batch size", "c2 at r_tot = 0", "c3 at r_tot = 1"):
         page.get_by_role("slider", name=name).focus()

@@ -89,6 +89,27 @@ def test_ci_runs_the_one_command_with_pinned_actions_and_may_only_read() -> None
     assert [name for name in files if not (ROOT / name).exists()] == []
 
 
+def test_a_release_publishes_only_what_passed_every_lane() -> None:
+    jobs = content_of(".github/workflows/release.yml")["jobs"]
+    assert "./test --all" in [step.get("run") for step in jobs["test"]["steps"]]
+    assert jobs["publish"]["needs"] == "test"
+    for action in [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]:
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action), action
+
+
+def test_ci_tries_each_python_that_the_package_claims() -> None:
+    jobs = content_of(".github/workflows/test.yml")["jobs"]
+    newer = jobs["python"]["strategy"]["matrix"]["python"]
+    (own,) = {
+        step["with"]["python-version"]
+        for step in jobs["lane"]["steps"]
+        if step.get("uses", "").startswith("actions/setup-python")
+    }
+    claimed = re.search(r"Python (3\.\d+) to (3\.\d+)", (ROOT / "docs/getting-started.md").read_text("utf-8"))
+    assert claimed is not None
+    assert [own, *newer] == [f"3.{minor}" for minor in range(int(claimed[1][2:]), int(claimed[2][2:]) + 1)]
+
+
 def test_the_citation_names_this_version_and_the_paper() -> None:
     citation = content_of("CITATION.cff")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -16,6 +16,7 @@ import pytest
 from bapo.cli import BapoGroup
 from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
+from bapo.records import StepRecord, declared_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.site
@@ -107,7 +108,7 @@ def test_the_repositorys_own_documents_are_pages(site: Path, pages: Mapping[Path
     assert any(f">{title[2:]}<" in line for line in titles)
 
 
-def test_the_references_hold_every_command_field_recipe_and_route(site: Path) -> None:
+def test_the_references_hold_every_command_field_recipe_metric_and_route(site: Path) -> None:
     folder = site / "reference"
     commands = (folder / "cli.html").read_text("utf-8")
     names = [each.name for panel in BapoGroup.panels for each in panel.commands]
@@ -117,6 +118,11 @@ def test_the_references_hold_every_command_field_recipe_and_route(site: Path) ->
     assert [path for path in paths if f"<code>{path}</code>" not in fields] == []
     recipes = (folder / "recipes.html").read_text("utf-8")
     assert [each.name for each in shipped_recipes() if f">{each.name}<" not in recipes] == []
+    metrics = (folder / "metrics.html").read_text("utf-8")
+    names = [each.name for each in declared_metrics(StepRecord)]
+    assert len(names) > 60
+    assert [name for name in names if f"<code>{name}</code>" not in metrics] == []
+    assert json.loads((folder / "recipe.schema.json").read_text("utf-8"))["$schema"]
     routes = (folder / "rest-api.html").read_text("utf-8")
     described = json.loads((folder / "openapi.json").read_text("utf-8"))["paths"]
     assert len(described) > 50

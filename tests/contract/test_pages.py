@@ -19,12 +19,11 @@ import pytest
 import yaml
 from pymdownx.slugs import slugify
 
-from scripts.docs_site import api_reference, cli_reference, config_reference
+from scripts.docs_site import hook
 from scripts.docs_site.hook import DECISIONS, PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*PAGES, *(f"docs/{path.relative_to(ROOT / 'docs')}" for path in sorted((ROOT / "docs").rglob("*.md")))]
-GENERATED = ("reference/cli.md", "reference/config.md", "reference/recipes.md", "reference/rest-api.md")
 FENCED = re.compile(r"^( *)(```+|~~~+).*?^\1\2`*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 LINK = re.compile(r"\]\(\s*<?([^)\s>]*)|^\[[^\]]+\]:\s*(\S+)|\b(?:href|src|srcset)=\"([^\"]*)\"", re.MULTILINE)
@@ -67,13 +66,7 @@ def document(path: str) -> Page:
 
 @pytest.fixture(scope="module")
 def generated() -> Mapping[str, str]:
-    """The references that `scripts/docs_site` makes of the code, by their places in the site."""
-    return {
-        "reference/cli.md": cli_reference.page(),
-        "reference/config.md": config_reference.page(),
-        "reference/recipes.md": config_reference.recipes_page(),
-        **api_reference.files(),
-    }
+    return hook.generated()
 
 
 def dead(page: Page, place: str, pages: Mapping[str, str]) -> Iterator[str]:
@@ -101,13 +94,12 @@ def test_a_documents_links_lead_somewhere(path: str) -> None:
 
 
 def test_the_references_links_lead_somewhere(generated: Mapping[str, str]) -> None:
-    assert {place for place in generated if place.endswith(".md")} == {*GENERATED}
     pages = {place: read(text) for place, text in generated.items() if place.endswith(".md")}
     pages |= {PAGES.get(path, path.removeprefix("docs/")): document(path) for path in DOCUMENTS}
-    for place in GENERATED:
+    for place in [place for place in generated if place.endswith(".md")]:
         for link in pages[place].links:
             path, _, anchor = link.partition("#")
-            target = normpath(join("reference", path)) if path else place
+            target = normpath(join(dirname(place), path)) if path else place
             assert re.match(r"https?:", link) or target in generated or target in pages, link
             assert target not in pages or anchor in pages[target].anchors, link
 
@@ -132,13 +124,16 @@ def places(entry: Any) -> Iterator[str]:
                 yield from places(each)
 
 
-def test_every_page_is_in_the_menu_once_and_every_entry_is_a_page() -> None:
+def test_every_page_is_in_the_menu_once_and_every_entry_is_a_page(generated: Mapping[str, str]) -> None:
     config = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)  # noqa: S506 - a safe loader
     listed = Counter([*places(config["nav"]), *(f"decisions/{name}" for name in DECISIONS)])
     assert [place for place, count in listed.items() if count > 1] == []
     left_out = [pattern.lstrip("/") for pattern in config["not_in_nav"].split()]
-    made = {PAGES.get(each, each.removeprefix("docs/")) for each in DOCUMENTS} | {*GENERATED}
-    assert listed.keys() == {place for place in made if not any(fnmatch(place, pattern) for pattern in left_out)}
+    made = {PAGES.get(each, each.removeprefix("docs/")) for each in DOCUMENTS}
+    made |= {place for place in generated if place.endswith(".md")}
+    assert listed.keys() == {
+        place for place in made if place in listed or not any(fnmatch(place, pattern) for pattern in left_out)
+    }
 
 
 def test_the_logo_and_the_style_of_the_site_are_there() -> None:

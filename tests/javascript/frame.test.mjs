@@ -64,6 +64,13 @@ test("a moment is told by its age in whole units", () => {
   assert.equal(age(new Date(page.now() + 5000)), "just now"); // The server's clock may be ahead.
 });
 
+test("a moment to come is told by the time until then", () => {
+  const page = open(["time.js"]);
+  const { until } = page.window.bapoTime;
+  const lengths = [-60, 9, 12, 3600, 86399].map((seconds) => until(new Date(page.now() + 1000 * seconds)));
+  assert.deepEqual(lengths, ["now", "now", "in 12 seconds", "in 1 hour", "in 23 hours"]);
+});
+
 test("a moment's exact time is the viewer's", () => {
   const { exact } = open(["time.js"]).window.bapoTime;
   assert.equal(exact(new Date("2026-03-08T06:59:07Z")), "2026-03-08 01:59:07");

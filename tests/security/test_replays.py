@@ -21,8 +21,8 @@ from bapo.api.maintenance_jobs import (
     FolderSizes,
     MaintenanceJobsRequest,
 )
-from bapo.api.runs import RunCreate, RunDetail
-from bapo.api.workers import AttemptOutcome, RecordBatch, WorkerRegistration
+from bapo.api.runs import ParameterChange, RunCreate, RunDetail
+from bapo.api.workers import AttemptHeartbeat, AttemptOutcome, RecordBatch, WorkerHeartbeat, WorkerRegistration
 from bapo.client import ApiError, Client
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import batch, lines_of, step
@@ -96,6 +96,15 @@ def test_records_for_somebody_elses_run_are_refused(
     for attack in attacks:
         with refuses(404, "not_found"):
             attack()
+    # A heartbeat in the name of the run's worker is refused; in its own name the intruder holds nothing of the run.
+    beat = AttemptHeartbeat(run_id=run.id, fencing_token=claim.fencing_token, step=7, stop_seconds=12_345.0)
+    with refuses(404, "not_found"):
+        client.heartbeat(WorkerHeartbeat(worker_id=worker.id, attempts=[beat], system={}))
+    admin.change_parameters(run.id, ParameterChange(set={"method.c1": 0.25}))
+    answer = client.heartbeat(WorkerHeartbeat(worker_id=worker_id, attempts=[beat], system={}))
+    assert (answer.revoked, answer.controls) == ([run.id], [])
+    assert admin.run(run.id).stop_seconds != 12_345.0
+    assert [each.set for each in worker.heartbeat(claim).controls] == [{"method.c1": 0.25}]
     sizes = FolderSizes(worker_id=worker_id, folders=[FolderSize(run_id=run.id, num_bytes=2**61)])
     client.note_folder_sizes(sizes)
     assert (admin.run(run.id).step, admin.run(run.id).status) == (0, "running")

@@ -20,7 +20,7 @@ from bapo.records import (
     StepRecord,
     ThresholdValues,
     TrackingRecord,
-    UpdateValues,
+    UpdateStats,
     dump_record,
 )
 from bapo.rollout import BatchSource
@@ -74,7 +74,7 @@ def step(number: int, *, attempt: int = 1, reward_mean: float = 0.5, loss: float
         ),
         difficult_buffer=None,
         high_quality_buffer=None,
-        update=UpdateValues(
+        update=UpdateStats(
             loss=loss,
             entropy=0.25,
             grad_norm=1.5,

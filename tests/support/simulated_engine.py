@@ -20,7 +20,8 @@ from typing import NamedTuple
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.paths import shipped_models
 from bapo.draws import generator
-from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
+from bapo.records import UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 from benchmarks.simulation import DrawnEngine
@@ -93,15 +94,17 @@ class SimulatedEngine(DrawnEngine):
         ]
         self._weights = hashlib.sha256(repr((self._weights, step, passes, trained)).encode()).hexdigest()
         self._version = step
-        return replace(
-            super().update(batch, step=step, passes=passes),
-            num_mini_batches=passes * -(-len(batch) // (self._config.training.mini_batch_size or len(batch))),
-            num_tokens=sum(
+        training = self._config.training
+        changes = {
+            "learning_rate": training.learning_rate,
+            "num_mini_batches": passes * -(-len(batch) // (training.mini_batch_size or len(batch))),
+            "num_tokens": sum(
                 _responses(item.group).lengths[position]
                 for item in batch
                 for position in (range(item.group.group_size) if item.responses is None else item.responses)
             ),
-        )
+        }
+        return super().update(batch, step=step, passes=passes).model_copy(update=changes)
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
         """Say of each response whether it is right."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +109,7 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     assert stats.num_tokens == local_stats.num_tokens
     assert stats.num_groups_skipped == local_stats.num_groups_skipped
     assert stats.ratio_histogram == pytest.approx(local_stats.ratio_histogram, abs=2)
+    assert stats.effective_sample_share == pytest.approx(local_stats.effective_sample_share, rel=1e-3)
     assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
     assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
     assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)
@@ -126,7 +126,7 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     if local._critic is not None:
         assert local_stats.critic is not None
         _assert_close(_gradient(before / "critic", after / "critic"), _first_gradient(local._critic.optimizer))
-        for name, value in asdict(local_stats.critic).items():
+        for name, value in local_stats.critic.model_dump().items():
             assert getattr(stats.critic, name) == pytest.approx(value, rel=1e-3, abs=1e-5), name
     return stats
 

@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, UpdateStats
+from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy
 from bapo.loop import Loop
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import EventRecord, StepRecord, visit_columns
+from bapo.records import EventRecord, StepRecord, UpdateStats, visit_columns
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.run.journal import merged_records
 from bapo.tasks import Problem, build_task
 
 NO_TOKENS = GenerationStats(0, 0.0, 0, 0.0)
-NO_UPDATE = UpdateStats(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, (), 1, 0, 0)
+NO_UPDATE = UpdateStats(
+    loss=0.0, entropy=0.0, grad_norm=0.0, kl=0.0, clip_fraction=0.0, ratio_mean=1.0, ratio_max=1.0, ratio_histogram=[],
+    num_mini_batches=1, num_tokens=0, num_groups_skipped=0, learning_rate=0.0,
+)  # fmt: skip
 
 
 class Rewards(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import os
+import signal
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,12 +40,20 @@ def supervise(worker: FakeWorker, supervisor: AttemptSupervisor, meanwhile: Call
 
 
 class KnownLater(StopLimits):
-    """A machine of which it becomes known that it ends in 55 s: 45 s for the trainer's end and 10 s for the report."""
+    """A machine of which it becomes known that it ends in 55 s: 45 s for the trainer's end and 10 s for the report.
 
-    known = threading.Event()
+    From the second look on, `left` seconds are left.
+    """
+
+    known = False
+    left = 10.0
+    num_looks = 0
 
     def seconds_left(self) -> float | None:
-        return 55.0 if self.known.is_set() else None
+        if not self.known:
+            return None
+        self.num_looks += 1
+        return 55.0 if self.num_looks == 1 else self.left
 
 
 def test_a_run_is_given_back_before_the_machine_ends(
@@ -55,12 +64,31 @@ def test_a_run_is_given_back_before_the_machine_ends(
 
     def end() -> None:
         wait_until(lambda: supervisor.step >= 1)
-        limits.known.set()
+        limits.known = True
 
     supervise(worker, supervisor, end)
     run = admin.run(claim.run_id)
     assert (run.status, run.status_reason) == (RunStatus.QUEUED, "its machine stopped it after a checkpoint")
     assert (tmp_path / "run" / CHECKPOINTS_FOLDER / checkpoint_name(run.step)).is_dir()
+
+
+def test_a_trainer_is_killed_where_less_than_ten_seconds_are_left_to_report(
+    worker: FakeWorker, admin: Client, claim: Claim, tmp_path: Path
+) -> None:
+    limits = KnownLater(600.0)
+    limits.left = 9.9
+    supervisor = supervised(worker, claim, tmp_path, limits)
+
+    def end() -> None:
+        wait_until(lambda: supervisor.attempt.pid is not None)
+        assert supervisor.attempt.pid is not None
+        # A trainer that does not get on: only SIGKILL ends it.
+        os.kill(supervisor.attempt.pid, signal.SIGSTOP)
+        limits.known = True
+
+    supervise(worker, supervisor, end)
+    run = admin.run(claim.run_id)
+    assert (run.status, run.retry_reason) == (RunStatus.QUEUED, "the trainer was ended by SIGKILL")
 
 
 def test_a_trainer_that_does_not_end_in_its_time_is_killed(

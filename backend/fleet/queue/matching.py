@@ -1,8 +1,8 @@
 """Matches runs with machines: pure functions of needs and free capacity.
 
-Runs are offered machines in the order of `backend.fleet.queue.order`. The first one that a machine could take, if it were
-less busy, reserves that machine's capacity: later runs get only what leaves enough for the first when the runs that are
-there now have ended. So a run that needs four GPUs is not overtaken for ever by runs that need one.
+Runs are offered machines in the order of `backend.fleet.queue.order`. The first run that a machine could take, if it
+were less busy, reserves that capacity: later runs get only what leaves enough for the first when the runs that are
+there now have ended. So runs that need one GPU cannot delay one that needs four for ever.
 """
 
 from __future__ import annotations

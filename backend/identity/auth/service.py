@@ -8,9 +8,9 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from backend.identity.auth import repository
-from backend.kit.principal import RANK, Principal, hash_of, new_secret
+from backend.kit.principal import Principal, hash_of, new_secret
 from backend.models import User
-from bapo.api.accounts import MembershipInfo, Role, Scope, UserInfo
+from bapo.api.accounts import RANK, MembershipInfo, Role, Scope, UserInfo
 
 
 def authenticate(session: Session, secret_hash: str) -> Principal | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -108,13 +108,17 @@ def curves_of_metric(
     axes: Mapping[str, Axes],
     groups: Sequence[RunGroup],
     run_ids: Sequence[str],
+    replicates: Sequence[Hashable],
     *,
     x: CompareAxis,
     budget: Budget | None,
     max_points: int,
     reduction: Reduction,
 ) -> list[dict[str, Any]]:
-    """One curve for each group, as `ComparedCurve`; groups without any value are left out."""
+    """One curve for each group, as `ComparedCurve`; groups without any value are left out.
+
+    `replicates`: the key of each run's replicate (`replicate_keys`).
+    """
     found = []
     for group in groups:
         members = [run_ids[index] for index in group.members]
@@ -130,7 +134,7 @@ def curves_of_metric(
             nothing = np.empty(0)
             whole = MeanCurve(alone.x, alone.y, nothing, nothing, np.empty(0, np.int64))
         else:
-            whole = mean_curve(curves, positions)
+            whole = mean_curve(curves, positions, [replicates[index] for index in group.members])
         reduced = _extremes(whole, max_points) if reduction == "extremes" else whole
         num_positions = len(whole.x) if reduction == "extremes" else num_measured
         found.append({"label": group.label, "run_ids": members, **reduced._asdict(), "num_positions": num_positions})

@@ -174,6 +174,7 @@ def _curves(
             axes,
             chosen.groups,
             chosen.ids,
+            chosen.replicates,
             x=x,
             budget=budget,
             max_points=max_points,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Literal
 
-from bapo.analysis.comparison import estimate, seed_differences, spread
+from bapo.analysis.comparison import estimate, over_replicates, seed_differences, spread
 from bapo.analysis.savings import Expense, savings
 from bapo.analysis.seed_disagreement import seed_disagreement
 from bapo.api.compare import (
@@ -23,36 +23,51 @@ from bapo.api.compare import (
 RateName = Literal["unlocked", "strictly_unlocked", "lost"]
 
 
+Replicates = Mapping[str, Hashable]
+"""Run → key of its replicate: `replicate_keys`."""
+
+
 def compared_group(
-    label: str, runs: Sequence[ComparedRunInfo], reference: Sequence[ComparedRunInfo] | None, *, is_equal: bool
+    label: str,
+    runs: Sequence[ComparedRunInfo],
+    reference: Sequence[ComparedRunInfo] | None,
+    replicates: Replicates,
+    *,
+    is_equal: bool,
 ) -> ComparedGroup:
-    """Means over the runs; `reference` are the runs to be compared with, None for the reference group itself."""
+    """Average the replicates; `reference` are the runs to be compared with, None for the reference group itself."""
+
+    def mean(figure: Callable[[ComparedRunInfo], float | None]) -> MeanEstimate | None:
+        return _mean(runs, figure, replicates)
+
+    def certain(figure: Callable[[ComparedRunInfo], float]) -> MeanEstimate:
+        found = mean(figure)
+        assert found is not None, "a group has a run"
+        return found
+
     return ComparedGroup(
         label=label,
         run_ids=[run.id for run in runs],
-        results=_evaluations(runs, reference, is_equal=is_equal),
-        unlocked=_rates(runs, "unlocked", of_null=False),
-        unlocked_null=_rates(runs, "unlocked", of_null=True),
-        strictly_unlocked=_rates(runs, "strictly_unlocked", of_null=False),
-        strictly_unlocked_null=_rates(runs, "strictly_unlocked", of_null=True),
-        lost=_rates(runs, "lost", of_null=False),
-        lost_null=_rates(runs, "lost", of_null=True),
-        rollouts=_certain(run.total.rollouts for run in runs),
-        seconds=_certain(run.total.seconds for run in runs),
-        compute_hours=_mean(run.total.compute_hours for run in runs),
-        cost=_mean(run.total.cost for run in runs),
+        results=_evaluations(runs, reference, replicates, is_equal=is_equal),
+        unlocked=mean(_rate("unlocked", of_null=False)),
+        unlocked_null=mean(_rate("unlocked", of_null=True)),
+        strictly_unlocked=mean(_rate("strictly_unlocked", of_null=False)),
+        strictly_unlocked_null=mean(_rate("strictly_unlocked", of_null=True)),
+        lost=mean(_rate("lost", of_null=False)),
+        lost_null=mean(_rate("lost", of_null=True)),
+        rollouts=certain(lambda run: run.total.rollouts),
+        seconds=certain(lambda run: run.total.seconds),
+        compute_hours=mean(lambda run: run.total.compute_hours),
+        cost=mean(lambda run: run.total.cost),
         to_reach=_reached(runs, reference),
     )
 
 
-def _mean(values: Iterable[float | None]) -> MeanEstimate | None:
-    return estimate([value for value in values if value is not None])
-
-
-def _certain(values: Iterable[float]) -> MeanEstimate:
-    found = _mean(values)
-    assert found is not None, "a group has a run"
-    return found
+def _mean(
+    runs: Sequence[ComparedRunInfo], figure: Callable[[ComparedRunInfo], float | None], replicates: Replicates
+) -> MeanEstimate | None:
+    figures = [(replicates[run.id], value) for run in runs if (value := figure(run)) is not None]
+    return estimate(over_replicates(figures))
 
 
 def _value(figure: MeanEstimate | None) -> float | None:
@@ -60,7 +75,11 @@ def _value(figure: MeanEstimate | None) -> float | None:
 
 
 def _evaluations(
-    runs: Sequence[ComparedRunInfo], reference: Sequence[ComparedRunInfo] | None, *, is_equal: bool
+    runs: Sequence[ComparedRunInfo],
+    reference: Sequence[ComparedRunInfo] | None,
+    replicates: Replicates,
+    *,
+    is_equal: bool,
 ) -> list[GroupEvaluation]:
     num_samples = {result.dataset: result.num_samples for run in runs for result in run.results}
 
@@ -72,16 +91,23 @@ def _evaluations(
             return []
         return seed_differences(_by_seed(reference, dataset, figure), _by_seed(runs, dataset, figure))
 
+    def over(dataset: str, of_result: Callable[[EvaluationResult], float | None]) -> MeanEstimate | None:
+        def of_run(run: ComparedRunInfo) -> float | None:
+            found = next((result for result in run.results if result.dataset == dataset), None)
+            return None if found is None else of_result(found)
+
+        return _mean(runs, of_run, replicates)
+
     differences = {dataset: against_reference(dataset) for dataset in num_samples}
     return [
         GroupEvaluation(
             dataset=dataset,
             num_samples=k,
-            base=_over(runs, dataset, lambda result: _value(result.base)),
-            final=_over(runs, dataset, lambda result: result.final.value),
-            best=_over(runs, dataset, lambda result: result.best.value),
-            change=_over(runs, dataset, lambda result: _value(result.change)),
-            at_budget=_over(runs, dataset, lambda result: result.at_budget),
+            base=over(dataset, lambda result: _value(result.base)),
+            final=over(dataset, lambda result: result.final.value),
+            best=over(dataset, lambda result: result.best.value),
+            change=over(dataset, lambda result: _value(result.change)),
+            at_budget=over(dataset, lambda result: result.at_budget),
             against_reference=estimate(differences[dataset]),
             disagreement=seed_disagreement(differences[dataset]),
         )
@@ -90,10 +116,6 @@ def _evaluations(
 
 
 Figure = Callable[[EvaluationResult], float | None]
-
-
-def _over(runs: Sequence[ComparedRunInfo], dataset: str, figure: Figure) -> MeanEstimate | None:
-    return _mean(figure(result) for run in runs for result in run.results if result.dataset == dataset)
 
 
 def _by_seed(runs: Sequence[ComparedRunInfo], dataset: str, figure: Figure) -> list[tuple[int | None, float]]:
@@ -106,10 +128,15 @@ def _by_seed(runs: Sequence[ComparedRunInfo], dataset: str, figure: Figure) -> l
     return found
 
 
-def _rates(runs: Sequence[ComparedRunInfo], name: RateName, *, of_null: bool) -> MeanEstimate | None:
-    summaries = [run.tracked.null if of_null else run.tracked.rates for run in runs if run.tracked is not None]
-    rates = [getattr(summary, name) for summary in summaries if summary is not None]
-    return _mean(rate.value for rate in rates if rate is not None)
+def _rate(name: RateName, *, of_null: bool) -> Callable[[ComparedRunInfo], float | None]:
+    def of_run(run: ComparedRunInfo) -> float | None:
+        if run.tracked is None:
+            return None
+        summary = run.tracked.null if of_null else run.tracked.rates
+        rate = None if summary is None else getattr(summary, name)
+        return None if rate is None else float(rate.value)
+
+    return of_run
 
 
 def _reached(runs: Sequence[ComparedRunInfo], reference: Sequence[ComparedRunInfo] | None) -> GroupReached | None:

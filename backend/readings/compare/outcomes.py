@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -89,12 +90,26 @@ def results_of(
 
 
 def evaluated_until(accuracies: Mapping[str, Mapping[str, Accuracies]], budget: Budget) -> dict[str, float]:
-    """By held-out set the last position up to the budget at which every run that knows the set was evaluated."""
-    found: dict[str, float] = {}
+    """By held-out set the last position up to the budget at which every run that knows the set was evaluated.
+
+    Runs that were evaluated nowhere together but before training, as is usual on an axis of rollouts or time, are
+    interpolated at the last evaluation of one of them that lies within those of all.
+    """
+    positions: dict[str, list[Floats]] = {}
     for of_run in accuracies.values():
         for dataset, known in of_run.items():
-            found[dataset] = min(found.get(dataset, budget.until), float(_curve(known, budget.x).x[-1]))
-    return found
+            positions.setdefault(dataset, []).append(_curve(known, budget.x).x)
+    return {dataset: _last_common(of_runs, budget.until) for dataset, of_runs in positions.items()}
+
+
+def _last_common(of_runs: Sequence[Floats], until: float) -> float:
+    limit = min(until, *(float(each[-1]) for each in of_runs))
+    common = reduce(np.intersect1d, of_runs)
+    at_all = common[common <= limit]
+    if len(at_all) and at_all[-1] > 0:
+        return float(at_all[-1])
+    at_one = np.concatenate([each[each <= limit] for each in of_runs])
+    return float(at_one.max()) if len(at_one) else limit
 
 
 def _curve(known: Accuracies, x: CompareAxis) -> Curve:

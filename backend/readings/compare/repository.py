@@ -43,8 +43,9 @@ class EvaluationRow(NamedTuple):
     num_samples: int
     value: float
     """avg@k."""
-    low: float
-    high: float
+    low: float | None
+    """`None` where the record has no interval."""
+    high: float | None
     num_problems: int
     problems: str
     """Digest of the set's problems."""
@@ -76,7 +77,7 @@ def evaluations(session: Session, run_ids: Sequence[str]) -> list[EvaluationRow]
     for run_id, step, metrics, num_problems, problems in session.execute(query):
         for key, value in metrics.items():
             if (match := _MEAN.fullmatch(key)) is not None:
-                low, high = metrics.get(f"{key}/low", value), metrics.get(f"{key}/high", value)
+                low, high = metrics.get(f"{key}/low"), metrics.get(f"{key}/high")
                 dataset, num_samples = match["dataset"], int(match["num_samples"])
                 found.append(
                     EvaluationRow(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from statistics import fmean
 from typing import NamedTuple
@@ -18,13 +18,21 @@ from backend.prices.hours import Prices
 from backend.readings.compare import repository
 from backend.readings.compare.curves import Budget, common_budget, read_axes
 from backend.readings.compare.groups import compared_group
-from backend.readings.compare.outcome import outcome_of
-from backend.readings.compare.outcomes import Accuracies, evaluated_until, held_out_of, results_of, tracked_of
+from backend.readings.compare.outcome import Compared, outcome_of
+from backend.readings.compare.outcomes import Accuracies, HeldOut, evaluated_until, held_out_of, results_of, tracked_of
 from backend.readings.compare.spending import meter_of, reached, total
 from backend.runs.presentation import NOTES_START_CHARACTERS
 from backend.runs.repository import applied_changes
 from backend.runs.usage import usage_of
-from bapo.analysis.comparison import ComparedRun, RunGroup, differences, flattened, groups_of, seed_in
+from bapo.analysis.comparison import (
+    ComparedRun,
+    RunGroup,
+    differences,
+    flattened,
+    groups_of,
+    replicate_keys,
+    seed_in,
+)
 from bapo.analysis.held_out_sets import NamedSets
 from bapo.analysis.outcome_text import outcome_text
 from bapo.analysis.result import AppliedChange
@@ -49,6 +57,8 @@ class Chosen(NamedTuple):
     groups: Sequence[RunGroup]
     changes: Mapping[str, Sequence[AppliedChange]]
     """Parameter changes by run."""
+    replicates: Sequence[Hashable]
+    """Key of each run's replicate: identical runs of one seed are one."""
 
     @property
     def ids(self) -> list[str]:
@@ -111,7 +121,7 @@ def choose(session: Session, run_ids: Sequence[str], group: str) -> Chosen:
         groups = groups_of(runs, group)
     except ValueError as error:
         raise Problem(422, "invalid_request", str(error), field="group", value=group) from None
-    return Chosen(rows, runs, groups, changes)
+    return Chosen(rows, runs, groups, changes, replicate_keys([run.config for run in runs]))
 
 
 def compare(session: Session, chosen: Chosen, question: Question, prices: Prices) -> Comparison:
@@ -119,13 +129,14 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     ids = chosen.ids
     axes = read_axes(session, ids)
     budget = common_budget(axes, question.x) if question.equal else None
-    held_out = held_out_of(session, ids, axes)
-    datasets = _datasets(held_out.accuracies)
+    recorded = held_out_of(session, ids, axes)
+    datasets = _datasets(recorded.accuracies)
     # As recorded they come in no particular order.
     accuracies = {
         run_id: {each: of_run[each] for each in datasets if each in of_run}
-        for run_id, of_run in held_out.accuracies.items()
+        for run_id, of_run in recorded.accuracies.items()
     }
+    held_out = HeldOut(recorded.sets, accuracies)
     dataset = _asked(question.dataset, datasets, accuracies)
     reference = _reference(chosen.groups, question.reference)
     used = usage_of(session, ids)
@@ -163,17 +174,20 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         )
     first = [infos[ids[index]] for index in chosen.groups[reference].members]
     found = differences([run.config for run in chosen.runs])
+    replicates = dict(zip(ids, chosen.replicates, strict=True))
     groups = [
         compared_group(
             group.label,
             [infos[ids[index]] for index in group.members],
             None if number == reference else first,
+            replicates,
             is_equal=budget is not None,
         )
         for number, group in enumerate(chosen.groups)
     ]
     shared = equal_budget(budget, evaluated)
-    shown = outcome_of(dataset, groups, groups[reference].label, infos, shared, held_out.sets)
+    whole = Compared(groups, groups[reference].label, infos, shared)
+    shown = outcome_of(session, dataset, whole, replicates, axes, held_out)
     return Comparison(
         runs=[infos[run_id] for run_id in ids],
         groups=groups,

@@ -6,9 +6,9 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.kit.context import Context
+from backend.kit.revision_cache import RevisionCache
 from backend.models import Run
 from backend.readings.findings import repository
-from backend.readings.findings.cache import FindingsCache
 from backend.readings.visits.service import visits_of_run
 from backend.records import series
 from backend.records.repository import StepRange
@@ -28,19 +28,29 @@ from bapo.analysis.visits import Visits
 from bapo.config import RunConfig
 from bapo.config.task import canonical_form
 
+MIN_SECONDS_BETWEEN_SEARCHES = 3.0
+"""For a running run, which may record many steps in a second."""
 MOST_SAMPLE_BYTES = 32 * 1024**2
 """Of responses that are read, as stored (compressed)."""
 
 
+class FindingsCache(RevisionCache[str, Search]):
+    """Findings of the runs searched last."""
+
+    def __init__(self) -> None:
+        super().__init__(max_size=100)
+
+
 def search_of_run(session: Session, context: Context, run: Run) -> Search:
-    """All findings of what the run has recorded by now, and the prompts that they name."""
-    # Read first: what is stored meanwhile is for the next search.
-    revision = repository.revision(session, run.id)
-    return context.part(FindingsCache).search(
+    """Return all findings of what the run has recorded, and the prompts that they name.
+
+    Those of a running run may be some seconds old; those of an ended run cover all that it recorded.
+    """
+    return context.part(FindingsCache).get(
         run.id,
-        revision,
-        lambda: find(_stream(session, run, visits_of_run(session, context, run))),
-        is_over=is_terminal(run.status),
+        lambda: repository.revision(session, run.id),
+        lambda _: find(_stream(session, run, visits_of_run(session, context, run))),
+        min_seconds=0.0 if is_terminal(run.status) else MIN_SECONDS_BETWEEN_SEARCHES,
     )
 
 

@@ -18,11 +18,13 @@ router = new_router("what-if")
 def post_what_if(
     _: Reader, session: DbSession, context: ContextOf, answers: AnswersOf, run_id: str, request: WhatIfRequest
 ) -> Response:
-    """Replay a run's batches with other thresholds, buffers or filters.
+    """Replay a run's batches with other thresholds, buffers or filters, as DAPO, or with another group size.
 
     Replays the recorded accuracies through batch construction; stores nothing. Results that rest on recorded responses
-    alone are exact; re-evaluations that never happened are estimated, with 95 % intervals. The effect of other batches
-    on the policy is not simulated. Fields that cannot be replayed get 422.
+    alone are exact. Re-evaluations that never happened, DAPO's further rounds and groups of another size are drawn from
+    the pass rates of the run's prompts: what depends on them has `estimated: true`, with `low` and `high` of a 90 %
+    interval over the draws. The effect of other batches on the policy is not simulated. Fields that cannot be replayed
+    get 422.
     """
     run = runs.get(session, run_id)
 

@@ -10,10 +10,11 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.kit.context import Context
+from backend.kit.response_cache import revisions
+from backend.kit.revision_cache import RevisionCache
 from backend.models import Run
 from backend.readings.visits.service import visits_of_run
 from backend.readings.what_if import repository
-from backend.readings.what_if.cache import RecordingCache
 from backend.records import series
 from backend.records.repository import StepRange
 from backend.records.sampling import extreme_rows
@@ -26,10 +27,20 @@ from bapo.config import RunConfig
 SIZE_KEYS = ("bapo/buffer/difficult/size", "bapo/buffer/high_quality/size")
 
 
+class RecordingCache(RevisionCache[str, Recording]):
+    """Recordings of the runs replayed last; one of 471 steps with 256 prompts takes some 20 MB."""
+
+    def __init__(self) -> None:
+        super().__init__(max_size=6)
+
+
 def answer(session: Session, context: Context, run: Run, request: WhatIfRequest) -> WhatIfAnswer:
     """Replay all that the run has recorded by now. Raises ConfigError for what is not legal or cannot be replayed."""
-    visits = visits_of_run(session, context, run)
-    recording = context.part(RecordingCache).recording(run.id, visits, lambda: _recording(session, run, visits))
+    recording = context.part(RecordingCache).get(
+        run.id,
+        lambda: revisions(session, [run.id]),
+        lambda _: _recording(session, run, visits_of_run(session, context, run)),
+    )
     found = what_if(recording, request.set, draws=request.draws)
     return found if request.max_points is None else thinned(found, request.max_points)
 

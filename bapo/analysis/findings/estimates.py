@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.evaluation import wilson_interval
+
 Z95 = 1.959963985
 Floats = NDArray[np.float64]
 
@@ -45,12 +47,17 @@ def blocks_of(values: Floats, num_blocks: int) -> Floats:
 def clustered_share(hits: Floats, sizes: Floats) -> Estimate:
     """Σ hits / Σ sizes over clusters; the interval takes clusters, not their members, as independent.
 
-    Var = C/(C-1) · Σ (hits_c - share · sizes_c)² / (Σ sizes)², the linearised variance of a ratio.
+    Var = C/(C-1) · Σ (hits_c - share · sizes_c)² / (Σ sizes)², the linearised variance of a ratio. Where no cluster
+    differs from another, the interval is Wilson's: over the clusters if all or none of their members are hits, else
+    over the members.
     """
     total = float(sizes.sum())
     share = float(hits.sum()) / total
     num_clusters = len(sizes)
     variance = num_clusters / max(1, num_clusters - 1) * float(np.square(hits - share * sizes).sum()) / total**2
+    if variance < 1e-20:
+        found = wilson_interval(share, num_clusters if share in (0.0, 1.0) else total)
+        return Estimate(found.value, found.low, found.high)
     width = Z95 * variance**0.5
     return Estimate(share, max(0.0, share - width), min(1.0, share + width))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from bapo.analysis.result import Result
+from bapo.analysis.result import Bounded, Result
 
 FindingKind = Literal[
     "probed_difficulty",
@@ -47,7 +47,7 @@ LABELS: Mapping[FindingKind, str] = {
     "reward_follows_length": "Reward follows length",
     "responses_cut": "Responses cut at the limit",
     "entropy_collapse": "Entropy collapse",
-    "diversity_falls": "Wrong responses alike",
+    "diversity_falls": "Similar wrong responses",
     "off_policy_drift": "Off-policy drift",
     "reference_drift": "Drift from the reference policy",
     "reward_fell": "Reward fell",
@@ -68,11 +68,10 @@ SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 Unit = Literal["share", "count", "seconds", "number", "nats"]
 
 
-class Evidence(Result):
+class Evidence(Bounded):
     """One figure that a finding rests on."""
 
     label: str
-    value: float
     low: float | None = None
     """Of the 95 % interval; null where the figure is counted, not estimated."""
     high: float | None = None

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from bapo.analysis.findings.estimates import Estimate, Floats, blocks_of, clustered_share, mean_of
 from bapo.analysis.findings.finding import Evidence, Finding, Found, Outcome, Remedy, TooLittle
+from bapo.analysis.findings.other_methods import alternatives_of, evidence_of, remedies_of
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.analysis.number_format import percent
-from bapo.config.method import BapoConfig, DapoConfig, GrpoConfig
+from bapo.config.method import method_label
 
 LEAST_GROUPS = 100
 NOTE_ABOVE, WARNING_ABOVE = 0.25, 0.5
@@ -20,7 +21,7 @@ LEAST_GRADED_STEPS = 10
 
 
 def groups_without_gradient(stream: RunStream) -> Outcome:
-    """The share in the last part of the run, what it cost, and what a larger group would bring."""
+    """The share in the last part of the run, what it cost, and what a larger group or another method would bring."""
     visits, group_size = stream.visits, stream.visits.group_size
     first = stream.first_recent_step()
     rows = stream.fresh_rows(first)
@@ -57,18 +58,25 @@ def groups_without_gradient(stream: RunStream) -> Outcome:
     remedies = []
     larger = min(2 * group_size, LARGEST_GROUP)
     if larger > group_size:
-        now, then = forecast.mixed(group_size), forecast.mixed(larger)
+        now, then = 1 - useless.value, forecast.mixed(larger)
         evidence.append(
             Evidence(label=f"Groups with a gradient at G = {larger}, forecast", **then._asdict(), unit="share")
         )
-        per_rollout = then.value * group_size / (now.value * larger) if now.value > 0 else 0.0
-        text = (
-            f"Answer each prompt {larger} times: {percent(then.value, 0)} of groups would have a gradient instead of "
-            f"{percent(1 - useless.value, 0)}, for {larger / group_size:.0f} times the rollouts "
-            f"({per_rollout:.2f} times as many groups with a gradient per rollout)."
-        )
-        remedies.append(Remedy(text=text, changes={"rollout.group_size": larger}))
-    remedies += _other_methods(stream, float(all_wrong.value), float(all_right.value))
+        # A gain that the interval leaves open, or that rounds to none, is no reason to double the rollouts.
+        if then.low > now and percent(then.value, 0) != percent(now, 0):
+            text = (
+                f"Answer each prompt {larger} times: {percent(then.value, 0)} of groups would have a gradient instead "
+                f"of {percent(now, 0)}, for {larger / group_size:.0f} times the rollouts"
+            )
+            if now > 0:
+                per_rollout = then.value * group_size / (now * larger)
+                text += f" ({per_rollout:.2f} times as many groups with a gradient per rollout)"
+            remedies.append(Remedy(text=f"{text}.", changes={"rollout.group_size": larger}))
+    if (others := alternatives_of(stream)) is not None:
+        evidence += evidence_of(others, method_label(stream.config.method.model_dump(mode="json")))
+        remedies += remedies_of(others)
+    if all_right.low > all_wrong.high:
+        remedies.append(Remedy(text="Most of them are all right: train on harder problems."))
     num_rollouts = num_groups * group_size
     return Found(
         Finding(
@@ -128,10 +136,8 @@ def _without_counts(stream: RunStream, shares: Floats, num_groups: int) -> Outco
             "that a group may learn although no response is correct.",
             evidence=[value, spent, *_spent(stream, first, share.value)],
             num_rollouts=num_groups * stream.visits.group_size,
-            remedies=[
-                Remedy(text="Answer each prompt more often, or leave out prompts whose rewards are always equal."),
-                *_other_methods(stream, 0.0, 0.0),
-            ],
+            # Counts do not tell which group would have a gradient: neither group sizes nor methods can be replayed.
+            remedies=[Remedy(text="Leave out prompts whose rewards are always equal.")],
         )
     )
 
@@ -148,18 +154,3 @@ def _spent(stream: RunStream, first: int, share: float) -> list[Evidence]:
         spent = share * float(seconds.values[within].sum())
         found.append(Evidence(label="Generating time spent on them, about", value=spent, unit="seconds"))
     return found
-
-
-def _other_methods(stream: RunStream, all_wrong: float, all_right: float) -> list[Remedy]:
-    remedies = []
-    method = stream.config.method
-    if not method.is_trainable:
-        remedies.append(Remedy(text="See in the tab What-if what BAPO and DAPO would have made of the same groups."))
-    if isinstance(method, GrpoConfig):
-        text = "Train with BAPO, which answers difficult prompts again and reuses earlier groups in place of these."
-        remedies.append(Remedy(text=text, changes={"method.type": BapoConfig.type_name()}))
-        text = "Train with DAPO, which rolls out further prompts until the batch is full of groups with a gradient."
-        remedies.append(Remedy(text=text, changes={"method.type": DapoConfig.type_name()}))
-    if all_right > all_wrong:
-        remedies.append(Remedy(text="Most of them are all right: train on harder problems."))
-    return remedies

@@ -126,7 +126,7 @@ def responses_cut(stream: RunStream) -> Outcome:
         for response in group.responses
         if limit is not None and response.num_tokens is not None and response.num_tokens < limit
     )
-    cost = ""
+    cost, success = "", None
     if len(uncut) >= LEAST_UNCUT:
         longest = [is_correct for _, is_correct in uncut[-len(uncut) // 10 :]]
         success = float(np.mean(longest))
@@ -142,14 +142,22 @@ def responses_cut(stream: RunStream) -> Outcome:
             explanation="A cut response is judged wrong whatever it would have said." + cost,
             evidence=evidence,
             num_rollouts=int(rows.sum()) * stream.visits.group_size,
-            remedies=[
-                Remedy(text="Raise the limit on tokens.")
-                if limit is None
-                else Remedy(
-                    text=f"Raise the limit to {2 * limit:,.0f} tokens.",
-                    changes={"rollout.max_response_tokens": int(2 * limit)},
-                ),
-                Remedy(text="Leave cut responses out of the loss.", changes={"loss.drops_overlong": True}),
-            ],
+            remedies=_longer(limit, success) + _uncounted(stream),
         )
     )
+
+
+def _longer(limit: float | None, success: float | None) -> list[Remedy]:
+    """A higher limit, unless not one of the longest uncut responses is right: cut ones would hardly be, then."""
+    if success == 0:
+        return []
+    if limit is None:
+        return [Remedy(text="Raise the limit on tokens.")]
+    text, changes = f"Raise the limit to {2 * limit:,.0f} tokens.", {"rollout.max_response_tokens": int(2 * limit)}
+    return [Remedy(text=text, changes=changes)]
+
+
+def _uncounted(stream: RunStream) -> list[Remedy]:
+    if not stream.is_observed and stream.config.loss.drops_overlong:
+        return []
+    return [Remedy(text="Leave cut responses out of the loss.", changes={"loss.drops_overlong": True})]

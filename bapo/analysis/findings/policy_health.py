@@ -238,6 +238,7 @@ def _less_drift(stream: RunStream) -> list[Remedy]:
     remedies = [Remedy(text="Halve the learning rate.", changes={"training.learning_rate": rate})]
     interval = getattr(stream.config.method, "v", None)
     if isinstance(interval, int) and interval > 1:
-        text = f"Synchronise the policy that answers every {max(1, interval // 2)} steps."
+        often = "step" if interval < 4 else f"{interval // 2} steps"
+        text = f"Synchronise the policy that answers every {often}."
         remedies.append(Remedy(text=text, changes={"method.v": max(1, interval // 2)}))
     return remedies

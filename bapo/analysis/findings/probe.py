@@ -28,7 +28,7 @@ from bapo.analysis.findings.finding import (
 )
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.success_rates import Forecast
-from bapo.analysis.number_format import percent
+from bapo.analysis.number_format import counted, percent
 from bapo.analysis.rollout_estimate import rollout_estimate
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.method import BapoConfig, ProbeConfig
@@ -155,10 +155,16 @@ def _group_size(probed: Probed) -> Outcome:
                 for size, value in per_rollouts.items()
             ),
         ],
-        remedies=[
-            Remedy(text=f"Train with BAPO and G = {best}.", changes=_planned(stream, {"rollout.group_size": best}))
-        ],
+        remedies=_worth_training(
+            probed,
+            Remedy(text=f"Train with BAPO and G = {best}.", changes=_planned(stream, {"rollout.group_size": best})),
+        ),
     )
+
+
+def _worth_training(probed: Probed, remedy: Remedy) -> list[Remedy]:
+    """The remedy, unless hardly any group of the suggested size would teach anything."""
+    return [remedy] if probed.forecast.mixed(probed.group_size).high >= LEAST_GAIN else []
 
 
 def group_size_of(forecast: Forecast) -> int:
@@ -246,7 +252,9 @@ def _thresholds(probed: Probed) -> Outcome:
             Evidence(label="Groups with a gradient (X1)", **found.mixed._asdict(), unit="share"),
             Evidence(label="Reusable (c2 to c3, for X3)", **found.reusable._asdict(), unit="share"),
         ],
-        remedies=[Remedy(text="Train with BAPO and these settings.", changes=_planned(stream, changes))],
+        remedies=_worth_training(
+            probed, Remedy(text="Train with BAPO and these settings.", changes=_planned(stream, changes))
+        ),
     )
 
 
@@ -278,8 +286,8 @@ def _cost(probed: Probed) -> Outcome:
         seconds = rollouts * seconds_per_response + estimate.steps * seconds_per_update
         evidence.insert(0, Evidence(label=PLANNED, value=seconds, unit="seconds"))
         title = (
-            f"{estimate.steps:,} steps of BAPO with G = {group_size} would generate up to {rollouts:,} responses: "
-            f"about {_duration(seconds)} on this machine."
+            f"{counted(estimate.steps, 'step')} of BAPO with G = {group_size} would generate up to {rollouts:,} "
+            f"responses: about {_duration(seconds)} on this machine."
         )
     return _found(
         stream,

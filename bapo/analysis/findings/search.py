@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from bapo.analysis.findings.answers import answer_format, label_suspected
 from bapo.analysis.findings.chance_movement import moved_by_chance
 from bapo.analysis.findings.duplicates import contamination, duplicate_prompts, near_duplicates
@@ -120,7 +122,14 @@ def find(stream: RunStream) -> Search:
 
 
 def _leaving_out(stream: RunStream, found: Found) -> Found:
-    """The finding with a remedy that leaves its prompts out: a clone, or a filter of another trainer's dataset."""
+    """The finding with a remedy that leaves its prompts out: a clone, or a filter of another trainer's dataset.
+
+    There is no such remedy where too little would be left: neither the prompts of a step nor half of all.
+    """
+    fresh, num_prompts = stream.fresh_rows(), len(stream.visits.prompt_ids)
+    prompts_per_step = int(fresh.sum()) / max(1, len(np.unique(stream.visits.step[fresh])))
+    if num_prompts - found.finding.num_prompts < min(prompts_per_step, num_prompts / 2):
+        return found
     method = stream.config.method
     if isinstance(method, ObservedConfig):
         option = found.finding.kind.replace("_", "-")

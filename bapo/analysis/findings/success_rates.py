@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from bapo.analysis.findings.estimates import Estimate, Floats
 
-_GRID = np.unique(np.concatenate([[0.0, 1.0], 1 / (1 + np.exp(-np.linspace(-7, 7, 57)))]))
-_LOG_P = np.log(np.maximum(_GRID, 1e-12))
-_LOG_Q = np.log(np.maximum(1 - _GRID, 1e-12))
+GRID = np.unique(np.concatenate([[0.0, 1.0], 1 / (1 + np.exp(-np.linspace(-7, 7, 57)))]))
+"""Success rates of the mixture: 0, 1 and 57 between them at equal distances of logit p."""
+_LOG_P = np.log(np.maximum(GRID, 1e-12))
+_LOG_Q = np.log(np.maximum(1 - GRID, 1e-12))
 _EM_ROUNDS = 200
 _BOOTSTRAPS = 30
 # In t = logit p, Beta(a, b) has the density p^a (1 - p)^b, which is smooth also where a or b is far below 1.
@@ -91,19 +92,40 @@ class Beta(NamedTuple):
         density = np.exp(log_density - log_density.max())
         return Mixture(np.exp(_LOGIT_LOG_P), density / density.sum())
 
+    def on_grid(self) -> Floats:
+        """Returns the weights of the grid's rates, each with all that is nearest to it by logit p."""
+        inner = np.log(GRID[1:-1] / (1 - GRID[1:-1]))
+        half = (inner[1] - inner[0]) / 2
+        edges = np.concatenate([inner - half, inner[-1:] + half])
+        weights: Floats = np.zeros(len(GRID))
+        np.add.at(weights, np.searchsorted(edges, _LOGIT), self.mixture().weights)
+        return weights
+
+
+def likelihood_of(num_correct: NDArray[np.int64], num_wrong: NDArray[np.int64]) -> Floats:
+    """Returns p^k · (1 - p)^(n - k) over the grid for each pair, scaled to a peak of 1: [pairs, rates]."""
+    log_likelihood = num_correct[:, None] * _LOG_P + num_wrong[:, None] * _LOG_Q
+    # Of a pair, only proportions over the grid count; of thousands of responses, no likelihood itself is above 0.
+    return np.asarray(np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)))
+
+
+def maximised(likelihood: Floats, shares: Floats, weights: Floats, *, rounds: int) -> Floats:
+    """Returns weights of the grid after some rounds of expectation maximisation from these.
+
+    `shares`: of each pair, [..., pairs]; `weights`: [..., rates], each row a fit of its own.
+    """
+    for _ in range(rounds):
+        # Not `@`: the threads of BLAS cost more than such small products, and more yet where cores are busy.
+        explained = np.einsum("ij,...j->...i", likelihood, weights)
+        weights = weights * np.einsum("...i,ij->...j", shares / explained, likelihood)
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
 
 def fit_mixture(pairs: Pairs, rounds: int = _EM_ROUNDS) -> Mixture:
     """Maximum likelihood on the grid by expectation maximisation, from equal weights."""
-    log_likelihood = pairs.num_correct[:, None] * _LOG_P + (pairs.num_responses - pairs.num_correct)[:, None] * _LOG_Q
-    # Of a pair, only proportions over the grid count; of thousands of responses, no likelihood itself is above 0.
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    likelihood = likelihood_of(pairs.num_correct, pairs.num_responses - pairs.num_correct)
     share = pairs.weight / pairs.weight.sum()
-    weights = np.full(len(_GRID), 1 / len(_GRID))
-    for _ in range(rounds):
-        # Not `@`: the threads of BLAS cost more than such small products, and more yet where cores are busy.
-        explained = np.einsum("ij,j->i", likelihood, weights)
-        weights = weights * np.einsum("i,ij->j", share / explained, likelihood)
-    return Mixture(_GRID, weights / weights.sum())
+    return Mixture(GRID, maximised(likelihood, share, np.full(len(GRID), 1 / len(GRID)), rounds=rounds))
 
 
 def fit_beta(pairs: Pairs) -> Beta:

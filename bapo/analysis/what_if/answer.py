@@ -9,11 +9,13 @@ from bapo.analysis.result import Result
 from bapo.config.errors import FieldProblem
 
 DEFAULT_DRAWS = 20
-"""How often re-evaluations that never happened are drawn, where the caller does not say."""
+"""How often answers that no policy gave are drawn, where the caller does not say."""
+INTERVAL = 0.9
+"""Share of draws within an interval."""
 
 
 class Band(Result):
-    """Values by step with 95 % prediction intervals: where one more draw would lie."""
+    """Values by step with 90 % prediction intervals: where one more draw would lie."""
 
     mean: Sequence[float]
     low: Sequence[float]
@@ -29,6 +31,8 @@ class RecordedBatches(Result):
     x2: Sequence[int]
     x3: Sequence[int]
     fill_rate: Sequence[float]
+    gradient_share: Sequence[float]
+    """Share of the fresh groups that are neither all wrong nor all right, 0 to 1."""
     reevaluated: Sequence[int]
     """Difficult prompts answered again."""
     difficult_size: Sequence[float | None]
@@ -42,11 +46,14 @@ class RecordedBatches(Result):
 class ForecastBatches(Result):
     """The batches and buffers as forecast."""
 
-    x1: Sequence[int]
-    """Always exact: which fresh groups the filter keeps is a matter of their recorded accuracies."""
+    x1: Band
+    """Exact with the recorded G, but for DAPO: which fresh groups the filter keeps is a matter of their recorded
+    accuracies."""
     x2: Band
     x3: Band
     fill_rate: Band
+    gradient_share: Band
+    """Share of the fresh groups that are neither all wrong nor all right, 0 to 1."""
     reevaluated: Band
     difficult_size: Band
     high_quality_size: Band
@@ -59,9 +66,12 @@ class WhatIfTotal(Result):
     recorded: float | None
     """None of what another trainer's run cannot have recorded, such as X2."""
     forecast: float
+    """Exact, or the mean over the draws."""
     low: float
     high: float
-    """95 % prediction interval of the forecast; no width where it is exact."""
+    """90 % prediction interval of the forecast; no width where it is exact."""
+    estimated: bool
+    """Whether it rests on draws, and not on recorded answers alone."""
 
 
 class WhatIfTotals(Result):
@@ -77,6 +87,10 @@ class WhatIfTotals(Result):
     """Of the groups trained on."""
     x2_share: WhatIfTotal
     x3_share: WhatIfTotal
+    fresh: WhatIfTotal
+    """Fresh groups, in all rounds; each costs G rollouts."""
+    gradient_share: WhatIfTotal
+    """Share of the fresh groups that are neither all wrong nor all right, 0 to 1."""
     reevaluated: WhatIfTotal
     """Prompts answered again; each costs G rollouts."""
     rollouts: WhatIfTotal
@@ -93,7 +107,9 @@ class RunChange(Result):
 class WhatIfAnswer(Result):
     """The run's recorded answers, replayed through the construction of batches with other settings."""
 
+    group_size_recorded: int
     group_size: int
+    """G, as the run had it and here."""
     num_steps: int
     """Steps 1..n that were replayed."""
     batch_size_recorded: int
@@ -103,12 +119,16 @@ class WhatIfAnswer(Result):
     """Dotted field → (the run's value at its last step, the value here), for every field that differs."""
     run_changes: Sequence[RunChange]
     """Parameter changes while the run trained."""
+    estimated: bool
+    """Whether any figure rests on draws, and not on recorded answers alone."""
     num_draws: int
     """1 where nothing had to be estimated."""
     exact_through: int
     """Last step up to which every figure is exact."""
     num_estimated: float
     """Re-evaluations that never happened and were estimated, mean over the draws."""
+    num_drawn_groups: float
+    """Fresh groups whose answers were drawn, of another G or of DAPO's further rounds, mean over the draws."""
     num_known: float
     """Re-evaluations that the run recorded in the very same step."""
     steps: Sequence[int]

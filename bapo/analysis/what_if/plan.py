@@ -81,7 +81,7 @@ def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedSte
     rows = _Rows(stream, limits)
     entering, stored = rows.of(rows.is_difficult), rows.of(rows.is_reusable)
     leaving = rows.leaving()
-    prompts = stream.fresh_prompt.tolist()
+    prompts = stream.fresh.prompt.tolist()
     for index, method in enumerate(method_of_step):
         number = index + 1
         reevaluates = "reevaluated" not in method.without and number % method.m == 0
@@ -112,7 +112,7 @@ def _limits(stream: RecordedStream, methods: Sequence[tuple[BapoConfig, range]])
         limits
         for method, places in methods
         for limits in count_limits(
-            stream.mean_accuracy[places.start : places.stop],
+            stream.fresh.mean_accuracy[places.start : places.stop],
             c1=method.c1,
             c2=method.c2,
             c3=method.c3,
@@ -125,13 +125,12 @@ def _kept_rows(stream: RecordedStream, methods: Sequence[BapoConfig], seed: int)
     """Fresh rows that the online filter lets into X1, by step."""
     if all(method.filter.type == "range" for method in methods):
         # As `kept_places` does it, for all steps at once.
-        counts = stream.fresh_num_correct
-        mixed = np.flatnonzero((counts > 0) & (counts < stream.group_size))
-        bounds, rows = np.searchsorted(mixed, stream.first_fresh).tolist(), mixed.tolist()
+        mixed = np.flatnonzero(stream.fresh.is_mixed)
+        bounds, rows = np.searchsorted(mixed, stream.fresh.first).tolist(), mixed.tolist()
         return [rows[begin:end] for begin, end in pairwise(bounds)]
-    counts_of_rows = stream.fresh_num_correct.tolist()
+    counts_of_rows = stream.fresh.num_correct.tolist()
     kept: list[Sequence[int]] = []
-    for index, (method, (begin, end)) in enumerate(zip(methods, pairwise(stream.first_fresh.tolist()), strict=True)):
+    for index, (method, (begin, end)) in enumerate(zip(methods, pairwise(stream.fresh.first.tolist()), strict=True)):
         draw = generator(seed, index + 1, "filter")
         places = kept_places(method.filter, counts_of_rows[begin:end], stream.group_size, draw)
         kept.append([begin + place for place in places])
@@ -155,23 +154,23 @@ class _Rows:
     """Every fresh group, with what the limits of its step make of it."""
 
     def __init__(self, stream: RecordedStream, limits_of_steps: Sequence[CountLimits]) -> None:
-        limits = np.array(limits_of_steps, np.int64).reshape(-1, 3)[stream.fresh_step - 1]
-        counts = stream.fresh_num_correct
+        limits = np.array(limits_of_steps, np.int64).reshape(-1, 3)[stream.fresh.step - 1]
+        counts = stream.fresh.num_correct
         self._stream = stream
-        self._entries = numbering(stream).entries(stream.fresh_step, stream.fresh_prompt, counts)
+        self._entries = numbering(stream).entries(stream.fresh.step, stream.fresh.prompt, counts)
         self.is_difficult = counts <= limits[:, 0]
         self.is_reusable = (limits[:, 1] <= counts) & (counts <= limits[:, 2])
 
     def of(self, chosen: NDArray[np.bool_]) -> _ByStep:
         """Prompts and entries of some rows."""
         stream = self._stream
-        return _ByStep(np.flatnonzero(chosen), stream.first_fresh, stream.fresh_prompt, self._entries)
+        return _ByStep(np.flatnonzero(chosen), stream.fresh.first, stream.fresh.prompt, self._entries)
 
     def leaving(self) -> _ByStep:
         """Prompts whose last fresh group was difficult, and how many difficult ones come before in their step."""
         stream = self._stream
-        earlier = stream.earlier_fresh_row
+        earlier = stream.fresh.earlier_row
         may_be_held = (earlier >= 0) & self.is_difficult[earlier]
         num_before = np.concatenate(([0], np.cumsum(self.is_difficult)))
-        num_before_in_step = num_before[:-1] - num_before[stream.first_fresh[stream.fresh_step - 1]]
-        return _ByStep(np.flatnonzero(may_be_held), stream.first_fresh, stream.fresh_prompt, num_before_in_step)
+        num_before_in_step = num_before[:-1] - num_before[stream.fresh.first[stream.fresh.step - 1]]
+        return _ByStep(np.flatnonzero(may_be_held), stream.fresh.first, stream.fresh.prompt, num_before_in_step)

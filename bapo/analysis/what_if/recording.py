@@ -11,10 +11,12 @@ import numpy as np
 
 from bapo.analysis.visits import Visits, visits_of
 from bapo.analysis.what_if.plan import Phase
-from bapo.analysis.what_if.replay import Replay, replay
+from bapo.analysis.what_if.replay import replay
+from bapo.analysis.what_if.rounds import has_rounds, recorded_rounds
+from bapo.analysis.what_if.sizes import Replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
-from bapo.config.method import methods_with
+from bapo.config.method import replay_methods
 from bapo.records import AnyRecord, EventRecord, StepRecord
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
@@ -45,8 +47,8 @@ class Recording:
 
         Raises ConfigError where the run's method is none whose batches can be replayed.
         """
-        require_known_method(config)
-        self.stream = RecordedStream(visits)
+        require_known_method(config, otherwise="choose a run of one of these")
+        self.stream = RecordedStream(visits, config.rollout.batch_size if has_rounds(config) else None)
         self.changes = [change for change in changes if change.first_step <= self.stream.num_steps]
         self.phases = _phases(config, self.changes)
         self.sizes = BufferSizes(*(column[: self.stream.num_steps] for column in sizes))
@@ -54,17 +56,20 @@ class Recording:
     @cached_property
     def replayed(self) -> Replay:
         """The run under its own settings."""
+        config = self.phases[0].config
+        if has_rounds(config):
+            return recorded_rounds(self.stream, config)
         found = replay(self.stream, self.phases, replicates=1)
-        if self.phases[0].config.method.is_trainable:
+        if config.method.is_trainable:
             return found
         # Another trainer's batch is what it trained on: its B is known only as the number of groups of its first step.
-        return found._replace(x1=self.stream.recorded.x1)
+        return found._replace(x1=self.stream.recorded.x1[None])
 
     @cached_property
     def num_disagreeing(self) -> int:
         """Steps whose recorded batch is not what a replay under the run's own settings gives."""
         found, recorded = self.replayed, self.stream.recorded
-        pairs = ((found.x1, recorded.x1), (found.x2[0], recorded.x2), (found.x3[0], recorded.x3))
+        pairs = ((found.x1[0], recorded.x1), (found.x2[0], recorded.x2), (found.x3[0], recorded.x3))
         return int(np.any([ours != theirs for ours, theirs in pairs], axis=0).sum())
 
 
@@ -93,11 +98,11 @@ def recording_of(config: RunConfig, records: Iterable[AnyRecord]) -> Recording:
     return Recording(visits_of(steps, config.rollout.group_size), config, in_order, sizes)
 
 
-def require_known_method(config: RunConfig) -> None:
-    """Raise ConfigError where the method is none whose batches can be replayed."""
+def require_known_method(config: RunConfig, *, otherwise: str) -> None:
+    """Raise ConfigError where the method is none whose batches can be replayed; `otherwise`: what to do then."""
     if not config.method.is_replayable:
-        known = ", ".join(methods_with("is_replayable"))
-        remedy = f"its batches cannot be replayed, only those of {known}: submit a run with it instead"
+        known = ", ".join(replay_methods())
+        remedy = f"its batches cannot be replayed, only those of {known}: {otherwise}"
         raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
 
 

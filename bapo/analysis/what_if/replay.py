@@ -16,39 +16,47 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.analysis.what_if.answers import Answers, ReevaluationModel, answered_again
 from bapo.analysis.what_if.plan import Entries, Phase, PlannedStep, numbering, plan
-from bapo.analysis.what_if.stream import Answers, Counts, RecordedStream, ReevaluationModel
+from bapo.analysis.what_if.rounds import has_rounds, replay_rounds
+from bapo.analysis.what_if.sizes import Replay, side_by_side, without_buffers
+from bapo.analysis.what_if.stream import Counts, RecordedStream
 from bapo.config import RunConfig
 from bapo.methods.bapo import bapo_config
 
 
-class Replay(NamedTuple):
-    """Sizes in every step, `[replicates, steps]`; one replicate where nothing had to be estimated."""
-
-    x1: Counts
-    """`[steps]`: the same in every replicate."""
-    x2: Counts
-    x3: Counts
-    reevaluated: Counts
-    num_estimated: Counts
-    """Re-evaluations that never happened and were drawn."""
-    surplus_stored: Counts
-    """Improved groups without room in the batch that entered the high-quality buffer."""
-    difficult_size: Counts
-    """Prompts in the difficult buffer after the step."""
-    high_quality_size: Counts
-    """Groups in the high-quality buffer after the step."""
-    num_starved: int
-    """Steps in whose [c2, c3] no k/G lay."""
-
-
 def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) -> Replay:
-    """Compose every batch of the stream; the first of the phases begins at step 1."""
-    if has_buffers(phases[0].config):
-        return _BapoReplay(stream, phases, replicates).run()
-    nothing = np.zeros((1, stream.num_steps), np.int64)
-    x1 = np.minimum(stream.recorded.fresh, phases[0].config.training.batch_size)
-    return Replay._make([x1, *[nothing] * 7, 0])
+    """Compose every batch of the stream; the first of the phases begins at step 1.
+
+    With another G than the recorded one every replicate has its own stream, of the same prompts.
+    """
+    config = phases[0].config
+    group_size, seed = config.rollout.group_size, config.training.seed
+    if stream.round_size is not None and not has_rounds(config):
+        stream = stream.with_fresh(stream.fresh.first_of_each_step(stream.round_size))
+    if group_size == stream.group_size:
+        return _replayed(stream, phases, first=0, end=replicates)
+    stream.pass_rates.priors(seed, replicates)
+    found = []
+    for replicate in range(replicates):
+        fresh = answered_again(stream.fresh, stream.pass_rates, group_size, seed=seed, replicate=replicate)
+        found.append(_replayed(stream.with_fresh(fresh), phases, first=replicate, end=replicate + 1))
+    return side_by_side(found)
+
+
+def _replayed(stream: RecordedStream, phases: Sequence[Phase], *, first: int, end: int) -> Replay:
+    """The replicates first..end - 1 over one stream."""
+    config, fresh = phases[0].config, stream.fresh
+    if has_rounds(config):
+        found = replay_rounds(stream, config, first=first, end=end)
+    elif has_buffers(config):
+        found = _BapoReplay(stream, phases, end - first, first).run()
+    else:
+        groups = fresh.per_step()[None]
+        x1 = np.minimum(groups, config.training.batch_size)
+        found = without_buffers(groups, fresh.per_step(fresh.is_mixed)[None], np.zeros_like(groups), x1)
+    # All answers of another size are drawn, those of visited prompts too.
+    return found if fresh.group_size == stream.evaluations.group_size else found._replace(num_drawn=found.fresh)
 
 
 def has_buffers(config: RunConfig) -> bool:
@@ -96,14 +104,14 @@ class _Reevaluation(NamedTuple):
 class _BapoReplay:
     """The buffers of all replicates, step by step."""
 
-    def __init__(self, stream: RecordedStream, phases: Sequence[Phase], replicates: int) -> None:
+    def __init__(self, stream: RecordedStream, phases: Sequence[Phase], replicates: int, first_replicate: int) -> None:
         config = phases[0].config
         method = bapo_config(config)
         capacity = method.difficult_buffer.capacity
         self._stream = stream
         self._plan = plan(stream, phases)
         self._numbering = numbering(stream)
-        self._model = ReevaluationModel(stream, config.training.seed)
+        self._model = ReevaluationModel(stream, config.training.seed, replicates, first_replicate)
         self._batch_size = config.training.batch_size
         self._difficult_capacity = self._batch_size if capacity is None else capacity
         self._group_capacity = method.high_quality_buffer.capacity
@@ -123,7 +131,9 @@ class _BapoReplay:
         for index, row in enumerate(rows):
             for kind, values in enumerate(row):
                 sizes[kind, :, index] = values
-        return Replay._make([np.array(x1, np.int64), *sizes, num_starved])
+        fresh = self._stream.fresh
+        groups, mixed = fresh.per_step()[None], fresh.per_step(fresh.is_mixed)[None]
+        return Replay._make([groups, mixed, np.zeros_like(groups), np.array([x1], np.int64), *sizes, num_starved])
 
     def _run_step(self, step: PlannedStep) -> Sequence[Sequence[int]]:
         """x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one for all."""

@@ -1,10 +1,10 @@
-"""The recorded stream of a run, ready for replay, and a model of re-evaluations that never happened."""
+"""The recorded stream of a run, ready for replay."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.visits import SOURCES, Visits
-from bapo.draws import seed_of
+from bapo.analysis.what_if.pass_rates import PassRates
 from bapo.rollout import BatchSource
 from bapo.thresholds import MeanAccuracy
 
@@ -28,59 +28,66 @@ class RecordedCounts(NamedTuple):
     """Counts of the run's own batches by step, read off its visits."""
 
     fresh: Counts
+    mixed: Counts
+    """Fresh groups with a gradient: neither all wrong nor all right."""
     reevaluated: Counts
     x1: Counts
     x2: Counts
     x3: Counts
 
 
-class Answers(NamedTuple):
-    """Outcomes of re-evaluations, recorded or estimated."""
+@dataclass(frozen=True)
+class FreshGroups:
+    """The fresh groups of the steps 1..n, in the order in which they were rolled out."""
 
+    group_size: int
+    step: Counts
+    prompt: Counts
     num_correct: Counts
-    is_estimated: NDArray[np.bool_]
-    """No such re-evaluation was recorded: drawn."""
-
-
-class RecordedStream:
-    """The steps 1..n of a run. Prompts are numbered by their identifiers' order, which breaks ties as BAPO does."""
-
-    def __init__(self, visits: Visits) -> None:
-        self.group_size = visits.group_size
-        self.num_steps = _steps_without_gap(visits.step)
-        end = int(np.searchsorted(visits.step, self.num_steps, side="right"))
-        order = sorted(range(len(visits.prompt_ids)), key=visits.prompt_ids.__getitem__)
-        self.prompt_ids = [visits.prompt_ids[code] for code in order]
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        step, source = visits.step[:end].astype(np.int64), visits.source[:end]
-        prompt, num_correct = rank[visits.prompt[:end]], visits.num_correct[:end].astype(np.int64)
-        fresh = source == _FRESH
-        self.fresh_prompt = prompt[fresh]
-        self.fresh_num_correct = num_correct[fresh]
-        self.fresh_step = step[fresh]
-        self.first_fresh: Counts = np.searchsorted(self.fresh_step, np.arange(1, self.num_steps + 2))
-        """Row of each step's first fresh group, and the end."""
-        self.recorded = self._recorded_counts(step, source, visits.in_batch[:end])
-        answered = source != _REUSED
-        self.evaluations = Evaluations(
-            step[answered], prompt[answered], num_correct[answered], source[answered] == _REEVALUATED, len(order)
-        )
+    first: Counts
+    """Row of each step's first group, and the end."""
 
     @property
-    def num_prompts(self) -> int:
-        """Distinct prompts that were seen."""
-        return len(self.prompt_ids)
+    def num_steps(self) -> int:
+        """Steps, of which some may have no group."""
+        return len(self.first) - 1
 
-    def fresh_slices(self) -> list[slice]:
-        """Rows of each step's fresh groups."""
-        return [slice(begin, end) for begin, end in pairwise(self.first_fresh.tolist())]
+    @property
+    def is_mixed(self) -> NDArray[np.bool_]:
+        """Rows of groups with a gradient: neither all wrong nor all right."""
+        return (self.num_correct > 0) & (self.num_correct < self.group_size)
+
+    def per_step(self, chosen: NDArray[np.bool_] | None = None) -> Counts:
+        """Returns the number of groups, or of the chosen ones, in each step."""
+        steps = self.step if chosen is None else self.step[chosen]
+        return np.bincount(steps, minlength=self.num_steps + 1)[1:]
+
+    def slices(self) -> list[slice]:
+        """Rows of each step."""
+        return [slice(begin, end) for begin, end in pairwise(self.first.tolist())]
+
+    def first_of_each_step(self, most: int) -> FreshGroups:
+        """Returns the groups without those of a step beyond the first `most`."""
+        place = np.arange(len(self.step)) - self.first[self.step - 1]
+        kept = place < most
+        sizes = np.minimum(np.diff(self.first), most)
+        return FreshGroups(
+            self.group_size,
+            self.step[kept],
+            self.prompt[kept],
+            self.num_correct[kept],
+            np.concatenate(([0], np.cumsum(sizes))),
+        )
+
+    def answered(self, num_correct: Counts, group_size: int) -> FreshGroups:
+        """Returns groups of the same prompts with other answers."""
+        return FreshGroups(group_size, self.step, self.prompt, num_correct, self.first)
 
     @cached_property
-    def earlier_fresh_row(self) -> Counts:
-        """For each fresh row, the row of the same prompt before it, or -1."""
-        pairs = _neighbours(self.fresh_prompt)
-        earlier = np.full(len(self.fresh_prompt), -1, np.int64)
+    def earlier_row(self) -> Counts:
+        """For each row, the row of the same prompt before it, or -1."""
+        pairs = _neighbours(self.prompt)
+        earlier = np.full(len(self.prompt), -1, np.int64)
         earlier[pairs.later] = pairs.earlier
         return earlier
 
@@ -89,42 +96,88 @@ class RecordedStream:
         """r_tot in force in each step, and after the last: a matter of the fresh groups alone."""
         window = MeanAccuracy()
         values = [window.value]
-        for rows in self.fresh_slices():
-            window.add_step(int(self.fresh_num_correct[rows].sum()), (rows.stop - rows.start) * self.group_size)
+        for rows in self.slices():
+            window.add_step(int(self.num_correct[rows].sum()), (rows.stop - rows.start) * self.group_size)
             values.append(window.value)
         return values
+
+
+class RecordedStream:
+    """The steps 1..n of a run. Prompts are numbered by their identifiers' order, which breaks ties as BAPO does."""
+
+    def __init__(self, visits: Visits, round_size: int | None = None) -> None:
+        """`round_size`: prompts of a round, of a run whose steps may have several; else a step's groups are one."""
+        self.round_size = round_size
+        self.num_steps = _steps_without_gap(visits.step)
+        end = int(np.searchsorted(visits.step, self.num_steps, side="right"))
+        order = sorted(range(len(visits.prompt_ids)), key=visits.prompt_ids.__getitem__)
+        self.prompt_ids = [visits.prompt_ids[code] for code in order]
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        step, source = visits.step[:end].astype(np.int64), visits.source[:end]
+        prompt, num_correct = rank[visits.prompt[:end]], visits.num_correct[:end].astype(np.int64)
+        is_fresh = source == _FRESH
+        steps = step[is_fresh]
+        first: Counts = np.searchsorted(steps, np.arange(1, self.num_steps + 2))
+        self.fresh = FreshGroups(visits.group_size, steps, prompt[is_fresh], num_correct[is_fresh], first)
+        """The groups that a replay builds batches of: those of the run, unless `with_fresh` puts others there."""
+        self.recorded = self._recorded_counts(step, source, visits.in_batch[:end])
+        answered = source != _REUSED
+        self.evaluations = Evaluations(
+            visits.group_size,
+            step[answered],
+            prompt[answered],
+            num_correct[answered],
+            source[answered] == _REEVALUATED,
+            len(order),
+        )
+        self.pass_rates = PassRates(
+            visits.group_size, self.fresh.num_correct, steps, self.fresh.prompt, self.prompt_ids
+        )
+
+    @property
+    def group_size(self) -> int:
+        """G of the replay."""
+        return self.fresh.group_size
+
+    @property
+    def num_prompts(self) -> int:
+        """Distinct prompts that were seen."""
+        return len(self.prompt_ids)
+
+    def with_fresh(self, fresh: FreshGroups) -> RecordedStream:
+        """Returns the same run with other fresh groups; what it recorded, and what is known of its prompts, stays."""
+        other = copy(self)
+        other.fresh = fresh
+        return other
 
     def _recorded_counts(self, step: Counts, source: NDArray[np.int8], in_batch: NDArray[np.bool_]) -> RecordedCounts:
         def per_step(chosen: NDArray[np.bool_]) -> Counts:
             return np.bincount(step[chosen], minlength=self.num_steps + 1)[1:]
 
         return RecordedCounts(
-            per_step(source == _FRESH),
+            self.fresh.per_step(),
+            self.fresh.per_step(self.fresh.is_mixed),
             per_step(source == _REEVALUATED),
             per_step((source == _FRESH) & in_batch),
             per_step((source == _REEVALUATED) & in_batch),
             per_step((source == _REUSED) & in_batch),
         )
 
-    @cached_property
-    def prompt_bits(self) -> NDArray[np.uint64]:
-        """64 bits of each identifier: what is drawn for a prompt does not depend on which others were seen."""
-        digests = b"".join(hashlib.sha256(prompt_id.encode()).digest()[:8] for prompt_id in self.prompt_ids)
-        return np.frombuffer(digests, dtype="<u8")
-
-    @cached_property
-    def cumulative_chances(self) -> NDArray[np.float64]:
-        """k + P(count ≤ j | k) for k, j = 0..G, one row of G + 1 after the other: increasing, so that one search finds
-        any."""
-        return np.concatenate([k + beta_binomial_cumulative(k, self.group_size) for k in range(self.group_size + 1)])
-
 
 class Evaluations:
     """Every answer of a policy to a prompt, by step."""
 
     def __init__(
-        self, step: Counts, prompt: Counts, num_correct: Counts, is_repeated: NDArray[np.bool_], num_prompts: int
+        self,
+        group_size: int,
+        step: Counts,
+        prompt: Counts,
+        num_correct: Counts,
+        is_repeated: NDArray[np.bool_],
+        num_prompts: int,
     ) -> None:
+        self.group_size = group_size
         self.step = step
         self.prompt = prompt
         self.num_correct = num_correct
@@ -138,63 +191,6 @@ class Evaluations:
         self.first_row = np.zeros(num_prompts, np.int64)
         """Each prompt's first answer."""
         self.first_row[prompt[::-1]] = np.arange(len(step))[::-1]
-
-
-class ReevaluationModel:
-    """Looks up or estimates the outcome of a re-evaluation, for steps in rising order."""
-
-    def __init__(self, stream: RecordedStream, seed: int) -> None:
-        self._stream = stream
-        self._seed = seed
-        self._nearest_row = stream.evaluations.first_row.copy()
-        """Each prompt's first answer at or after the step, or its last one before where there is none."""
-        self._num_passed = 0
-
-    def answers(self, prompts: Counts, step: int, replicates: Counts) -> Answers:
-        """Returns the outcomes of re-evaluating these prompts, each for one of the replicates.
-
-        Exactly what was recorded where the run re-evaluated the prompt in this very step. Else the accuracy p is drawn
-        from Beta(k + ½, G - k + ½), Jeffreys' posterior after the prompt's nearest answer with k right responses (the
-        next one, or the last one before where there is none), and the count from Binomial(G, p). A draw depends on
-        (seed, step, prompt, replicate) alone.
-        """
-        self._move_to(step)
-        stream, known = self._stream, self._stream.evaluations
-        rows = self._nearest_row[prompts]
-        nearest = known.num_correct[rows]
-        is_estimated = (known.step[rows] != step) | ~known.is_repeated[rows]
-        if not is_estimated.any():
-            return Answers(nearest, is_estimated)
-        salts = _mixed(np.uint64(seed_of(self._seed, step, "what-if")) + _apart(np.arange(replicates.max() + 1)))
-        uniform = (_mixed(stream.prompt_bits[prompts] ^ salts[replicates]) >> np.uint64(11)) * 2.0**-53
-        places = np.searchsorted(stream.cumulative_chances, nearest + uniform, side="right")
-        # k + uniform may round up to k + 1.
-        drawn = np.minimum(places - nearest * (stream.group_size + 1), stream.group_size)
-        return Answers(np.where(is_estimated, drawn, nearest), is_estimated)
-
-    def _move_to(self, step: int) -> None:
-        known = self._stream.evaluations
-        end = int(np.searchsorted(known.step, step))
-        passed = np.flatnonzero(known.has_later[self._num_passed : end]) + self._num_passed
-        # Of a prompt's several rows the last one counts.
-        self._nearest_row[known.prompt[passed]] = known.later_row[passed]
-        self._num_passed = end
-
-
-def beta_binomial_cumulative(num_correct: int, group_size: int) -> NDArray[np.float64]:
-    """P(count ≤ j), j = 0..G, with p ~ Beta(k + ½, G - k + ½) and count ~ Binomial(G, p)."""
-    a, b = num_correct + 0.5, group_size - num_correct + 0.5
-
-    def log_beta(x: float, y: float) -> float:
-        return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
-
-    # C(G, j) = 1 / ((G + 1)·B(j + 1, G - j + 1)), up to a factor that the division below takes out.
-    logarithms = [
-        log_beta(j + a, group_size - j + b) - log_beta(j + 1, group_size - j + 1) - log_beta(a, b)
-        for j in range(group_size + 1)
-    ]
-    cumulative = np.cumsum(np.exp(logarithms))
-    return np.asarray(cumulative / cumulative[-1])
 
 
 def _steps_without_gap(steps: NDArray[np.int32]) -> int:
@@ -214,15 +210,3 @@ def _neighbours(prompts: Counts) -> _Neighbours:
     order = np.argsort(prompts, kind="stable")
     same = prompts[order[1:]] == prompts[order[:-1]]
     return _Neighbours(order[:-1][same], order[1:][same])
-
-
-def _apart(numbers: Counts) -> NDArray[np.uint64]:
-    """Numbers far apart, for `_mixed`."""
-    return numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-
-
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input moves half of the output's."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""The `method` section: one class per method, told apart by `type`.
+"""The `method` section: one class per method, selected by `type`.
 
 A class's fields are what a user sets; its class variables, documented in `base`, are what the method is.
 """
@@ -70,19 +70,19 @@ Trait = Literal[
 
 
 def has_trait(method: str, trait: Trait) -> bool:
-    """Returns whether a method has the trait; False for one that is not installed here."""
+    """Return whether a method has the trait; False for one that is not installed here."""
     section = METHODS.get(method)
     return section is not None and bool(getattr(section, trait))
 
 
 def is_trainable(method: str) -> bool:
-    """Returns whether runs of the method are trained here; False for the runs of other trainers."""
+    """Return whether runs of the method are trained here; False for the runs of other trainers."""
     section = METHODS.get(method)
     return section is None or section.is_trainable
 
 
 def methods_with(trait: Trait) -> list[str]:
-    """The types of all methods that have the trait."""
+    """Return the types of all methods that have the trait."""
     return [name for name in METHODS.classes if has_trait(name, trait)]
 
 
@@ -98,7 +98,7 @@ def replay_methods(own: str | None = None) -> list[str]:
 
 
 def steerable_fields(method: str) -> list[str]:
-    """Dotted fields that a running run of the method can take new values of."""
+    """Return the dotted fields that a running run of the method can take new values of."""
     section = METHODS.get(method)
     return [] if section is None else [f"method.{field}" for field in section.steerable]
 
@@ -109,8 +109,8 @@ _BY = " · "
 
 
 def method_key(method: Mapping[str, Any]) -> str:
-    """A `method` section's type with the parts that it leaves out: `bapo w/o X3`; of a run of another trainer, with
-    that trainer: `observed · TRL`."""
+    """Return a `method` section's type with the parts that it leaves out: `bapo w/o X3`; of a run of another trainer,
+    with that trainer: `observed · TRL`."""
     name = str(method.get("type") or "no method")
     section = METHODS.get(name)
     parts = {} if section is None else section.parts
@@ -121,7 +121,8 @@ def method_key(method: Mapping[str, Any]) -> str:
 
 
 def method_name(key: str) -> str:
-    """The same with the method's label: "BAPO w/o X3". A method that is not installed here is called by its type."""
+    """Return the same with the method's label: "BAPO w/o X3". A method that is not installed here is called by its
+    type."""
     separator = _BY if _BY in key else _WITHOUT
     name, separator, rest = key.partition(separator)
     section = METHODS.get(name)
@@ -129,17 +130,17 @@ def method_name(key: str) -> str:
 
 
 def method_label(method: Mapping[str, Any]) -> str:
-    """Name of a `method` section in figures: `{"type": "bapo", "without": ["reused"]}` → "BAPO w/o X3"."""
+    """Return the name of a `method` section in figures: `{"type": "bapo", "without": ["reused"]}` → "BAPO w/o X3"."""
     return method_name(method_key(method))
 
 
 def ablations(section: type[MethodSection]) -> dict[str, Look]:
-    """The lines of a method's ablations by label: "BAPO w/o X2" and so on."""
+    """Return the lines of a method's ablations by label: "BAPO w/o X2" and so on."""
     return {section.label + _WITHOUT + parts: look for parts, look in section.ablation_looks.items()}
 
 
 def known_looks() -> dict[str, Look]:
-    """The lines of all methods and ablations that have one of their own, by label."""
+    """Return the lines of all methods and ablations that have a line, by label."""
     looks: dict[str, Look] = {}
     for section in METHODS.classes.values():
         if section.look is not None:

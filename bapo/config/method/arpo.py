@@ -24,6 +24,6 @@ class ArpoConfig(MethodSection):
     one of its responses. `batch`, as arXiv:2602.20722 describes it: where a whole batch failed, the step trains on
     stored groups instead."""
     capacity: Capacity | None = None
-    """Most groups stored, one per prompt. Empty: 256 where whole batches are replaced, else no limit."""
+    """Maximum number of groups stored, one per prompt. Empty: 256 if whole batches are replaced, else no limit."""
     max_age_steps: StepInterval | None = None
     """Steps after which a stored group is no longer reused. Empty: no limit."""

@@ -33,14 +33,14 @@ class DifficultBufferConfig(Section):
     """B_bad: prompts whose latest known accuracy is at most c1."""
 
     capacity: Capacity | None = None
-    """Most prompts stored. Empty: the training batch size B, as in the paper."""
+    """Maximum number of prompts stored. Empty: the training batch size B, as in the paper."""
 
 
 class HighQualityBufferConfig(Section):
     """B_high: complete groups whose accuracy was within [c2, c3]."""
 
     capacity: Capacity | None = None
-    """Most groups stored. Empty: limited by their age alone."""
+    """Maximum number of groups stored. Empty: limited by their age alone."""
     max_age_steps: StepInterval = 3
     """Steps after which a group is no longer reused."""
 
@@ -78,7 +78,7 @@ class BapoConfig(MethodSection):
     c3: ThresholdRange = (Fraction(2, 8), Fraction(5, 8))
     """Upper reuse threshold c3: its value at r_tot = 0 and at r_tot = 1 (Eq. 8)."""
     max_reevaluated_prompts: Annotated[int, Field(ge=0, le=1_000_000)] = 128
-    """Most difficult prompts answered again in one re-evaluation."""
+    """Maximum number of difficult prompts answered again in one re-evaluation."""
     without: frozenset[Literal["reevaluated", "reused"]] = frozenset()
     """Parts left out for an ablation: `reevaluated` (no X2), `reused` (no X3)."""
     filter: FilterConfig = FilterConfig()
@@ -120,7 +120,7 @@ class BapoConfig(MethodSection):
             )
 
     def as_bapo(self) -> BapoConfig:
-        """Itself."""
+        """Return the config itself."""
         return self
 
 
@@ -163,7 +163,7 @@ class BapoMiniConfig(MethodSection):
     m: StepInterval = 5
     """Re-evaluation interval m: the current policy answers all-wrong prompts again every m steps."""
     max_reevaluated_prompts: Annotated[int, Field(ge=0, le=1_000_000)] = 128
-    """Most all-wrong prompts answered again in one re-evaluation."""
+    """Maximum number of all-wrong prompts answered again in one re-evaluation."""
     difficult_buffer: DifficultBufferConfig = DifficultBufferConfig()
     """The all-wrong prompts."""
     high_quality_buffer: HighQualityBufferConfig = HighQualityBufferConfig()
@@ -178,7 +178,7 @@ class BapoMiniConfig(MethodSection):
             )
 
     def as_bapo(self) -> BapoConfig:
-        """BAPO with c1 = 0 and c2 = c3 = 1/2 (§5.2).
+        """Return BAPO with c1 = 0 and c2 = c3 = 1/2 (§5.2).
 
         With c1 = 0 only all-wrong prompts are difficult and 0 < μ < 1 counts as improved; with c2 = c3 = 1/2 only
         groups with exactly half of the responses correct are reused.

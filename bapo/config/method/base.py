@@ -31,7 +31,7 @@ class RunSections(Protocol):
 
 
 def makes_one_update(training: TrainingConfig) -> bool:
-    """Whether a step makes a single optimizer step, so that every ratio of an on-policy method is 1."""
+    """Return whether a step makes a single optimizer step, so that every ratio of an on-policy method is 1."""
     return training.mini_batch_size is None or training.mini_batch_size >= training.batch_size
 
 
@@ -68,12 +68,12 @@ class MethodSection(TypedSection):
     """Divides by the sample deviation of a group's rewards, in place of the population's (Eq. 2)."""
 
     is_trainable: ClassVar[bool] = True
-    """Whether its runs can be trained here. False: it describes what another trainer did, a config holds only what is
-    known of that, and nothing offers it."""
+    """True if runs of the method can be trained here. False: it describes another trainer's run, a config holds only
+    what is known of that, and nothing offers it."""
     is_unmeasured: ClassVar[bool] = False
-    """Its runs neither track difficulty nor are evaluated on held-out problems."""
+    """True if runs neither track difficulty nor are evaluated on held-out problems."""
     chooses_prompts: ClassVar[bool] = False
-    """Chooses prompts among all training problems by a rule of its own, so that their weights say nothing."""
+    """True if the method selects prompts among all training problems itself, so that weights have no effect."""
     filters_fresh: ClassVar[bool] = False
     """Leaves fresh groups without a gradient out of the batch."""
     is_on_policy: ClassVar[bool] = False
@@ -87,10 +87,10 @@ class MethodSection(TypedSection):
     has_rounds: ClassVar[bool] = False
     """May roll out several batches of prompts in one step."""
     has_critic: ClassVar[bool] = False
-    """Trains a value model beside the policy."""
+    """True if the method trains a value model next to the policy."""
     is_replayable: ClassVar[bool] = False
-    """What-if can replay it: by BAPO's rules where `as_bapo` gives any; else a batch is its step's fresh groups, up to
-    B of them."""
+    """What-if can replay it: by BAPO's rules where `as_bapo` gives any, by DAPO's where it is derived from its config;
+    else a batch is its step's fresh groups, up to B of them."""
     steerable: ClassVar[tuple[str, ...]] = ()
     """Fields that a running run can take new values of; the method's `reconfigure` applies them."""
     state_family: ClassVar[str | None] = None
@@ -100,17 +100,17 @@ class MethodSection(TypedSection):
         """Raise ValueError("field|remedy") where the method does not fit the rest of the config."""
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Returns notes on a config that is legal but unlikely to be meant."""
+        """Return notes on a config that is legal but probably a mistake."""
         return ()
 
     def as_bapo(self) -> MethodSection | None:
-        """Returns the method as a BAPO config; None if its batches do not follow BAPO's rules."""
+        """Return the method as a BAPO config; None if its batches do not follow BAPO's rules."""
         return None
 
     def kl_reference_share(self) -> float:
-        """Returns the share of the KL penalty that is to the reference policy where `loss.kl_to` is `auto`."""
+        """Return the share of the KL penalty that is to the reference policy where `loss.kl_to` is `auto`."""
         return float(self.kl_to == "reference")
 
     def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:
-        """Returns the penalty on long responses; None if there is none."""
+        """Return the penalty on long responses; None if there is none."""
         return None

@@ -22,17 +22,18 @@ class DapoConfig(MethodSection):
     filters_fresh: ClassVar = True
     is_on_policy: ClassVar = True
     has_rounds: ClassVar = True
+    is_replayable: ClassVar = True
     state_family: ClassVar = "grpo"
 
     type: Literal["dapo"] = "dapo"
     max_rounds: Annotated[int, Field(ge=1, le=100)] = 4
-    """Most batches of prompts rolled out in one step; if they bring fewer than B groups with mixed rewards, the step
-    trains on those."""
+    """Maximum number of batches of prompts rolled out in one step; if they bring fewer than B groups with mixed
+    rewards, the step trains on those."""
     overlong_buffer_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """L_cache: tokens before `rollout.max_response_tokens` over which the reward falls linearly. Empty: no penalty on
     length."""
     overlong_penalty: Annotated[float, Field(gt=0, le=100)] = 1.0
-    """Reward that a response at the token limit loses, if `overlong_buffer_tokens` is set."""
+    """Reward deducted from a response at the token limit, if `overlong_buffer_tokens` is set."""
 
     def check(self, config: RunSections) -> None:
         longest = config.rollout.max_response_tokens
@@ -43,7 +44,7 @@ class DapoConfig(MethodSection):
             )
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Clipping that cannot act."""
+        """Warn about clipping that cannot act."""
         if makes_one_update(config.training):
             yield ConfigProblem(
                 "training.mini_batch_size",

@@ -11,7 +11,7 @@ from bapo.config.method.fields import Capacity, StepInterval
 
 
 class DotsConfig(MethodSection):
-    """DOTS: prompts chosen by predicted difficulty, beside the most recent valid groups (arXiv:2506.05316)."""
+    """DOTS: prompts chosen by predicted difficulty, with the most recent valid groups (arXiv:2506.05316)."""
 
     label: ClassVar = "DOTS"
     look: ClassVar = Look(11, "dot", "hexagram")
@@ -33,6 +33,6 @@ class DotsConfig(MethodSection):
     fresh_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share δ of the training batch that is rolled out in the step; the rest comes from the buffer."""
     capacity: Capacity | None = None
-    """Most groups stored, one per prompt. Empty: the training batch size B."""
+    """Maximum number of groups stored, one per prompt. Empty: the training batch size B."""
     max_age_steps: StepInterval | None = None
     """Steps after which a stored group is no longer reused. Empty: no limit."""

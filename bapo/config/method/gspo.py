@@ -19,12 +19,13 @@ class GspoConfig(MethodSection):
     clip_range: ClassVar = (3e-4, 4e-4)
     ratio_level: ClassVar = "sequence"
     is_on_policy: ClassVar = True
+    is_replayable: ClassVar = True
     state_family: ClassVar = "grpo"
 
     type: Literal["gspo"] = "gspo"
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
+        """Warn about ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
         if makes_one_update(config.training):
             yield ConfigProblem(
                 "training.mini_batch_size",

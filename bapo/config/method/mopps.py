@@ -24,6 +24,6 @@ class MoppsConfig(MethodSection):
     candidates: Annotated[int, Field(ge=1, le=1000)] = 8
     """Prompts drawn at random for each one that is rolled out."""
     decay: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """λ: weight of a prompt's earlier counts when it is answered again; 1 forgets nothing, 0 everything."""
+    """λ: weight of a prompt's earlier counts when it is answered again; 1 keeps all counts, 0 forgets them."""
     prior_strength: Annotated[float, Field(gt=0, le=1000)] = 1.0
     """α⁰ = β⁰, both parameters of the Beta prior of a prompt; 1 is uniform."""

@@ -1,4 +1,4 @@
-"""A run of another trainer, of which we know what it told."""
+"""A run of another trainer, known from its records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ObservedConfig(MethodSection):
     trainer: Name = ""
     """Trainer that made the run, such as TRL."""
     trainer_version: Name = ""
-    """Its version."""
+    """Version of the trainer."""
     reward_threshold: float = 0.0
     """A response counts as correct where its reward is above this."""
     config: Mapping[Annotated[str, Field(min_length=1, max_length=200)], Scalar] = Field({}, max_length=5_000)

@@ -23,9 +23,9 @@ class CriticConfig(Section):
     discount: Annotated[float, Field(gt=0, le=1)] = 1.0
     """γ per token; with 1 a reward counts the same however long the response is."""
     value_clip: Annotated[float, Field(gt=0, le=100)] = 0.5
-    """Most that a value may move within a step before its gradient is cut, in rewards."""
+    """Maximum change of a value within a step before its gradient is cut, in rewards."""
     warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """First steps of the run, which train only the critic and leave the policy as it is."""
+    """First steps of the run, which train only the critic; the policy does not change."""
 
 
 class ActorCritic(MethodSection):
@@ -37,7 +37,7 @@ class ActorCritic(MethodSection):
     """The value model."""
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Warn of a warm-up that lasts the whole run: of use only to a fork that continues from it."""
+        """Warn about a warm-up that lasts the whole run: it is useful only to a fork that continues from it."""
         yield from super().warnings(config)
         steps = config.training.steps
         if steps is not None and self.critic.warmup_steps >= steps:

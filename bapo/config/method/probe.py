@@ -11,7 +11,7 @@ from pydantic import Field
 from bapo.config.method.base import Look, MethodSection, RunSections
 
 NUM_PROBLEMS = 256
-"""Problems that a probe answers unless told otherwise: a share of 1/2 is known to within 6 points."""
+"""Default number of problems that a probe answers: a share of 1/2 is known to within 6 points."""
 
 
 class ProbeConfig(MethodSection):
@@ -24,9 +24,9 @@ class ProbeConfig(MethodSection):
 
     type: Literal["probe"] = "probe"
     planned_steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Training steps of the run that is planned: a clone with the probe's suggestions has as many."""
+    """Training steps of the planned run: a clone with the probe's suggestions has that many."""
     planned_epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Epochs of the run that is planned, where its length is given in these."""
+    """Epochs of the planned run, if its length is given in epochs."""
 
     def check(self, config: RunSections) -> None:
         if config.training.steps is None:
@@ -36,7 +36,7 @@ class ProbeConfig(MethodSection):
 
 
 def probe_changes(config: Mapping[str, Any], num_problems: int = NUM_PROBLEMS) -> dict[str, Any]:
-    """Changes of a complete run config that make it a probe of its model and data, in dotted fields.
+    """Return the changes that turn a complete run config into a probe of its model and data, in dotted fields.
 
     The steps are as many as `num_problems` problems take; all else stays, for the run that comes after.
     """

@@ -32,10 +32,10 @@ class RemixConfig(MethodSection):
     """λ: share of the KL penalty that is to the base model; the rest is to the policies that generated the batch. Used
     where `loss.kl_to` is `auto`."""
     capacity: Capacity | None = None
-    """Most groups stored, one per prompt. Empty: no limit."""
+    """Maximum number of groups stored, one per prompt. Empty: no limit."""
     max_age_steps: StepInterval | None = 2
     """Steps after which a stored group is no longer reused. Empty: no limit."""
 
     def kl_reference_share(self) -> float:
-        """Returns λ of the KL-convex constraint."""
+        """Return λ of the KL-convex constraint."""
         return self.kl_base_share

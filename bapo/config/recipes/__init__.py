@@ -32,7 +32,7 @@ ASSUMED = "assumed"
 
 @cache
 def shipped_recipes() -> tuple[Recipe, ...]:
-    """The recipes that come with the library: first the demo, then what runs anywhere; then by name."""
+    """Return the shipped recipes: first the demo, then those that run anywhere; then by name."""
     folder = resources.files("bapo.config.recipes")
     found = [
         _parse(file.name.removesuffix(".toml"), file.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def _needs_verl(recipe: Recipe) -> bool:
 
 
 def load_recipe(name_or_path: str) -> Recipe:
-    """A shipped recipe by name, or one from a TOML file. Raises ConfigError with the names there are."""
+    """Return a shipped recipe by name, or one from a TOML file. Raises ConfigError with the valid names."""
     for recipe in shipped_recipes():
         if recipe.name == name_or_path:
             return recipe
@@ -75,5 +75,5 @@ def _parse(name: str, text: str) -> Recipe:
 
 
 def _sources(table: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Inverts `[sources]`, which lists the fields of each source."""
+    """Invert `[sources]`, which lists the fields of each source."""
     return {path: source for source, paths in table.items() for path in paths}

@@ -12,7 +12,6 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.method import CriticConfig
 from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
-from bapo.engines.base import CriticStats
 from bapo.engines.finite_values import require_finite
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
@@ -22,6 +21,7 @@ from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.repeatable import backward
 from bapo.engines.local.update_stats import token_mean
+from bapo.records import CriticStats
 
 
 def value_model(policy: PreTrainedModel, config: RunConfig) -> PreTrainedModel:

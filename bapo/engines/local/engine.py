@@ -20,7 +20,7 @@ from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
-from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
@@ -32,6 +32,7 @@ from bapo.engines.local.repeatable import use_repeatable_algorithms
 from bapo.engines.local.sampling import SampledGroup, sample
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
+from bapo.records import UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task, has_images
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.config import RunConfig
-from bapo.engines.base import UpdateStats
 from bapo.engines.finite_values import require_finite
 from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batches
 from bapo.engines.local.critic import Critic
@@ -20,6 +19,7 @@ from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.repeatable import backward
 from bapo.engines.local.update_stats import UpdateStatsCollector, rollout_logprobs
 from bapo.losses import LossInputs, policy_loss, token_weights
+from bapo.records import UpdateStats
 
 
 class Updater:
@@ -72,7 +72,9 @@ class Updater:
             is_first = index == 0 and not self._objective.needs_current
             self._train(batch, stats, current, reference, is_first=is_first, moves=not is_warm_up)
         return stats.summary(
-            num_groups_skipped=sum(not self._has_gradient(group) for group in groups), critic=critic_stats
+            num_groups_skipped=sum(not self._has_gradient(group) for group in groups),
+            learning_rate=training.learning_rate,
+            critic=critic_stats,
         )
 
     def _train(

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from bapo.config.objective import Objective
-from bapo.engines.base import CriticStats, UpdateStats
 from bapo.engines.local.batches import TrainingGroup
 from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossOutput
-from bapo.records import RATIO_BIN_EDGES
+from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats, effective_sample_share
 from bapo.rollout import BatchSource
 
 
@@ -63,7 +62,7 @@ class UpdateStatsCollector:
         self.losses.append(loss)
         self.grad_norms.append(grad_norm)
 
-    def summary(self, *, num_groups_skipped: int, critic: CriticStats | None) -> UpdateStats:
+    def summary(self, *, num_groups_skipped: int, learning_rate: float, critic: CriticStats | None) -> UpdateStats:
         """Means over the tokens trained on. Where all groups were skipped: no deviation, ratio 1."""
         ratios = torch.cat(self.ratios) if self.ratios else torch.empty(0)
         bins = torch.bucketize(ratios, torch.tensor(RATIO_BIN_EDGES), right=True)
@@ -77,10 +76,14 @@ class UpdateStatsCollector:
             clip_fraction=token_mean(self.is_clipped),
             ratio_mean=float(ratios.mean()) if len(ratios) else 1.0,
             ratio_max=float(ratios.max()) if len(ratios) else 1.0,
+            effective_sample_share=effective_sample_share(
+                len(ratios), float(ratios.double().sum()), float(ratios.double().square().sum())
+            ),
             ratio_histogram=torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist(),
             num_mini_batches=num_mini_batches,
             num_tokens=len(ratios),
             num_groups_skipped=num_groups_skipped,
+            learning_rate=learning_rate,
             tv_tokens=_half_means(self.token_distances),
             tv_sequences=_half_means(self.sequence_distances),
             critic=critic,

@@ -9,9 +9,10 @@ import torch
 
 from bapo.config.method import CriticConfig
 from bapo.critic import explained_variance, generalized_advantages, whitened
-from bapo.engines.base import BatchItem, CriticStats
+from bapo.engines.base import BatchItem
 from bapo.engines.verl.rows import Rows, responses_of
 from bapo.engines.verl.trainer import BapoTrainer
+from bapo.records import CriticStats
 
 
 class VerlCritic:

@@ -19,7 +19,7 @@ from transformers import AutoConfig, GenerationConfig
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
-from bapo.engines.base import TRAINED_PURPOSES, BatchItem, Generation, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import TRAINED_PURPOSES, BatchItem, Generation, Policy, ResponseSample
 from bapo.engines.finite_values import generation_problem
 from bapo.engines.local.batches import mini_batches
 from bapo.engines.local.policy import load_tokenizer, model_folder
@@ -53,6 +53,7 @@ from bapo.engines.verl.vision import check_images
 from bapo.engines.verl.worker import REFERENCE, ROLLOUT
 from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossInputs, policy_loss, token_weights
+from bapo.records import UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem, Task
 
@@ -274,6 +275,7 @@ class VerlEngine:
             later,
             gap + self._recomputed_in(step),
             num_groups_skipped=num_skipped,
+            learning_rate=self._config.training.learning_rate,
             timing=self._phases.take(),
             critic=critic_stats,
         )

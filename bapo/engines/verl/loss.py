@@ -126,6 +126,7 @@ def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
         "kl": output.kl.double().sum(),
         "clipped": output.is_clipped.double().sum(),
         "ratio": output.ratios.double().sum(),
+        "ratio_squares": output.ratios.double().square().sum(),
         **{f"bin_{index}": float(count) for index, count in enumerate(counts)},
     }
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bapo.engines.base import CriticStats, GenerationStats, UpdateStats
+from bapo.engines.base import GenerationStats
 from bapo.engines.verl.payload import GroupPayload
 from bapo.logprob_gap import GapSums
-from bapo.records import RATIO_BIN_EDGES
+from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats, effective_sample_share
 from bapo.rollout import BatchSource
 
 
@@ -31,6 +31,7 @@ def update_stats(
     gap: GapSums,
     *,
     num_groups_skipped: int,
+    learning_rate: float,
     timing: Mapping[str, float],
     critic: CriticStats | None,
 ) -> UpdateStats:
@@ -73,10 +74,12 @@ def update_stats(
         clip_fraction=mean("clipped"),
         ratio_mean=mean("ratio", 1.0),
         ratio_max=max(sums.get("bapo/ratio_largest", 0.0) for sums in batches) or 1.0,
+        effective_sample_share=effective_sample_share(num_tokens, total("ratio"), total("ratio_squares")),
         ratio_histogram=[int(total(f"bin_{index}")) for index in range(len(RATIO_BIN_EDGES) + 1)],
         num_mini_batches=len(batches),
         num_tokens=num_tokens,
         num_groups_skipped=num_groups_skipped,
+        learning_rate=learning_rate,
         tv_tokens=half_means("token"),
         tv_sequences=half_means("sequence"),
         timing=timing,

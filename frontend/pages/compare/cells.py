@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from dash import html
 
+from bapo.analysis.number_format import bounds_text, within_share
 from bapo.api.compare import CostSpread, MeanEstimate
 from bapo.api.difficulty import MigrationRate
 from bapo.figures import formatting
@@ -93,17 +94,12 @@ def _cell(cell: Cell, heading: Heading, *, is_first: bool) -> Any:
 
 def share(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
     """Returns a share with its interval: 41.2 %, 38.0 to 44.4."""
-    return _estimated(estimate, formatting.percent, _within, over)
+    return _estimated(estimate, formatting.percent, within_share, over)
 
 
 def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
     """Returns a difference with its interval: +8.2 pts, +4.0 to +12.4."""
     return _estimated(estimate, formatting.points, lambda value: formatting.signed_decimal(100 * value, 1), over)
-
-
-def _within(value: float) -> str:
-    # Student's interval over few runs knows no bounds; a share does.
-    return formatting.share(min(1.0, max(0.0, value)))
 
 
 def _estimated(estimate: MeanEstimate | None, text: Text, bound: Text, over: str) -> Cell:
@@ -117,9 +113,7 @@ def _estimated(estimate: MeanEstimate | None, text: Text, bound: Text, over: str
 
 def interval(estimate: MeanEstimate, text: Text) -> str:
     """Returns "38.0 to 44.4"; empty without bounds."""
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"{text(estimate.low)} to {text(estimate.high)}"
+    return bounds_text(estimate.low, estimate.high, text)
 
 
 def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
@@ -134,7 +128,12 @@ def mean_rate(now: MeanEstimate | None, null: MeanEstimate | None) -> Cell:
     """Returns the same for the runs of a group."""
     if now is None:
         return NONE
-    return _beside_chance(now.value, null, f"mean of {now.n} runs: {interval(now, formatting.share)}")
+    bounds = interval(now, within_share)
+    return _beside_chance(now.value, null, _mean_of(now) + (f": {bounds}" if bounds else ""))
+
+
+def _mean_of(estimate: MeanEstimate) -> str:
+    return "1 replicate" if estimate.n == 1 else f"mean of {estimate.n} replicates"
 
 
 def _beside_chance(value: float, null: MigrationRate | MeanEstimate | None, title: str) -> Cell:
@@ -144,7 +143,7 @@ def _beside_chance(value: float, null: MigrationRate | MeanEstimate | None, titl
 
 def mean(estimate: MeanEstimate | None, text: Text) -> Cell:
     """Returns the mean of a group."""
-    return NONE if estimate is None else Cell(text(estimate.value), estimate.value, "", f"mean of {estimate.n} runs")
+    return NONE if estimate is None else Cell(text(estimate.value), estimate.value, "", _mean_of(estimate))
 
 
 def range_of(spread: CostSpread | None, text: Text) -> Cell:

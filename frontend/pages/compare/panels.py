@@ -14,7 +14,7 @@ from bapo.api.compare import ComparedCurve, ComparedCurves, CurveGroup
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
 from bapo.figures.methods import LineStyle
-from bapo.figures.metric_names import AVERAGE, metric_of
+from bapo.figures.metric_names import AVERAGE, drawn_for, metric_of
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
@@ -92,7 +92,8 @@ def curve_cards(
     """Returns a card for each metric."""
     cards = []
     for key in keys:
-        metric, found = metric_of(key), curves.curves.get(key, ())
+        found = curves.curves.get(key, ())
+        metric = drawn_for(metric_of(key), (value for curve in found for value in curve.mean))
         data = overlay_data(
             found,
             curves.x,
@@ -122,12 +123,14 @@ def _making(curves: ComparedCurves, found: Sequence[ComparedCurve], view: View) 
     parts = []
     means = [curve for curve in found if curve.n]
     if means:
-        counts = sorted({max(curve.n) for curve in means} - {2})
+        counts = sorted({max(curve.n) for curve in means} - {1, 2})
         if counts:
             runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-            parts.append(f"mean and 95 % interval over {runs} runs (Student's t)")
+            parts.append(f"mean and 95 % interval over {runs} replicates (Student's t)")
         if any(max(curve.n) == 2 for curve in means):
-            parts.append("mean and range of two runs, whose 95 % interval would be 12.7 times as wide")
+            parts.append("mean and range of two replicates, whose 95 % interval would be 12.7 times as wide")
+        if any(max(curve.n) == 1 for curve in means):
+            parts.append("runs of one seed are one replicate, without an interval")
     if any(group.changes for group in curves.groups):
         parts.append("◆ marks where a parameter was changed")
     if curves.budget is not None and curves.budget.run_id is not None:

@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 import orjson
 from dash import Dash, Input, Output, State, html
 
-from bapo.analysis.number_format import counted, percent
+from bapo.analysis.number_format import bounds_text, counted, percent
 from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTotalsAcross, SampledIn
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
@@ -113,11 +113,9 @@ def _head(prompt_id: str, found: PromptInRuns) -> html.Div:
 def _tiles(found: PromptTotalsAcross) -> html.Div:
     accuracy = found.accuracy
     value = "–" if accuracy.value is None else percent(accuracy.value)
-    interval = (
-        f"{percent(accuracy.low)} to {percent(accuracy.high)}, {accuracy.num_correct:,} of {accuracy.num_responses:,}"
-        if accuracy.low is not None and accuracy.high is not None
-        else "no evaluation is recorded"
-    )
+    counts = f"{accuracy.num_correct:,} of {accuracy.num_responses:,}" if accuracy.num_responses else ""
+    bounds = bounds_text(accuracy.low, accuracy.high, percent)
+    interval = ", ".join(part for part in (bounds, counts) if part) or "no evaluation is recorded"
     return tiles(
         ("Accuracy over all runs", value, interval),
         ("Runs", f"{found.num_runs:,}", f"{found.num_visits:,} visits"),
@@ -210,7 +208,8 @@ def _answers_table(found: PromptAnswers) -> html.Div:
     ]
     below = [f"{found.num_without_answer:,} responses give no answer."] if found.num_without_answer else []
     if found.num_answers > len(found.answers):
-        below.append(f"{found.num_answers - len(found.answers):,} rarer answers are left out.")
+        rarer = found.num_answers - len(found.answers)
+        below.append(f"{counted(rarer, 'rarer answer')} {'is' if rarer == 1 else 'are'} left out.")
     head = ("Answer", "Responses", "Share", *models[:6], "Judged right", "")
     return table_card(head, rows, "queue-table", html.Div(" ".join(below), className="panel-hint"))
 

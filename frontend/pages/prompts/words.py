@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.analysis.number_format import percent
+from bapo.analysis.number_format import bounds_text, percent
 from bapo.api.prompts import Accuracy, ListedIn
 from bapo.config.prompt_weights import LEFT_OUT, weight_text
 from frontend.components.address import Link
@@ -28,7 +28,7 @@ def accuracy_cell(found: Accuracy) -> Any:
             html.Div(
                 [
                     html.Span(percent(found.value), className="across-share"),
-                    html.Span(f"{percent(found.low)} to {percent(found.high)}", className="queue-detail"),
+                    html.Span(bounds_text(found.low, found.high, percent), className="queue-detail"),
                 ],
                 className="across-figures",
             ),

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import html
 
+from bapo.analysis.number_format import bounds_text
 from bapo.api.findings import Evidence
 from bapo.api.resources import DataProbe, ResourceInfo, ResourceKind, ResourcePreview, ResourceRun, ResourceVersion
 from bapo.api.runs import RunStatus
@@ -170,9 +171,7 @@ def _made(probe: DataProbe, now: datetime) -> list[Any]:
 
 
 def _share(figure: Evidence) -> html.Div:
-    assert figure.low is not None, "an estimate"
-    assert figure.high is not None, "an estimate"
-    interval = f"{formatting.percent(figure.low)} to {formatting.percent(figure.high)}"
+    interval = bounds_text(figure.low, figure.high, formatting.percent)
     return html.Div(
         [formatting.percent(figure.value), html.Div(interval, className="queue-detail")],
         title=f"{figure.label}, with the 95 % interval over prompts",

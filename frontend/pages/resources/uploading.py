@@ -300,7 +300,7 @@ def waiting(page: UploadPage) -> list[Any]:
         row(
             html.Div(each.file_name, className="upload-name"),
             html.Div(_state(each), className="wrap-anywhere"),
-            html.Div(["deleted ", moment(each.expires_at, now=now)], className="queue-detail nowrap"),
+            html.Div(["will be deleted ", moment(each.expires_at, now=now)], className="queue-detail nowrap"),
             small_button(
                 "Choose it again" if each.state == "receiving" else "Open",
                 {"type": "upload-open", "id": each.id},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -10,7 +11,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.findings.wording import figure_text
-from bapo.analysis.number_format import counted
+from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.findings import Check, Evidence, Finding, FindingsReport, Remedy, Severity
 from bapo.figures import formatting
 from frontend.changes_query import changes_text
@@ -69,8 +70,7 @@ def _card(run_id: str, finding: Finding) -> html.Section:
 
 
 def _figure(figure: Evidence) -> html.Tr:
-    has_interval = figure.low is not None and figure.high is not None
-    interval = f"{shown(figure, figure.low)} to {shown(figure, figure.high)}" if has_interval else ""
+    interval = bounds_text(figure.low, figure.high, partial(shown, figure))
     return html.Tr(
         [
             html.Th(figure.label, scope="row"),

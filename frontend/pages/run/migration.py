@@ -7,6 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from bapo.analysis.number_format import bounds_text
 from bapo.api.difficulty import Migration, MigrationKind, MigrationMatrix, MigrationRate
 from bapo.client import AsyncClient
 from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
@@ -130,13 +131,16 @@ def _tile(
         "label": label,
         "explanation": explanation,
         "value": percent(None if rate is None else rate.value),
-        "chance": ""
-        if chance is None
-        else f"chance {percent(chance.value)} ({share(chance.low)}–{share(chance.high)})",
+        "chance": "" if chance is None else f"chance {percent(chance.value)}{_bounds(chance, ' ({})')}",
         "note": "no prompt to compare"
         if rate is None
-        else f"95 %: {share(rate.low)}–{share(rate.high)}; {rate.num_moved:,} of {rate.num_prompts:,} prompts",
+        else f"{_bounds(rate, '95 %: {}; ')}{rate.num_moved:,} of {rate.num_prompts:,} prompts",
     }
+
+
+def _bounds(rate: MigrationRate, form: str) -> str:
+    bounds = bounds_text(rate.low, rate.high, share, "–")
+    return form.format(bounds) if bounds else ""
 
 
 def _mean_tile(matrix: MigrationMatrix) -> dict[str, str]:

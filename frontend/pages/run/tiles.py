@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from bapo.analysis.number_format import are_shares
 from bapo.api.records import HistogramSeries, Series
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
@@ -146,7 +147,7 @@ def _reward(data: TileData, palette: Palette) -> Tile:
     now, then = _mean(data.newest, REWARD), _mean(data.first, REWARD)
     change = _change(data, now, then)
     course = _column(data.course, REWARD)
-    is_share = all(0 <= value <= 1 for value in (now, then, *course) if value is not None)
+    is_share = are_shares((now, then, *course))
     interval = _range(_solved(data.newest_histograms, any_correct=True))
     note = f"{WINDOW_STEPS} steps, 95 %: {interval}" if is_share else f"{WINDOW_STEPS} steps, correct 95 %: {interval}"
     return Tile(

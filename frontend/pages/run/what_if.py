@@ -1,4 +1,4 @@
-"""The tab What-if: the run's batches as they would have been under other thresholds, buffers and filters."""
+"""The tab What-if: the run's batches as they would have been with other settings or another method."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dash.exceptions import PreventUpdate
 
 from bapo.analysis.steered import config_in_force
 from bapo.api.runs import RunDetail
-from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
+from bapo.api.what_if import WhatIfAnswer, WhatIfRequest, WhatIfTotals
 from bapo.client import AsyncClient
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
-from bapo.config.method import has_trait, is_trainable, methods_with
+from bapo.config.method import has_trait, is_trainable, replay_methods
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.figures.what_if_band import Quantity, what_if_band_data, what_if_band_figure
@@ -43,14 +43,22 @@ CHARTS: tuple[tuple[str, str, str, str, int], ...] = (
         "Batch composition",
         "What would the batches have been made of?",
         "Above: what the run trained on; below: what it would have trained on. Solid areas follow from recorded "
-        "responses; hatched ones rest on re-evaluations that never happened.",
+        "responses; hatched ones are estimates.",
         440,
     ),
     (
         "what-if-fill",
         "Fill rate",
         "Would the batches have been fuller?",
-        f"Groups trained on as a share of B, mean of {WINDOW_STEPS} steps, with a 95 % prediction interval.",
+        f"Groups trained on as a share of B, mean of {WINDOW_STEPS} steps. Dashed where it is an estimate, with a 90 % "
+        "prediction interval.",
+        260,
+    ),
+    (
+        "what-if-gradient",
+        "Groups with a gradient",
+        "How many fresh groups would have been neither all wrong nor all right?",
+        f"Share of the fresh groups of each step, mean of {WINDOW_STEPS} steps.",
         260,
     ),
     (
@@ -83,7 +91,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
     if not has_trait(run.method, "is_replayable"):
         return notice(
             f"The batches of {run.method} cannot be replayed",
-            f"What-if replays {', '.join(methods_with('is_replayable'))}.",
+            f"What-if replays runs of {', '.join(replay_methods())}, and those of other trainers.",
         )
     if not run.step:
         return notice("No steps yet", "What-if replays what the run has recorded.")
@@ -127,7 +135,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
                         [
                             html.Div(id="what-if-changed", className="what-if-changes"),
                             html.Div(
-                                [html.Div(className="what-if-total loading")] * 7,
+                                [html.Div(className="what-if-total loading")] * len(WhatIfTotals.model_fields),
                                 id="what-if-totals",
                                 className="what-if-totals",
                             ),
@@ -164,7 +172,7 @@ def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mappi
         ).config
     except ConfigError:
         return start
-    return control_values(changed) if changed.method.is_replayable else start
+    return control_values(changed, config.rollout.group_size) if changed.method.is_replayable else start
 
 
 def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:
@@ -179,18 +187,30 @@ def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
         ("what-if-difficult", "difficult_size", palette.bad, "prompts", "prompts"),
         ("what-if-reusable", "high_quality_size", palette.reused, "groups", "groups"),
     )
-    fill = what_if_band_data(answer, "fill_rate", window=WINDOW_STEPS)
-    return {
-        "what-if-composition": what_if_composition_figure(what_if_composition_data(answer), palette),
-        "what-if-fill": what_if_band_figure(
-            fill, palette, colour=palette.accent, kind="share", unit="", title="batch / B"
-        ),
-    } | {
-        name: what_if_band_figure(
-            what_if_band_data(answer, quantity), palette, colour=colour, kind="count", unit=unit, title=title
-        )
-        for name, quantity, colour, unit, title in bands
-    }
+    shares: tuple[tuple[str, Quantity, str, str], ...] = (
+        ("what-if-fill", "fill_rate", palette.accent, "batch / B"),
+        ("what-if-gradient", "gradient_share", palette.fresh, "fresh groups"),
+    )
+    return (
+        {"what-if-composition": what_if_composition_figure(what_if_composition_data(answer), palette)}
+        | {
+            name: what_if_band_figure(
+                what_if_band_data(answer, quantity, window=WINDOW_STEPS),
+                palette,
+                colour=colour,
+                kind="share",
+                unit="",
+                title=title,
+            )
+            for name, quantity, colour, title in shares
+        }
+        | {
+            name: what_if_band_figure(
+                what_if_band_data(answer, quantity), palette, colour=colour, kind="count", unit=unit, title=title
+            )
+            for name, quantity, colour, unit, title in bands
+        }
+    )
 
 
 def register(app: Dash, api: Api) -> None:

@@ -12,7 +12,7 @@ from dash import html
 
 from bapo.config import RunConfig
 from bapo.config.documentation import documentation
-from bapo.config.method import BapoConfig, has_trait, replay_methods
+from bapo.config.method import BapoConfig, DapoConfig, has_trait, replay_methods
 from frontend.components.attributes import attributes
 from frontend.components.controls import segments, small_select
 from frontend.components.explained import explained
@@ -35,6 +35,8 @@ _PLAIN = (
     "method.filter.std",
     "method.filter.share",
     *_CAPACITIES,
+    "method.max_rounds",
+    "rollout.group_size",
     "training.batch_size",
 )
 _ALL_PARTS = ("reevaluated", "reused")
@@ -45,25 +47,29 @@ def control_id(name: str) -> dict[str, str]:
     return {"type": KIND, "field": name}
 
 
-def control_values(config: RunConfig) -> dict[str, Any]:
-    """Returns the values of the controls for a config; BAPO's defaults for what its method does not have."""
+def control_values(config: RunConfig, recorded_size: int | None = None) -> dict[str, Any]:
+    """Returns the values of the controls for a config; BAPO's and DAPO's defaults for what its method does not have.
+
+    `recorded_size`: the G of the run, in which thresholds are counted; None: that of the config.
+    """
     method = config.method
-    size = config.rollout.group_size
-    defaults = BapoConfig()
+    size = recorded_size or config.rollout.group_size
+    defaults = (BapoConfig(), DapoConfig())
 
     def of(path: str) -> Any:
         value: Any = config
         for name in path.split("."):
             value = getattr(value, name, None)
         if value is None and path.startswith("method.") and path not in _CAPACITIES:
-            value = defaults
-            for name in path.split(".")[1:]:
+            names = path.split(".")[1:]
+            value = next(each for each in defaults if hasattr(each, names[0]))
+            for name in names:
                 value = getattr(value, name)
         return value
 
     values = {path: of(path) for path in _PLAIN}
     values |= {path: "" for path in _CAPACITIES if values[path] is None}
-    known = method if isinstance(method, BapoConfig) else defaults
+    known = method if isinstance(method, BapoConfig) else defaults[0]
     values["method.c1"] = math.floor(known.c1 * size)
     for end, name in enumerate(REUSE):
         values[name] = [float(known.c2[end] * size), float(known.c3[end] * size)]
@@ -103,7 +109,9 @@ def control_kinds(own: str | None = None) -> dict[str, list[str]]:
     `own`: the run's method, which may be one that is not offered for new runs.
     """
     return {
-        method: ["buffers"] * has_trait(method, "reevaluates") + ["thresholds"] * has_trait(method, "has_thresholds")
+        method: ["buffers"] * has_trait(method, "reevaluates")
+        + ["thresholds"] * has_trait(method, "has_thresholds")
+        + ["rounds"] * has_trait(method, "has_rounds")
         for method in replay_methods(own)
     }
 
@@ -128,6 +136,13 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
                 shows=False,
             ),
             _control("training.batch_size", "", _slider("training.batch_size", values, low=1, high=most)),
+            _control("rollout.group_size", "", _number("rollout.group_size", values, "", low=2), shows=False),
+            _control(
+                "method.max_rounds",
+                "Most rounds in a step",
+                _slider("method.max_rounds", values, low=1, high=max(8, values["method.max_rounds"])),
+                only="rounds",
+            ),
         ),
         _group(
             "Difficult prompts",
@@ -268,12 +283,12 @@ def _thumb(name: str) -> dict[str, str]:
     return {"thumbLabel": f"{symbol.symbol} {symbol.name}".strip() if symbol else name.rsplit(".", 1)[-1]}
 
 
-def _number(name: str, values: Values, placeholder: str, step: float = 1) -> dmc.NumberInput:
+def _number(name: str, values: Values, placeholder: str, step: float = 1, low: int = 0) -> dmc.NumberInput:
     return dmc.NumberInput(
         id=control_id(name),
         value=values[name],
         placeholder=placeholder,
-        min=0,
+        min=low,
         step=step,
         allowDecimal=step < 1,
         allowNegative=False,

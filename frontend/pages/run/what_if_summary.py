@@ -30,16 +30,16 @@ class Total(NamedTuple):
 def totals(answer: WhatIfAnswer) -> list[Total]:
     """Returns the totals."""
     sums = answer.totals
-    # A buffer that is always full asks for as many prompts whatever is drawn.
-    certain = "exact" if answer.num_draws == 1 else "the same in all draws"
     return [
-        _total("fill-rate", "Mean fill rate", sums.fill_rate, certain, percent, share, points),
-        _total("empty-batches", "Empty batches", sums.empty_batches, certain, count, count, _signed_count),
-        _total("x1-share", "X1 share", sums.x1_share, certain, percent, share, points),
-        _total("x2-share", "X2 share", sums.x2_share, certain, percent, share, points),
-        _total("x3-share", "X3 share", sums.x3_share, certain, percent, share, points),
-        _total("reevaluated", "Re-evaluated prompts", sums.reevaluated, certain, count, count, _signed_count),
-        _total("rollouts", "Rollouts", sums.rollouts, certain, count, count, _signed_count),
+        _total("fill-rate", "Mean fill rate", sums.fill_rate, percent, share, points),
+        _total("empty-batches", "Empty batches", sums.empty_batches, count, count, _signed_count),
+        _total("x1-share", "X1 share", sums.x1_share, percent, share, points),
+        _total("x2-share", "X2 share", sums.x2_share, percent, share, points),
+        _total("x3-share", "X3 share", sums.x3_share, percent, share, points),
+        _total("fresh", "Fresh groups", sums.fresh, count, count, _signed_count),
+        _total("gradient-share", "With a gradient", sums.gradient_share, percent, share, points),
+        _total("reevaluated", "Re-evaluated prompts", sums.reevaluated, count, count, _signed_count),
+        _total("rollouts", "Rollouts", sums.rollouts, count, count, _signed_count),
     ]
 
 
@@ -47,7 +47,6 @@ def _total(
     name: str,
     label: str,
     total: WhatIfTotal,
-    certain: str,
     text: Callable[[float], str],
     bound: Callable[[float], str],
     change: Callable[[float], str],
@@ -57,11 +56,20 @@ def _total(
         label,
         "not recorded" if total.recorded is None else text(total.recorded),
         text(total.forecast),
-        f"95 %: {bound(total.low)} to {bound(total.high)}" if total.low < total.high else certain,
+        _interval(total, bound),
         ""
         if total.recorded is None or text(total.recorded) == text(total.forecast)
         else change(total.forecast - total.recorded),
     )
+
+
+def _interval(total: WhatIfTotal, bound: Callable[[float], str]) -> str:
+    if not total.estimated:
+        return "exact"
+    # A buffer that is always full asks for as many prompts whatever is drawn.
+    if total.low == total.high:
+        return "the same in all draws"
+    return f"estimate, 90 %: {bound(total.low)} to {bound(total.high)}"
 
 
 def _signed_count(change: float) -> str:
@@ -106,14 +114,16 @@ def words(answer: WhatIfAnswer) -> list[Any]:
     """Returns, in sentences, what is exact and what is estimated."""
     if not answer.num_steps:
         return ["The run has not recorded a step yet."]
-    if not answer.num_estimated:
-        basis = "Exact, given the recorded accuracies: these settings ask for no re-evaluation that was not recorded."
+    if not answer.estimated:
+        basis = "Exact, given the recorded accuracies: these settings ask for no answer that was not recorded."
+    elif answer.num_drawn_groups:
+        basis = _drawn(answer)
     else:
         known = f"{count(answer.num_known)} were recorded in the same step and are exact; " if answer.num_known else ""
         basis = (
             f"Exact up to step {answer.exact_through:,}, and for X1 in all steps. Of the re-evaluations that these "
             f"settings ask for, {known}{count(answer.num_estimated)} never happened: they are drawn {answer.num_draws} "
-            "times from each prompt's outcome at its nearest later visit (hatched, with 95 % intervals)."
+            "times from each prompt's outcome at its nearest later visit (hatched, with 90 % intervals)."
         )
     kept = [
         "Settings that you do not change keep the values in force at each step; the run itself changed "
@@ -126,6 +136,18 @@ def words(answer: WhatIfAnswer) -> list[Any]:
         html.Span("trained on other batches, it would have given other responses."),
         *([" ", html.Span(kept[0])] if answer.run_changes else []),
     ]
+
+
+def _drawn(answer: WhatIfAnswer) -> str:
+    """Returns how fresh groups that the run did not record were estimated."""
+    again = (
+        f"With {answer.group_size} responses to each prompt instead of {answer.group_size_recorded}, all answers are "
+        "estimates: each prompt's pass rate is drawn from what the run recorded of it at that visit"
+        if answer.group_size != answer.group_size_recorded
+        else f"Exact in steps whose first round fills the batch. {count(answer.num_drawn_groups)} groups of further "
+        "rounds were never rolled out: their prompts' pass rates are drawn from those of the run's prompts at that step"
+    )
+    return f"{again}, {answer.num_draws} times (hatched or dashed, with 90 % intervals)."
 
 
 def _named(answer: WhatIfAnswer) -> str:

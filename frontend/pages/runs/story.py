@@ -6,13 +6,13 @@ train (assets/runs_story.js).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dash import Dash, Input, Output, html
 
+from bapo.analysis.comparable import left_out_text
 from bapo.analysis.comparison import shown_name
 from bapo.analysis.number_format import counted
 from bapo.api.compare import Comparison
@@ -59,13 +59,13 @@ def show_button() -> html.Button:
 
 
 async def story(client: AsyncClient, group: str) -> list[Any]:
-    """Returns the story of a group; nothing if it has no runs."""
+    """Return the story of a group's comparable runs, with the others and why they are left out; empty without runs."""
     runs = await runs_of_group(client, group)
     if not runs:
         return []
-    found, run = await asyncio.gather(
-        client.compare([each.id for each in runs], equal=True), client.run(_telling(runs).id)
-    )
+    found, left_out = await _comparison(client, [each.id for each in runs])
+    compared = [each for each in runs if each.id in {info.id for info in found.runs}]
+    run = await client.run(_telling(compared).id)
     is_moving = any(each.status not in TERMINAL_STATUSES for each in runs)
     compare = link_button(
         "Compare",
@@ -89,15 +89,30 @@ async def story(client: AsyncClient, group: str) -> list[Any]:
             className="runs-story-head",
             **attributes(data_moving="true" if is_moving else "false"),
         ),
-        html.Div([*_asked(runs), html.Span(_design(found, run, len(runs)))], className="runs-story-asked"),
+        html.Div([*_asked(compared), html.Span(_design(found, run, len(compared)))], className="runs-story-asked"),
         html.P(
-            [html.Span("", className="status-dot moving") if is_moving else None, found.outcome_text],
+            [
+                html.Span("", className="status-dot moving") if is_moving else None,
+                " ".join(part for part in (found.outcome_text, left_out) if part),
+            ],
             className="runs-story-outcome",
         ),
         html.P(_INTERVALS, className="runs-story-note"),
-        html.Dl([_term(each) for each in _terms(found, run, runs)], className="runs-story-terms"),
+        html.Dl([_term(each) for each in _terms(found, run, compared)], className="runs-story-terms"),
         html.Div([html.Span("Where to look next:"), *_next(run), _tour()], className="runs-story-next"),
     ]
+
+
+async def _comparison(client: AsyncClient, run_ids: Sequence[str]) -> tuple[Comparison, str]:
+    """Return the comparison of those runs that can be compared, and the sentence on the others."""
+    whole = await client.compare(run_ids, equal=True)
+    left_out = () if whole.outcome is None else whole.outcome.left_out
+    if not left_out:
+        return whole, ""
+    missing = {each.run_id for each in left_out}
+    # Without them no label says what sets the others apart from them.
+    found = await client.compare([each for each in run_ids if each not in missing], equal=True)
+    return found, left_out_text(left_out)
 
 
 def _telling(runs: Sequence[RunSummary]) -> RunSummary:

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.analysis.fork.results import ForkArm, ForkExperiment, repetition_text
-from bapo.analysis.number_format import counted, points_text
+from bapo.analysis.number_format import bounds_text, counted, points_text, within_share
 from bapo.api.runs import RunStatus
 from bapo.api.studies import StudyDetail, StudyRun
 from bapo.figures import formatting
@@ -104,9 +104,8 @@ def _accuracy(arm: ForkArm) -> list[Any]:
     if arm.accuracy is None:
         return []
     shown: list[Any] = [formatting.percent(arm.accuracy.value)]
-    if arm.accuracy.low is not None and arm.accuracy.high is not None:
-        low, high = max(0.0, arm.accuracy.low), min(1.0, arm.accuracy.high)
-        shown.append(html.Span(f"{formatting.percent(low)} to {formatting.percent(high)}", className="study-interval"))
+    if bounds := bounds_text(arm.accuracy.low, arm.accuracy.high, within_share):
+        shown.append(html.Span(f"{bounds}{formatting.THIN_SPACE}%", className="study-interval"))
     return shown
 
 

@@ -23,7 +23,9 @@ from bapo.analysis.comparison import (
     is_material,
     mean_by_stretches,
     mean_curve,
+    over_replicates,
     paired_difference,
+    replicate_keys,
     seed_in,
     spread,
     t_quantile,
@@ -283,3 +285,48 @@ def test_a_stretch_without_a_value_of_a_run_is_the_mean_of_the_others() -> None:
     # One value throughout is one stretch, and nothing measured none.
     assert mean_by_stretches([(np.full(4, 2.0), np.arange(4.0))] * 2).mean.tolist() == [1.5]
     assert len(mean_by_stretches([(np.array([np.nan]), np.array([1.0]))]).x) == 0
+
+
+# ---------------------------------------------------------------- replicates
+
+
+def test_identical_runs_of_one_seed_are_one_replicate() -> None:
+    config = {"training.seed": 1, "method.c1": 0.125, "training.steps": 150, "evaluation.interval": 25}
+    same = {**config, "evaluation.interval": 50, "engine.threads": 2}
+    seed, setting = {**config, "training.seed": 2}, {**config, "method.c1": 0.25}
+    keys = replicate_keys([config, same, seed, setting])
+    # How a run is measured or how fast it is makes no other replicate; its seed and its settings do.
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+    # Runs whose seed is not known may have different ones.
+    assert len(set(replicate_keys([{"method.c1": 0.125}] * 2))) == 2
+
+
+def test_a_replicate_counts_once_with_the_mean_of_its_runs() -> None:
+    # (1 + 3) / 2 = 2, and 4.
+    assert over_replicates([("a", 1.0), ("b", 4.0), ("a", 3.0)]) == [2.0, 4.0]
+
+
+def test_equal_values_have_no_interval() -> None:
+    assert estimate([0.291, 0.291]) == MeanEstimate(value=0.291, low=None, high=None, n=2)
+    assert estimate([1.0, 1.0, 1.0]) == MeanEstimate(value=1.0, low=None, high=None, n=3)
+
+
+def test_curves_of_one_replicate_have_no_band() -> None:
+    curves = [line((1, 1), (2, 2)), line((1, 3), (2, 4)), line((1, 2), (2, 9))]
+    found = mean_curve(curves, np.array([1.0, 2.0]), ["a", "a", "b"])
+    # Replicates: 2 and 2 at x = 1, which have no spread; 3 and 9 at x = 2, 6 ± 12.706 · 3.
+    assert found.n.tolist() == [2, 2]
+    assert found.mean.tolist() == [2, 6]
+    assert found.low == pytest.approx([math.nan, 6 - 38.1186], nan_ok=True, abs=1e-3)
+    alone = mean_curve(curves[:2], np.array([1.0, 2.0]), ["a", "a"])
+    assert (alone.n.tolist(), alone.mean.tolist()) == ([1, 1], [2, 3])
+    assert np.isnan(alone.low).all()
+
+
+def test_stretches_count_replicates() -> None:
+    ways = [(np.array([0.0, 1.0]), np.array(values)) for values in ([1.0, 2.0], [3.0, 4.0])]
+    assert mean_by_stretches(ways).n.tolist() == [2]
+    found = mean_by_stretches(ways, replicates=["a", "a"])
+    # One stretch: 1.5 and 3.5, one replicate of 2.5.
+    assert (found.n.tolist(), found.mean.tolist(), np.isnan(found.low).all()) == ([1], [2.5], True)

@@ -15,10 +15,10 @@ def test_identical_arms_differ_by_exactly_0() -> None:
     same = run(0.25, 0.75, 0.5, rows=ROWS)
     found = compared([Arm({}, [same]), Arm({"training.seed": 7}, [same])], [ForkPoint(FORK, 1, same.visits)])
     arm = found.arms[1]
-    assert arm.against_baseline == MeanEstimate(value=0.0, low=0.0, high=0.0, n=3)
+    assert arm.against_baseline == MeanEstimate(value=0.0, low=None, high=None, n=3)
     assert arm.fresh is not None
-    assert arm.fresh.difference == MeanEstimate(value=0.0, low=0.0, high=0.0, n=3)
-    assert (arm.differences.y, arm.differences.low, arm.differences.high) == ([0, 0], [0, 0], [0, 0])
+    assert arm.fresh.difference == MeanEstimate(value=0.0, low=None, high=None, n=3)
+    assert (arm.differences.y, arm.differences.low, arm.differences.high) == ([0, 0], [0, None], [0, None])
     assert found.repetition is not None
     # Steps 11 and 12; what was before the fork is copied, and no repetition.
     assert (found.repetition.num_steps, found.repetition.num_equal) == (2, 2)
@@ -34,8 +34,12 @@ def test_one_checkpoint_is_no_evidence_of_a_setting() -> None:
     assert (difference.value, difference.low, difference.n) == (pytest.approx(0.2), pytest.approx(-0.048, abs=1e-3), 3)
     assert (found.outcome.verdict, found.outcome.paired_over) == (Verdict.NO_DIFFERENCE, "problem")
     assert "which includes 0: no evidence of a difference" in found.text
-    # Without spread the interval is [0.2, 0.2]: these policies differ, and still one pair says nothing of c1.
+    # Without spread there is no interval.
     found = compared([arms[0], Arm(C1, [run(0.3, 0.4, 0.5)])], [ForkPoint(FORK, 1)])
+    assert found.outcome.verdict is Verdict.NO_SPREAD
+    assert "over 3 problems the paired difference is +20.0 points each time, which gives no interval" in found.text
+    # 0.2, 0.21 and 0.22: these policies differ, and still one pair says nothing of c1.
+    found = compared([arms[0], Arm(C1, [run(0.3, 0.41, 0.52)])], [ForkPoint(FORK, 1)])
     assert found.outcome.verdict is Verdict.ONE_SEED
     assert "which excludes 0: the policies differ, but one run of each cannot tell a setting from chance" in found.text
     assert "better" not in found.text

@@ -63,13 +63,20 @@ def test_each_placeholder_of_a_text_is_found_once_and_filled_everywhere() -> Non
 def test_a_number_has_its_interval_and_how_many_runs() -> None:
     share = live_number("{{last eval_best as percent}}")
     # Mean 0.45; s = 0.05; t(0.975, 2) = 4.303; 4.303 × 0.05 / √3 = 0.1242.
-    assert written(share, [0.40, 0.45, 0.50]) == "45.0\u202f% ±\u202f12.4 (n = 3)"
-    assert written(share, [0.40]) == "40.0\u202f% (n = 1)"
+    assert written(share, list(enumerate([0.40, 0.45, 0.50]))) == "45.0\u202f% ±\u202f12.4 (n = 3)"
+    assert written(share, [(0, 0.40)]) == "40.0\u202f% (n = 1)"
     assert written(share, []) == "no run"
     plain = live_number("{{last step}}")
     # Mean 150; s = 70.71; t(0.975, 1) = 12.706; × 70.71 / √2 = 635.3.
-    assert written(plain, [100, 200]) == "150 ±\u202f635 (n = 2)"
-    assert written(live_number("{{count}}"), [0.0] * 1200) == "1,200"
+    assert written(plain, [(0, 100), (1, 200)]) == "150 ±\u202f635 (n = 2)"
+    assert written(live_number("{{count}}"), [(index, 0.0) for index in range(1200)]) == "1,200"
+
+
+def test_a_number_without_spread_has_no_interval() -> None:
+    # Two runs with 5: ± 0 would claim a certainty that two runs do not give.
+    assert written(live_number("{{last step as percent}}"), [(0, 5), (1, 5)]) == "500.0\u202f% (n = 2)"
+    # Runs of one seed are one replicate.
+    assert written(live_number("{{last step}}"), [("seed 1", 4), ("seed 1", 6)]) == "5 (n = 1)"
 
 
 def test_a_text_in_markdown_shows_just_what_it_is() -> None:

@@ -59,7 +59,7 @@ def test_a_paired_difference_that_excludes_0_is_told_with_its_interval() -> None
     bapo = seeds("bapo", [0.42, 0.43, 0.44], [0.02, 0.03, 0.04])
     assert told(seeds("grpo", [0.40, 0.40, 0.40]), bapo) == (
         Verdict.DIFFERENCE,
-        "BAPO 43.0 % [40.5, 45.5], GRPO 40.0 % [40.0, 40.0] on CD-34: over 3 seeds the paired difference is "
+        "BAPO 43.0 % [40.5, 45.5], GRPO 40.0 % (n = 3) on CD-34: over 3 seeds the paired difference is "
         "+3.0 points [+0.5, +5.5], which excludes 0.",
     )
 
@@ -69,8 +69,30 @@ def test_where_the_reference_is_best_the_second_best_is_held_against_it() -> Non
     bapo = seeds("bapo", [0.38, 0.37, 0.36], [-0.02, -0.03, -0.04])
     verdict, text = told(seeds("grpo", [0.40, 0.40, 0.40]), bapo, seeds("dapo", [0.30, 0.30], [-0.1, -0.1]))
     assert verdict is Verdict.DIFFERENCE
-    assert text.startswith("GRPO 40.0 % [40.0, 40.0], BAPO 37.0 % [34.5, 39.5] on CD-34: over 3 seeds")
+    assert text.startswith("GRPO 40.0 % (n = 3), BAPO 37.0 % [34.5, 39.5] on CD-34: over 3 seeds")
     assert text.endswith("is +3.0 points [+0.5, +5.5], which excludes 0. Chance favours the best of 3 groups.")
+
+
+def test_equal_differences_have_no_interval() -> None:
+    verdict, text = told(seeds("grpo", [0.40, 0.41]), seeds("bapo", [0.42, 0.43], [0.02, 0.02]))
+    assert verdict is Verdict.NO_SPREAD
+    assert text.endswith("over 2 seeds the paired difference is +2.0 points each time, which gives no interval.")
+
+
+def test_runs_of_one_seed_have_no_interval() -> None:
+    # Two runs of one seed each: one replicate, without a seed in common.
+    twice = Contender("bapo", estimate([0.45]), 2, None, None)
+    verdict, text = told(twice, Contender("grpo", estimate([0.40]), 2, None, None))
+    assert verdict is Verdict.ONE_SEED
+    assert text == (
+        "BAPO 45.0 % (n = 1), GRPO 40.0 % (n = 1) on CD-34: runs of one seed have no interval; a single seed shows no "
+        "difference."
+    )
+
+
+def test_seeds_without_spread_say_so_where_nothing_pairs_them() -> None:
+    text = told(seeds("grpo", [0.40, 0.40]), seeds("bapo", [0.45, 0.46]))[1]
+    assert "seeds without any spread have no interval; no seed is in common" in text
 
 
 def test_what_includes_0_is_no_evidence() -> None:
@@ -107,6 +129,9 @@ def test_runs_that_train_are_told_at_equal_steps() -> None:
     assert told(*both, **running | {"is_running": False})[1].startswith(
         "At step 50, the last at which all were evaluated, BAPO"
     )
+    # Where one of them was evaluated before and after it only, it is no evaluation of all.
+    cut = running | {"is_running": False, "is_interpolated": True}
+    assert told(*both, **cut)[1].startswith("At step 50, the last up to which all were evaluated, BAPO")
     assert told(*both, position=None, final_steps=(50, 150))[1].startswith(
         "Each run at its last evaluation, after 50 to 150 steps, BAPO"
     )

@@ -12,12 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bapo.analysis.visits import SOURCES, Visits
+from bapo.analysis.what_if.answers import ReevaluationModel, answered_again, mixed_of_unvisited
 from bapo.analysis.what_if.plan import Phase
 from bapo.analysis.what_if.replay import replay
-from bapo.analysis.what_if.stream import RecordedStream, ReevaluationModel, beta_binomial_cumulative
+from bapo.analysis.what_if.stream import RecordedStream
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.method import has_trait
-from bapo.methods import build_method
+from bapo.methods import Method, build_method
 from bapo.rollout import BatchSource, RolloutGroup
 from tests.support.drawing import examples
 from tests.support.legal_configs import KINDS, POOL, legal_configs, streams
@@ -51,6 +52,9 @@ def visits_of_rows(rows: Sequence[Row], group_size: int) -> Visits:
 
 
 class Sizes(NamedTuple):
+    fresh: int
+    mixed: int
+    drawn: int
     x1: int
     x2: int
     x3: int
@@ -66,7 +70,7 @@ def by_the_method(
 ) -> list[Sizes]:
     """The same replay by the real method, group by group."""
     config = phases[0].config
-    model = ReevaluationModel(stream, config.training.seed)
+    model = ReevaluationModel(stream, config.training.seed, REPLICATES)
     method = build_method(config)
     later = {phase.first_step: phase.config for phase in phases[1:]}
     size = config.rollout.group_size
@@ -74,7 +78,9 @@ def by_the_method(
     for step, counts in enumerate(fresh, start=1):
         if step in later:
             method.reconfigure(later[step])
-        method.observe_fresh(step, [RolloutGroup(prompt, k, size, step - 1, step) for prompt, k in counts.items()])
+        recorded = [RolloutGroup(prompt, k, size, step - 1, step) for prompt, k in counts.items()]
+        further = further_groups(stream, config, step, recorded, method, replicate)
+        method.observe_fresh(step, [*recorded, *further])
         asked = method.prompts_to_reevaluate(step)
         codes = np.array([stream.prompt_ids.index(prompt) for prompt in asked], np.int64)
         found = model.answers(codes, step, np.full(len(asked), replicate))
@@ -87,6 +93,9 @@ def by_the_method(
         difficult, groups = method.buffers(step)
         sizes.append(
             Sizes(
+                num.fresh,
+                sum(not group.is_homogeneous for group in [*recorded, *further]),
+                len(further),
                 num.x1,
                 num.x2 or 0,
                 num.x3 or 0,
@@ -100,19 +109,34 @@ def by_the_method(
     return sizes
 
 
+def further_groups(
+    stream: RecordedStream,
+    config: RunConfig,
+    step: int,
+    recorded: Sequence[RolloutGroup],
+    method: Method,
+    replicate: int,
+) -> list[RolloutGroup]:
+    """Ask a method for further rounds as the loop does, and answer each with what a replay draws."""
+    per_round, size = config.rollout.batch_size, config.rollout.group_size
+    method.choose_prompts(step, [], [])
+    further: list[RolloutGroup] = []
+    while method.wants_more_prompts(step, [*recorded, *further]):
+        method.choose_prompts(step, [], [])
+        num = len(further) + per_round
+        (is_mixed,) = mixed_of_unvisited(
+            stream.pass_rates, step, num, size, seed=config.training.seed, first=replicate, end=replicate + 1
+        )
+        further += [
+            RolloutGroup(f"unvisited {place}", int(is_mixed[place]), size, step - 1, step)
+            for place in range(len(further), num)
+        ]
+    return further
+
+
 def at_once(stream: RecordedStream, phases: Sequence[Phase], replicate: int) -> list[Sizes]:
     found = replay(stream, phases, replicates=REPLICATES)
-    row = min(replicate, len(found.x2) - 1)
-    columns = (
-        found.x1,
-        found.x2[row],
-        found.x3[row],
-        found.reevaluated[row],
-        found.num_estimated[row],
-        found.surplus_stored[row],
-        found.difficult_size[row],
-        found.high_quality_size[row],
-    )
+    columns = [column[min(replicate, len(column) - 1)] for column in found[:-1]]
     return [Sizes(*map(int, values)) for values in zip(*columns, strict=True)]
 
 
@@ -197,43 +221,57 @@ def test_the_recorded_counts_are_read_off_the_visits() -> None:
         Row(2, "b", BatchSource.REUSED, 4, in_batch=True),
     ]
     found = RecordedStream(visits_of_rows(rows, 8)).recorded
-    assert found.fresh.tolist() == [2, 1]
+    assert (found.fresh.tolist(), found.mixed.tolist()) == ([2, 1], [1, 0])
     assert found.reevaluated.tolist() == [0, 1]
     assert [found.x1.tolist(), found.x2.tolist(), found.x3.tolist()] == [[1, 0], [0, 1], [0, 1]]
 
 
-@pytest.mark.parametrize("group_size", [2, 8, 1024])
-def test_an_estimate_is_drawn_from_the_posterior_predictive(group_size: int) -> None:
-    # Mean of a beta-binomial: G·a / (a + b) = G·(k + ½) / (G + 1).
-    for k in (0, 1, group_size // 2, group_size):
-        cumulative = beta_binomial_cumulative(k, group_size)
-        chances = np.diff(cumulative, prepend=0)
-        assert cumulative[-1] == 1
-        mean = float(chances @ np.arange(group_size + 1))
-        assert mean == pytest.approx(group_size * (k + 0.5) / (group_size + 1), rel=1e-6)
+@examples(2)
+@given(recordings(), st.sampled_from([2, 3, 4, 16]))
+def test_groups_of_another_size_are_replayed_as_if_they_were_recorded(
+    recording: tuple[RecordedStream, list[Mapping[str, int]], RunConfig], group_size: int
+) -> None:
+    stream, fresh, config = recording
+    assume(group_size != config.rollout.group_size)
+    try:
+        changes = {"rollout.group_size": group_size}
+        changed = resolve(apply_changes(config.model_dump(mode="json"), changes)).config
+    except ConfigError:
+        assume(False)
+    seed = changed.training.seed
+    for replicate in range(REPLICATES):
+        groups = answered_again(stream.fresh, stream.pass_rates, group_size, seed=seed, replicate=replicate)
+        drawn = iter(groups.num_correct.tolist())
+        again = [{prompt: next(drawn) for prompt in counts} for counts in fresh]
+        expected = by_the_method(stream.with_fresh(groups), [Phase(1, changed)], again, replicate)
+        # All answers are drawn.
+        assert at_once(stream, [Phase(1, changed)], replicate) == [each._replace(drawn=each.fresh) for each in expected]
 
 
-def test_with_two_responses_the_chances_are_those_worked_out_by_hand() -> None:
-    # k = 0 of G = 2: Beta(½, 5/2). P(0) = B(½, 9/2)/B(½, 5/2) = (7/2·5/2)/(4·3)... = (5/2)(7/2)/(3·4) = 35/48.
-    # P(1) = 2·B(3/2, 7/2)/B(½, 5/2) = 2·(½·5/2)/(3·4) = 10/48, P(2) = (½·3/2)/(3·4) = 3/48.
-    assert beta_binomial_cumulative(0, 2) == pytest.approx([35 / 48, 45 / 48, 1])
-
-
-def test_draws_of_a_prompt_do_not_depend_on_the_others() -> None:
+def test_draws_of_a_prompt_do_not_depend_on_its_place_among_others() -> None:
     rows = [Row(1, "b", BatchSource.FRESH, 3), Row(1, "c", BatchSource.FRESH, 5)]
-    alone = RecordedStream(visits_of_rows(rows[:1], 8))
-    among = RecordedStream(visits_of_rows([Row(1, "a", BatchSource.FRESH, 0), *rows], 8))
+    one, other = (RecordedStream(visits_of_rows(order, 8)) for order in (rows, rows[::-1]))
     replicates = np.arange(50)
-    one = ReevaluationModel(alone, seed=1).answers(np.full(50, 0), 2, replicates).num_correct
-    assert one.tolist() == ReevaluationModel(among, seed=1).answers(np.full(50, 1), 2, replicates).num_correct.tolist()
-    assert len(set(one.tolist())) > 1
+    drawn = [
+        ReevaluationModel(stream, 1, 50).answers(np.full(50, 0), 2, replicates).num_correct for stream in (one, other)
+    ]
+    assert drawn[0].tolist() == drawn[1].tolist()
+    assert len(set(drawn[0].tolist())) > 1
+
+
+def test_the_first_draws_are_the_same_however_many_follow() -> None:
+    stream = RecordedStream(visits_of_rows([Row(1, prompt, BatchSource.FRESH, 4) for prompt in "ab"], 8))
+    few, many = stream.pass_rates.priors(1, 4), stream.pass_rates.priors(1, 20)
+    fresh = RecordedStream(visits_of_rows([Row(1, prompt, BatchSource.FRESH, 4) for prompt in "ab"], 8))
+    assert np.array_equal(few, many[:, :4])
+    assert np.array_equal(many, fresh.pass_rates.priors(1, 20))
 
 
 def test_each_seed_step_prompt_and_replicate_has_its_own_draws() -> None:
     stream = RecordedStream(visits_of_rows([Row(1, prompt, BatchSource.FRESH, 4) for prompt in "ab"], 8))
 
     def draws(*, seed: int = 1, step: int = 2, prompt: int = 0) -> tuple[int, ...]:
-        found = ReevaluationModel(stream, seed).answers(np.full(50, prompt), step, np.arange(50))
+        found = ReevaluationModel(stream, seed, 50).answers(np.full(50, prompt), step, np.arange(50))
         return tuple(found.num_correct.tolist())
 
     drawn = [draws(), draws(seed=2), draws(step=3), draws(prompt=1)]
@@ -242,19 +280,23 @@ def test_each_seed_step_prompt_and_replicate_has_its_own_draws() -> None:
 
 
 def test_an_estimate_rests_on_the_nearest_visit() -> None:
+    # Of 200 other prompts as many have 0, 1, … 8 right: p is uniform over prompts, so that after k of 8 the mean of
+    # 8·p is 8·(k + 1)/10, which is 7.2 after 8 and 0.8 after 0.
     rows = [
         Row(1, "a", BatchSource.FRESH, 0),
         Row(4, "a", BatchSource.FRESH, 8),
         *(Row(step, "b", BatchSource.FRESH, 8) for step in (2, 3)),
+        *(Row(1, f"c{place}", BatchSource.FRESH, place % 9) for place in range(198)),
     ]
     stream = RecordedStream(visits_of_rows(sorted(rows), 8))
-    many = np.arange(2000)
+    many = np.arange(400)
 
     def mean(prompt: int, step: int) -> float:
-        return float(ReevaluationModel(stream, seed=1).answers(np.full(2000, prompt), step, many).num_correct.mean())
+        model = ReevaluationModel(stream, 1, 400)
+        return float(model.answers(np.full(400, prompt), step, many).num_correct.mean())
 
-    # 8·(k + ½)/9: 7.56 after 8 of 8, 0.44 after 0 of 8; before step 1 nothing is asked, after step 4 the last counts.
-    assert mean(0, 1) == pytest.approx(0.44, abs=0.15)
-    assert mean(0, 2) == pytest.approx(7.56, abs=0.15)
-    assert mean(0, 5) == pytest.approx(7.56, abs=0.15)
-    assert mean(1, 4) == pytest.approx(7.56, abs=0.15)
+    # Before step 1 nothing is asked, after step 4 the last counts.
+    assert mean(0, 1) == pytest.approx(0.8, abs=0.3)
+    assert mean(0, 2) == pytest.approx(7.2, abs=0.3)
+    assert mean(0, 5) == pytest.approx(7.2, abs=0.3)
+    assert mean(1, 4) == pytest.approx(7.2, abs=0.3)

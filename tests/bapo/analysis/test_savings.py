@@ -29,10 +29,37 @@ def test_runs_of_other_seeds_are_drawn_apart() -> None:
     assert (found.low, found.high) == (pytest.approx(0.0), pytest.approx(2 / 3))
 
 
+def test_the_interval_leaves_out_a_fortieth_of_the_resamples_on_each_side() -> None:
+    # Of 3^3 = 27 equally likely resamples, one is thrice the run that spent 1 and one thrice that which spent 3: each
+    # is 3.7 % of them, more than the 2.5 % beyond either bound. 1 - 3/4 and 1 - 1/4.
+    found = savings(runs([1, 2, 3]), runs([4, 4, 4]))
+    assert found is not None
+    assert (found.low, found.high) == (pytest.approx(0.25), pytest.approx(0.75))
+    # Of 4^4 = 256, 1 adds up to 4 and 4 to 5, 2 % together; the next 10 add up to 6, and so at the other end to 14:
+    # 1 - 14/16 and 1 - 6/16.
+    found = savings(runs([1, 2, 3, 4]), runs([4, 4, 4, 4]))
+    assert found is not None
+    assert (found.low, found.high) == (pytest.approx(0.125), pytest.approx(0.625))
+
+
 def test_what_costs_more_saved_less_than_nothing() -> None:
+    found = savings(runs([5, 6, 7]), runs([4, 4, 4]))
+    assert found is not None
+    # The ends are 1 - 7/4 and 1 - 5/4.
+    assert (found.value, found.low, found.high) == (pytest.approx(-0.5), pytest.approx(-0.75), pytest.approx(-0.25))
+
+
+def test_seeds_that_all_spent_the_same_give_no_interval() -> None:
     found = savings(runs([6, 6, 6]), runs([4, 4, 4]))
     assert found is not None
-    assert (found.value, found.low, found.high) == (pytest.approx(-0.5),) * 3
+    assert (found.value, found.low, found.high, found.n) == (pytest.approx(-0.5), None, None, 3)
+
+
+def test_runs_of_one_seed_count_as_their_mean() -> None:
+    found = savings([Expense(1, 2, True), Expense(1, 4, True)], runs([5, 6]))
+    assert found is not None
+    # 1 - 3/5.5; a single seed on our side gives no interval.
+    assert (found.value, found.n, found.low) == (pytest.approx(1 - 3 / 5.5), 1, None)
 
 
 @pytest.mark.parametrize(("ours", "baseline"), [([2], [4]), ([2, 3], [4]), ([2], [4, 5])])

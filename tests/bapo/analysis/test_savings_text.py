@@ -36,7 +36,7 @@ def test_spending_more_is_no_saving() -> None:
 
 
 def test_a_single_run_has_no_interval() -> None:
-    assert said(cost=alone(COST)).endswith(": saved 36 %; no interval can be given from a single run.")
+    assert said(cost=alone(COST)).endswith(": saved 36 %; no interval can be given from a single seed.")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_under_its_own_config_a_run_is_replayed_exactly() -> None:
         assert record.difficult_buffer is not None
         assert record.high_quality_buffer is not None
         counts, forecast = record.counts, answer.forecast
-        assert (answer.recorded.x1[index], forecast.x1[index]) == (counts.x1, counts.x1)
+        assert (answer.recorded.x1[index], forecast.x1.mean[index]) == (counts.x1, counts.x1)
         assert (answer.recorded.x2[index], forecast.x2.mean[index]) == (counts.x2, counts.x2)
         assert (answer.recorded.x3[index], forecast.x3.mean[index]) == (counts.x3, counts.x3)
         assert forecast.fill_rate.mean[index] == pytest.approx(counts.fill_rate)
@@ -74,7 +74,7 @@ def test_more_frequent_re_evaluation_is_estimated_with_an_interval() -> None:
     assert any(low < high for low, high in zip(x2.low, x2.high, strict=True))
     assert all(low <= mean <= high for low, mean, high in zip(x2.low, x2.mean, x2.high, strict=True))
     # Fresh groups were what they were, however often the buffer is asked again.
-    assert answer.forecast.x1 == answer.recorded.x1
+    assert answer.forecast.x1.mean == answer.recorded.x1
     assert max(batch.high) <= 1
     extra = increase(answer.totals.reevaluated)
     assert extra > 0
@@ -109,7 +109,7 @@ def test_another_batch_size_takes_the_difficult_buffer_along() -> None:
     answer = what_if(recording(config()), {"training.batch_size": 4})
     assert (answer.batch_size_recorded, answer.batch_size) == (10, 4)
     assert max(answer.forecast.difficult_size.high) <= 4 < max(size or 0 for size in answer.recorded.difficult_size)
-    assert max(answer.forecast.x1) <= 4
+    assert max(answer.forecast.x1.mean) <= 4
 
 
 def test_a_grpo_run_shows_what_bapo_would_have_made_of_its_groups() -> None:
@@ -117,12 +117,12 @@ def test_a_grpo_run_shows_what_bapo_would_have_made_of_its_groups() -> None:
     run = recording(resolve({"method": {"type": "grpo"}, "training": sizes, "rollout": sizes}).config)
     assert set(run.sizes.difficult) == {None}
     same = what_if(run, {})
-    assert same.forecast.x1 == same.recorded.x1 == [BATCH] * 12
+    assert same.forecast.x1.mean == same.recorded.x1 == [BATCH] * 12
     answer = what_if(run, {"method.type": "bapo", "method.m": 2})
     # Grpo asked nothing again, so every re-evaluation is an estimate.
     assert answer.num_known == 0 < answer.num_estimated
     assert answer.changes["method.type"] == ("grpo", "bapo")
-    assert sum(answer.forecast.x1) < sum(answer.recorded.x1)
+    assert sum(answer.forecast.x1.mean) < sum(answer.recorded.x1)
 
 
 @pytest.mark.parametrize(("with_critic", "without"), [("ba_ppo", "bapo"), ("ppo", "grpo")])
@@ -139,7 +139,7 @@ def test_a_critic_changes_nothing_about_the_batches(with_critic: str, without: s
 
 def test_a_bapo_run_shows_what_grpo_would_have_made_of_its_groups() -> None:
     answer = what_if(recording(config()), {"method.type": "grpo"})
-    assert answer.forecast.x1 == [BATCH] * 12
+    assert answer.forecast.x1.mean == [BATCH] * 12
     assert set(answer.forecast.x2.mean) == set(answer.forecast.difficult_size.mean) == {0}
     assert answer.totals.fill_rate.forecast == 1
 
@@ -201,7 +201,8 @@ def test_thresholds_that_admit_nothing_at_the_recorded_accuracies_are_named() ->
 @pytest.mark.parametrize(
     ("changes", "field", "remedy"),
     [
-        ({"rollout.group_size": 4}, "rollout.group_size", "groups of 8 responses"),
+        ({"rollout.group_size": 1}, "rollout.group_size", "at least 2"),
+        ({"method.max_rounds": 2}, "method.max_rounds", "dapo"),
         ({"rollout.batch_size": 4}, "rollout.batch_size", "others cannot be added"),
         ({"task.num_train": 4}, "task.num_train", "other data"),
         ({"method.v": 1}, "method.v", "which policy answers"),
@@ -212,8 +213,8 @@ def test_thresholds_that_admit_nothing_at_the_recorded_accuracies_are_named() ->
         ({"method.c2": [0.9, 0.9]}, "method.c2", "above c3"),
         ({"method.type": "repo"}, "method.type", "cannot be replayed, only those of bapo"),
         ({"method.type": "dots"}, "method.type", "submit a run with it instead"),
-        ({"method.type": "probe"}, "method.type", "give one of bapo, bapo_mini, grpo"),
-        ({"method.type": "observed"}, "method.type", "give one of bapo, bapo_mini, grpo"),
+        ({"method.type": "probe"}, "method.type", "give one of bapo, bapo_mini, grpo, grpo_delayed, dapo"),
+        ({"method.type": "observed"}, "method.type", "give one of bapo, bapo_mini, grpo, grpo_delayed, dapo"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_field(changes: dict[str, Any], field: str, remedy: str) -> None:
@@ -230,11 +231,11 @@ def test_a_run_without_steps_has_an_empty_answer() -> None:
 
 
 def test_a_prediction_interval_worked_out_by_hand() -> None:
-    # Draws 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.303: 2 ± 4.303·1·sqrt(4/3) = 2 ± 4.969, cut at 0 and at 6.
-    mean, low, high = interval(np.array([[1], [2], [3]]), largest=6)
-    assert (mean[0], low[0], high[0]) == (2, 0, 6)
-    # 2 ± 4.969 without the upper cut.
-    assert interval(np.array([[1], [2], [3]]))[2][0] == pytest.approx(6.969, abs=1e-3)
+    # Draws 1, 2, 3: mean 2, s = 1, t(0.95, 2) = 2.920: 2 ± 2.920·1·sqrt(4/3) = 2 ± 3.372, cut at 0 and at 5.
+    mean, low, high = interval(np.array([[1], [2], [3]]), largest=5)
+    assert (mean[0], low[0], high[0]) == (2, 0, 5)
+    # 2 + 3.372 without the upper cut.
+    assert interval(np.array([[1], [2], [3]]))[2][0] == pytest.approx(5.372, abs=1e-3)
 
 
 def test_really_recorded_runs_are_replayed_exactly(recorded_folders: Mapping[str, Path]) -> None:
@@ -242,7 +243,7 @@ def test_really_recorded_runs_are_replayed_exactly(recorded_folders: Mapping[str
         run = read_recording(folder)
         answer = what_if(run, {})
         assert (answer.num_steps, answer.num_disagreeing, answer.num_draws) == (NUM_STEPS, 0, 1), name
-        assert answer.forecast.x1 == answer.recorded.x1
+        assert answer.forecast.x1.mean == answer.recorded.x1
         assert answer.forecast.x2.mean == list(answer.recorded.x2)
         assert answer.forecast.x3.mean == list(answer.recorded.x3)
         assert answer.forecast.reevaluated.mean == list(answer.recorded.reevaluated)
@@ -264,7 +265,7 @@ def observed_recording(folder: Path) -> Recording:
 
 def test_a_run_of_another_trainer_is_itself_where_nothing_is_changed(tmp_path: Path) -> None:
     answer = what_if(observed_recording(tmp_path), {})
-    assert answer.recorded.x1 == answer.forecast.x1 == [4, 6, 4]
+    assert answer.recorded.x1 == answer.forecast.x1.mean == [4, 6, 4]
     # 14 groups of 3 · 4.
     assert answer.totals.fill_rate.recorded == answer.totals.fill_rate.forecast == pytest.approx(14 / 12)
     assert (answer.changes, answer.num_disagreeing) == ({}, 0)

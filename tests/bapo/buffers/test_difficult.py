@@ -105,3 +105,10 @@ def test_a_restored_buffer_keeps_entries_and_order() -> None:
         each.put("c", 0, 3)
     assert restored.state_dict() == held.state_dict()
     assert prompts(restored) == ["b", "c"]
+
+
+def test_a_fork_with_less_room_restores_what_was_evaluated_last() -> None:
+    held = buffer(("a", 0, 1), ("b", 1, 2), ("c", 0, 3))
+    smaller = DifficultBuffer(2)
+    smaller.load_state_dict(held.state_dict())
+    assert prompts(smaller) == ["b", "c"]

@@ -76,3 +76,10 @@ def test_a_checkpoint_with_too_few_payloads_is_our_bug() -> None:
     held = buffer(group("a", 1), group("b", 1))
     with pytest.raises(ValueError, match="shorter"):
         HighQualityBuffer(None, 3).load_state_dict(held.state_dict(), ["a@1"])
+
+
+def test_a_fork_with_less_room_restores_the_newest_groups() -> None:
+    held = buffer(group("a", 1), group("b", 2), group("c", 2), group("d", 3))
+    smaller = HighQualityBuffer(2, 3)
+    smaller.load_state_dict(held.state_dict(), [each.payload for each in held.groups()])
+    assert names(smaller) == ["c@2", "d@3"]

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from bapo.api.accounts import PasswordSet
 from bapo.api.runs import RunCreate, RunDetail, RunUpdate
-from bapo.cli import app
+from bapo.cli import app, export
 from bapo.client import Client
 from bapo.own_data.job import carry_out
 from tests.support.command_line import run_here
@@ -314,6 +314,18 @@ def test_metrics_are_exported(cli: Cli, trained: RunDetail, tmp_path: Path) -> N
     assert len(json.loads((tmp_path / "all.json").read_text())) == 4
     assert "no metric of these runs" in cli("export", "metrics", trained.id, "--keys", "moon", code=1).stderr
     assert "name a file with --out" in cli("export", "metrics", trained.id, "--format", "parquet", code=2).stderr
+
+
+def test_all_metrics_are_exported_where_they_take_several_requests(
+    cli: Cli, trained: RunDetail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("export", "metrics", trained.id, "-o", str(tmp_path / "whole.csv"))
+    whole = (tmp_path / "whole.csv").read_text()
+    assert all(any(column) for column in zip(*csv.reader(whole.splitlines()[1:]), strict=True))
+    # In a run of more than 200 metrics, the last request asks for fewer.
+    monkeypatch.setattr(export, "KEYS_AT_ONCE", 7)
+    cli("export", "metrics", trained.id, "-o", str(tmp_path / "parts.csv"))
+    assert (tmp_path / "parts.csv").read_text() == whole
 
 
 def test_records_and_the_run_list_are_exported(cli: Cli, admin: Client, trained: RunDetail, tmp_path: Path) -> None:

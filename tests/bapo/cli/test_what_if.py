@@ -54,9 +54,23 @@ def test_a_table_says_what_would_have_been(folder: Path) -> None:
 
 
 def test_a_field_that_cannot_be_replayed_is_named(folder: Path) -> None:
-    done = run_here("what-if", folder, "--set", "rollout.group_size=2")
+    done = run_here("what-if", folder, "--set", "rollout.batch_size=2")
     assert done.returncode == 2
-    assert "rollout.group_size = 2: cannot be replayed" in done.stderr
+    assert "rollout.batch_size = 2: cannot be replayed" in done.stderr
+
+
+def test_what_was_not_recorded_is_called_an_estimate(folder: Path) -> None:
+    changes = ("--set", "method.type=dapo", "--set", "rollout.group_size=8")
+    done = run_here("what-if", folder, *changes, env={"COLUMNS": "120"})
+    assert done.returncode == 0, done.stderr
+    assert "estimate, 90 % interval" in done.stdout
+    assert "fresh groups are no recorded ones" in " ".join(done.stdout.split())
+    answer = json.loads(run_here("what-if", folder, *changes, "--json").stdout)
+    assert answer["estimated"]
+    rollouts = answer["totals"]["rollouts"]
+    assert rollouts["estimated"]
+    assert rollouts["low"] < rollouts["forecast"] < rollouts["high"]
+    assert not answer["totals"]["x2_share"]["estimated"]
 
 
 def test_what_is_neither_a_folder_nor_on_a_server_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,13 @@ def test_ago(seconds: float, text: str) -> None:
     assert formatting.ago(None, NOW) == "–"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-5, "now"), (5, "now"), (12, "in 12 seconds"), (3_600, "in 1 hour"), (86_399, "in 23 hours")]
+)
+def test_until(seconds: float, text: str) -> None:
+    assert formatting.until(NOW + timedelta(seconds=seconds), NOW) == text
+
+
 def test_exact_time_is_in_utc() -> None:
     assert formatting.exact_time(NOW) == "2026-09-01 12:00:00 UTC"
     assert formatting.exact_time(None) == "–"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bapo.analysis.result import MeanEstimate
 from bapo.figures.groups import grouped
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.results_table import clear_best, results_table_data, results_table_figure, results_text
@@ -70,25 +71,47 @@ def test_one_seed_is_never_best_and_one_group_has_no_rival() -> None:
 
 
 def test_the_best_must_beat_every_other() -> None:
-    low, middle, high = ([(1, value), (2, value + 0.001)] for value in (0.1, 0.5, 0.51))
+    low, middle = ([(1, value), (2, value + 0.001)] for value in (0.1, 0.5))
+    high = [(1, 0.51), (2, 0.512)]
     assert clear_best([low, high]) == 1
-    # Paired, high and middle differ by exactly 0.01 on both seeds.
+    # Paired, high and middle differ by 0.010 and 0.011: 0.0105 ± 12.7 · 0.0005 = 0.0105 ± 0.0064.
     assert clear_best([low, middle, high]) == 2
+    # Differences without any spread give no interval, and so no certainty.
+    assert clear_best([low, middle, [(1, 0.51), (2, 0.511)]]) is None
     assert clear_best([low, [(8, 0.4), (9, 0.6)], high]) is None
 
 
 def test_the_best_is_bold_in_the_text_and_intervals_stay_within_shares() -> None:
+    # Of a hundred problems, BAPO has 400 and 398 of 400 responses right: 99.75 ± 12.7 · 0.25 points, cut at 100.
     runs = [
         _evaluated(f"{method}{seed}", method, seed, counts)
-        for method, counts in (("bapo", [4, 4]), ("grpo", [1, 1]))
-        for seed in (1, 2)
+        for method, both in (("bapo", ([4] * 100, [4] * 99 + [2])), ("grpo", ([1] * 100, [1] * 99 + [0])))
+        for seed, counts in enumerate(both, start=1)
     ]
     table = results_text(results_table_data(grouped(runs)))
     titles = ["method", "n", "avg@4", "pass@4", "paper's avg@32", "rollouts", "policy"]
     assert [column.title for column in table.columns] == titles
-    assert table.rows[1][2] == Cell("100.0", "100.0 to 100.0", is_best=True)
+    assert table.rows[1][2] == Cell("99.8", "96.6 to 100.0", is_best=True)
     assert not table.rows[2][2].is_best
-    assert percent_cell(results_table_data(grouped(runs)).rows[1].scores[0].value).note == "100.0 to 100.0"
+    assert percent_cell(results_table_data(grouped(runs)).rows[1].scores[0].value).note == "96.6 to 100.0"
+
+
+def test_runs_of_one_seed_have_no_interval_and_count_once() -> None:
+    runs = [_evaluated(name, "bapo", 1, [4, 2]) for name in ("a", "b")]
+    base, row = results_table_data(grouped(runs)).rows
+    assert (row.n, row.scores[0].value) == (1, MeanEstimate(value=0.75, low=None, high=None, n=1))
+    assert results_text(results_table_data(grouped(runs))).rows[1][2] == Cell("75.0")
+    # So does the base model, whose draws are those of the seed whatever trains afterwards.
+    assert base.n == 1
+    other = _evaluated("c", "grpo", 1, [4, 2])
+    assert results_table_data(grouped([*runs, other])).rows[0].n == 1
+
+
+def test_seeds_that_all_agree_have_no_interval() -> None:
+    runs = [_evaluated(f"{seed}", "bapo", seed, [4, 4]) for seed in (1, 2)]
+    row = results_table_data(grouped(runs)).rows[1]
+    # 100.0 to 100.0 would claim a certainty that two runs do not give.
+    assert (row.n, row.scores[0].value) == (2, MeanEstimate(value=1.0, low=None, high=None, n=2))
 
 
 def test_the_mean_over_sets_needs_all_of_them() -> None:

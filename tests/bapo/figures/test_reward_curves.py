@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bapo.figures.groups import grouped
+from bapo.figures.metric_names import drawn_for, metric_of
 from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
 from bapo.figures.theme import DARK, LIGHT
+from bapo.figures.training_dynamics import training_dynamics_data
 from tests.support.figure_runs import run
 
 KEY = "critic/rewards/mean"
@@ -46,3 +48,26 @@ def test_a_method_has_one_colour_in_every_panel_and_another_in_the_dark() -> Non
 
 def test_no_steps_give_no_panel() -> None:
     assert reward_curves_data(grouped([run("a")])).tasks == []
+
+
+@pytest.mark.parametrize(("reward", "ticks"), [(0.0, ".0%"), (1.0, ".0%"), (1.506, None), (-0.2, None)])
+def test_rewards_are_shares_only_between_0_and_1(reward: float, ticks: str | None) -> None:
+    runs = grouped([run("a", columns={KEY: [reward]})])
+    panels = [*reward_curves_data(runs).tasks, training_dynamics_data(runs).panels[0]]
+    assert [panel.scale.ticks for panel in panels] == [ticks] * 2
+    figure = reward_curves_figure(reward_curves_data(runs), LIGHT)
+    assert figure.layout.yaxis.tickformat == ticks
+    assert figure.layout.yaxis.title.text == ("correct responses" if ticks else "mean reward")
+
+
+def test_rewards_below_0_are_not_cut_off() -> None:
+    figure = reward_curves_figure(reward_curves_data(grouped([run("a", columns={KEY: [-0.5, 0.5]})])), LIGHT)
+    assert figure.layout.yaxis.range is None
+
+
+def test_a_metric_chosen_freely_is_drawn_in_percent_where_its_values_are_shares() -> None:
+    reward, fill = metric_of(KEY), metric_of("bapo/batch/fill_rate")
+    assert drawn_for(reward, [0.0, None, 1.0]).is_share
+    assert not drawn_for(reward, [0.5, 1.506]).is_share
+    # Batches of another trainer may hold more than B: still a share of B.
+    assert drawn_for(fill, [1.044]).is_share

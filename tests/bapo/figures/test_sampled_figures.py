@@ -127,6 +127,8 @@ def test_marks_name_the_change_its_author_and_its_first_step() -> None:
     assert [mark.step for mark in marks] == [42, 51]
     assert marks[0].text == "step 42: c1 = 0.25, c2 = 1/8, 0.5 (ada)"
     assert marks[1].text == "attempt 2 resumed after step 50"
+    # Before the first record there is nothing after which it could resume, as where a watched trainer starts again.
+    assert marks_of([_event(0, "resumed")]) == []
 
 
 def test_marks_are_drawn_at_their_step_with_escaped_text(step_series: Series) -> None:

@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bapo.config import RunConfig
+from bapo.difficulty_predictor import predicted_accuracies, text_features
 from bapo.methods import build_method
 from bapo.methods.base import ComposedBatch, Method
 from bapo.methods.dots import Dots
@@ -58,6 +60,28 @@ def test_a_high_temperature_chooses_at_random() -> None:
     for step in range(1, 12):
         kinds.update(visit.prompt_id[0] for visit in run_step(method, step).visits if visit.source == "fresh")
     assert min(kinds.values()) > 0.2 * kinds.total()
+
+
+def test_prompts_are_drawn_with_chances_that_fall_with_the_distance_to_the_target() -> None:
+    # One prompt of each step from a pool of six, all of them candidates, which nothing observed changes on the way.
+    chosen = config(
+        {"type": "dots", "candidates": 6, "target_accuracy": 0.9, "selection_temperature": 0.25},
+        batch_size=1,
+        rollout_size=1,
+    )
+    method = Dots(chosen)
+    pool = [*EASY[:2], *EVEN[:2], *HARD[:2]]
+    take_step(method, 1, [group(each.prompt_id, REWARDS[each.prompt_id[0]], 1) for each in pool])
+    features = np.array([text_features(each.prompt) for each in pool])
+    predicted = predicted_accuracies(features, features, [1.0, 1.0, 0.5, 0.5, 0.0, 0.0])
+    # exp(-|p̂ - γ*|/τ) with γ* = 0.9 and τ = 1/4, over their sum (arXiv:2506.05316).
+    weights = np.exp(-4 * np.abs(predicted - 0.9))
+    expected = dict(zip((each.prompt_id for each in pool), (weights / weights.sum()).tolist(), strict=True))
+    num_draws = 1_500
+    drawn = Counter(method.choose_prompts(step, [], pool)[0].prompt_id for step in range(2, 2 + num_draws))
+    for prompt_id, chance in expected.items():
+        # Three standard deviations of a share of so many draws.
+        assert drawn[prompt_id] / num_draws == pytest.approx(chance, abs=3 * (chance * (1 - chance) / num_draws) ** 0.5)
 
 
 def test_another_target_asks_for_other_prompts() -> None:

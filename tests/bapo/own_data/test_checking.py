@@ -91,6 +91,11 @@ def test_a_file_full_of_duplicates_keeps_each_once(tmp_path: Path) -> None:
     assert "another answer" in texts(data, "warning")
 
 
+def test_one_row_that_repeats_another_is_one(tmp_path: Path) -> None:
+    data = checked(written(tmp_path, [*sums(60), sums(1)[0]]))
+    assert "1 row (2\u202f%) repeats the prompt of an earlier one and is left out." in texts(data, "warning")
+
+
 def test_nearly_the_same_problem_is_told_and_kept(tmp_path: Path) -> None:
     rows = sums(60)
     rows.append({"question": rows[7]["question"].upper() + " ?", "answer": 56})

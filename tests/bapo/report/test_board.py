@@ -68,8 +68,8 @@ def test_over_another_metric_a_group_has_its_band_and_a_run_alone_its_way() -> N
     assert list(figure.data[2].customdata) == [" (0 to 2)", " (2 to 4)"]
     assert (figure.layout.xaxis.tickformat, chart_title(panel)) == (".0%", "Policy entropy over Training reward")
     assert chart_note(panel, curves) == (
-        "3 runs; groups by stretches of the other metric with equally many values; mean and 95 % interval over 3 runs "
-        "(Student's t)."
+        "3 runs; groups by stretches of the other metric with equally many values; mean and 95 % interval over 3 "
+        "replicates (Student's t)."
     )
 
 
@@ -77,9 +77,18 @@ def test_the_note_says_what_was_left_out() -> None:
     panel = ChartPanel(id="c", y="actor/entropy", smooth=5)
     sampled = curve("bapo", [1.0, 2.0], n=3).model_copy(update={"num_positions": 5_000})
     assert chart_note(panel, data(sampled, matching=70)) == (
-        "The newest 3 of 70 runs; mean and 95 % interval over 3 runs (Student's t); means of the last 5 recorded "
+        "The newest 3 of 70 runs; mean and 95 % interval over 3 replicates (Student's t); means of the last 5 recorded "
         "values; 2 of 5,000 points, extremes kept."
     )
+
+
+def test_a_chart_of_mean_rewards_is_in_percent_only_where_they_are_shares() -> None:
+    panel = ChartPanel(id="c", y="critic/rewards/mean")
+    over = ChartPanel(id="c", y="actor/entropy", x="metric.critic/rewards/mean")
+    for value, form in ((1.0, ".0%"), (1.506, None)):
+        assert chart_figure(panel, data(curve("bapo", [0.5, value])), LIGHT).layout.yaxis.tickformat == form
+        along = data(curve("bapo", [1.0, 3.0], x=[0.25, value]))
+        assert chart_figure(over, along, LIGHT).layout.xaxis.tickformat == form
 
 
 def test_the_file_loads_nothing_and_shows_peoples_words_as_words() -> None:

@@ -103,7 +103,7 @@ def test_remarks_warn_of_what_is_no_replicate() -> None:
     runs = [full("a"), full("b"), longer, full("d", method__v=1), full("e", "grpo", training__learning_rate=0.5)]
     remarks = "\n".join(remarks_on(grouped(runs, "method")))
     assert "The runs of BAPO are no mere replicates: they also differ in method.v." in remarks
-    assert "Several runs of BAPO have the seed 1: they are not independent." in remarks
+    assert "Several runs of BAPO have the seed 1: identical ones count as one replicate." in remarks
     assert "end at different steps (2, 3)" in remarks
     assert "The groups differ in more than their method: training.learning_rate." in remarks
     assert remarks_on(grouped([full("a"), full("b", seed=2)])) == []

@@ -4,21 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bapo.config import resolve
-from bapo.engines.base import (
-    BatchItem,
-    Engine,
-    Generation,
-    GenerationStats,
-    LogprobGap,
-    ResponseSample,
-    UpdateStats,
-)
+from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, ResponseSample
 from bapo.loop import StepOutcome
 from bapo.methods.bapo import Bapo
 from bapo.methods.base import ComposedBatch
-from bapo.records import Cost, StepRecord
+from bapo.records import Cost, LogprobGap, StepRecord, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
-from bapo.run.recording import CostCounter, accuracy_histogram, sample_records, step_record
+from bapo.run.recording import NO_COST, accuracy_histogram, cost_after, sample_records, step_record
 from bapo.tasks.base import Problem
 from benchmarks.simulation import DrawnEngine
 from tests.bapo.methods import replaying
@@ -26,7 +18,8 @@ from tests.bapo.methods import replaying
 UPDATE = UpdateStats(
     loss=0.5, entropy=1.0, grad_norm=2.0, kl=0.1, clip_fraction=0.2, ratio_mean=1.0, ratio_max=1.5,
     ratio_histogram=[0] * 13, num_mini_batches=2, num_tokens=64, num_groups_skipped=1,
-    tv_tokens={BatchSource.FRESH: 0.25}, logprob_gap=LogprobGap(0.001, 0.02, 0.0, 12),
+    tv_tokens={BatchSource.FRESH: 0.25}, learning_rate=0.001,
+    logprob_gap=LogprobGap(mean=0.001, max=0.02, outside_clip_range=0.0, num_tokens=12),
 )  # fmt: skip
 
 
@@ -72,11 +65,9 @@ def second_step() -> tuple[StepOutcome, Bapo]:
 
 
 def record(outcome: StepOutcome, method: Bapo) -> StepRecord:
-    cost = CostCounter()
-    cost.add_step(outcome)
     return step_record(
-        outcome, attempt=3, num_steps=9, epoch=1, group_size=4, learning_rate=0.001, method=method,
-        cost=cost.snapshot(), timing={"gen": 0.5}, system={},
+        outcome, attempt=3, num_steps=9, epoch=1, group_size=4, method=method,
+        cost=cost_after(NO_COST, outcome), timing={"gen": 0.5}, system={},
     )  # fmt: skip
 
 
@@ -96,11 +87,10 @@ def test_the_reward_of_the_batch_is_that_of_the_responses_trained_on() -> None:
 
 def test_cost_counts_every_response_dropped_ones_included() -> None:
     outcome, _ = second_step()
-    cost = CostCounter()
-    cost.add_step(outcome)
+    cost = cost_after(NO_COST, outcome)
     # Two fresh and two re-evaluated groups of 4; 20 + 12 tokens.
-    assert cost.snapshot() == Cost(num_rollouts=16, num_tokens=32, num_tracking_rollouts=0, num_evaluation_rollouts=0)
-    cost.add_step(replace(outcome, reevaluated=None))
+    assert cost == Cost(num_rollouts=16, num_tokens=32, num_tracking_rollouts=0, num_evaluation_rollouts=0)
+    cost = cost_after(cost, replace(outcome, reevaluated=None))
     assert (cost.num_rollouts, cost.num_tokens) == (24, 52)
 
 

@@ -10,16 +10,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bapo.config import ConfigError
-from bapo.engines.base import BatchItem, UpdateStats
+from bapo.engines.base import BatchItem
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import AnyRecord, EvaluationRecord, StepRecord
+from bapo.records import AnyRecord, EvaluationRecord, StepRecord, UpdateStats
 from bapo.rollout import BatchSource
 from bapo.run import trainer
 from bapo.run.checkpoint import CheckpointError, checkpoint_name
@@ -361,7 +360,7 @@ def test_a_step_that_is_not_finite_ends_the_run_and_is_not_recorded(tmp_path: Pa
             stats = super().update(batch, step=step, passes=passes)
             if step != 5:
                 return stats
-            return replace(stats, loss=math.nan) if field == "loss" else replace(stats, grad_norm=math.nan)
+            return stats.model_copy(update={field: math.nan})
 
     with pytest.raises(ConfigError, match=r"training\.learning_rate = .*: in step 5, .* is nan"):
         trainer.train(tmp_path, config(), build=Diverging)

@@ -55,6 +55,11 @@ def test_the_last_box_counts(text: str, answer: str | None) -> None:
         ("5", r"5\,\mathrm{cm}", True),
         ("5", r"6\text{ cm}", False),
         (r"10\%", "0.1", True),
+        # 33.3333 % is written to the sixth place of 0.333333: 1/3 rounds to it, and 0.3334 does not.
+        (r"33.3333\%", r"\frac{1}{3}", True),
+        (r"\frac{2}{3}", r"66.6667\%", True),
+        (r"33.3333\%", r"\frac{3334}{10000}", False),
+        (r"\frac{6666}{10000}", r"66.6667\%", False),
         ("1000", "1,000", True),
         ("(1,2]", "(1, 2]", True),
         ("(1,2)", "[1,2]", False),

@@ -131,9 +131,12 @@ def _curves(**changes: Any) -> ComparedCurves:
 
 
 def test_a_chart_says_how_it_was_made() -> None:
-    assert curves_note(_curves(curve={"n": [3, 3]}), "k", View()) == "Mean and 95 % interval over 3 runs (Student's t)."
+    assert (
+        curves_note(_curves(curve={"n": [3, 3]}), "k", View())
+        == "Mean and 95 % interval over 3 replicates (Student's t)."
+    )
     assert curves_note(_curves(), "k", View()) == (
-        "Mean and range of two runs, whose 95 % interval would be 12.7 times as wide."
+        "Mean and range of two replicates, whose 95 % interval would be 12.7 times as wide."
     )
     sampled = _curves(curve={"n": [], "num_positions": 12_345})
     assert curves_note(sampled, "k", View()) == "2 of 12.3k points, extremes kept."

@@ -52,6 +52,9 @@ def test_controls_that_nobody_moved_change_nothing() -> None:
         # GRPO has no c1.
         ({"method.type": "grpo", "method.c1": 3}, {"method.type": "grpo"}),
         ({"method.type": "bapo_mini", "method.m": 3, "method.c1": 3}, {"method.type": "bapo_mini", "method.m": 3}),
+        ({"method.type": "dapo", "method.max_rounds": 2}, {"method.type": "dapo", "method.max_rounds": 2}),
+        # BAPO has no rounds.
+        ({"rollout.group_size": 16, "method.max_rounds": 2}, {"rollout.group_size": 16}),
     ],
 )
 def test_moving_a_control_changes_its_field(moved: dict[str, Any], changes: dict[str, Any]) -> None:
@@ -76,15 +79,15 @@ def test_a_grpo_run_moves_to_bapo_by_its_defaults_and_what_is_moved() -> None:
 
 def test_totals_carry_their_interval_or_say_that_they_are_exact() -> None:
     answer = what_if(recording(small_config()), {"method.m": 1})
-    sure = WhatIfTotal(recorded=0.5, forecast=0.5, low=0.5, high=0.5)
-    unsure = WhatIfTotal(recorded=100, forecast=140, low=120, high=160)
+    sure = WhatIfTotal(recorded=0.5, forecast=0.5, low=0.5, high=0.5, estimated=True)
+    unsure = WhatIfTotal(recorded=100, forecast=140, low=120, high=160, estimated=True)
     answer = answer.model_copy(
         update={"totals": answer.totals.model_copy(update={"fill_rate": sure, "rollouts": unsure})}
     )
     by_name = {total.name: total for total in totals(answer)}
     assert (by_name["fill-rate"].interval, by_name["fill-rate"].change) == ("the same in all draws", "")
-    assert (by_name["rollouts"].interval, by_name["rollouts"].change) == ("95 %: 120 to 160", "+40")
-    assert len(total_row(totals(answer))) == 7
+    assert (by_name["rollouts"].interval, by_name["rollouts"].change) == ("estimate, 90 %: 120 to 160", "+40")
+    assert len(total_row(totals(answer))) == 9
     exact = totals(what_if(recording(small_config()), {}))
     assert {total.interval for total in exact} == {"exact"}
 
@@ -102,7 +105,7 @@ def test_exact_and_estimated_parts_are_drawn_apart() -> None:
     drawn = figures(answer, LIGHT)["what-if-composition"]
     solid, hatched = (
         next(trace for trace in drawn.data if trace.name == name and trace.yaxis == "y2")
-        for name in ("X2 re-evaluated", "X2 re-evaluated, estimated")
+        for name in ("X2 re-evaluated", "X2 re-evaluated, estimate")
     )
     assert hatched.fillpattern.shape == "/"
     for row, exact in enumerate(answer.forecast.x2.is_exact):
@@ -121,15 +124,47 @@ def test_a_band_is_drawn_only_where_something_is_estimated() -> None:
     run = recording(small_config())
     exact, estimated = (figures(what_if(run, changes), LIGHT)["what-if-difficult"] for changes in ({}, {"method.m": 1}))
     by_name = {trace.name: trace for trace in exact.data}
-    assert set(by_name["estimated, 95 %"].y) == {None}
-    assert None not in by_name["forecast, exact"].y
+    assert set(by_name["estimate, 90 % interval"].y) == {None}
+    assert None not in by_name["exact"].y
     shown = {trace.name: trace.y for trace in estimated.data}
-    first = next(row for row, value in enumerate(shown["forecast, exact"]) if value is None)
+    first = next(row for row, value in enumerate(shown["exact"]) if value is None)
     assert all(value is None for value in shown["high"][: first - 1])
     assert all(low <= high for low, high in zip(shown["low"][first:], shown["high"][first:], strict=True))
 
 
 def test_a_run_is_replayed_as_what_makes_batches_by_a_rule_and_as_itself() -> None:
-    offered = ["bapo", "bapo_mini", "grpo", "grpo_delayed", "ppo", "ba_ppo"]
+    offered = ["bapo", "bapo_mini", "grpo", "grpo_delayed", "dapo", "gspo", "ppo", "ba_ppo"]
     assert [*control_kinds("grpo")] == [*control_kinds()] == offered
     assert [*control_kinds("observed")] == [*offered, "observed"]
+
+
+def test_controls_of_rounds_are_those_of_dapo() -> None:
+    kinds = control_kinds()
+    assert [method for method, found in kinds.items() if "rounds" in found] == ["dapo"]
+    assert control_values(config(method__type="dapo", method__max_rounds=6))["method.max_rounds"] == 6
+    assert control_values(config())["method.max_rounds"] == 4
+
+
+def test_another_group_size_and_further_rounds_are_called_estimates() -> None:
+    run = recording(small_config())
+    sizes, rounds = (what_if(run, changes) for changes in ({"rollout.group_size": 16}, {"method.type": "dapo"}))
+    assert "With 16 responses to each prompt instead of 8, all answers are estimates" in str(words(sizes))
+    assert "groups of further rounds were never rolled out" in str(words(rounds))
+    by_name = {total.name: total for total in totals(rounds)}
+    assert by_name["rollouts"].interval.startswith("estimate, 90 %: ")
+    assert by_name["x2-share"].interval == "exact"
+    drawn = figures(rounds, LIGHT)
+    (hatched,) = (trace for trace in drawn["what-if-composition"].data if trace.name == "X1 fresh, estimate")
+    x1 = rounds.forecast.x1
+    assert list(hatched.y) == [0 if exact else mean for mean, exact in zip(x1.mean, x1.is_exact, strict=True)]
+    # Over ten steps, of which the first already is an estimate.
+    band = {trace.name: trace.y for trace in drawn["what-if-gradient"].data}
+    assert set(band["exact"]) == {None}
+    assert all(low < high for low, high in zip(band["low"], band["high"], strict=True))
+
+
+def test_thresholds_are_counted_in_the_recorded_group_size_whatever_the_new_one_is() -> None:
+    run = config(method__c1="1/4")
+    moved = control_values(config(method__c1="1/4", rollout__group_size=16), 8)
+    assert (moved["method.c1"], moved["rollout.group_size"]) == (2, 16)
+    assert changes_of(control_values(run), moved, run) == {"rollout.group_size": 16}

@@ -12,11 +12,10 @@ from sqlalchemy.orm import Session
 from backend.identity.audit.repository import add_audit
 from backend.identity.auth import repository as accounts
 from backend.identity.auth.openid import refusals, repository
-from backend.kit.principal import RANK
 from backend.models import User
 from backend.settings.claim_rules import values_of
 from backend.settings.environment import Settings
-from bapo.api.accounts import Role
+from bapo.api.accounts import RANK, Role
 from bapo.config import patterns
 
 LOG = logging.getLogger(__name__)

@@ -11,18 +11,20 @@ from bapo.figures.marks import add_marks
 from bapo.figures.smoothing import WINDOW_STEPS, smoothed_figure
 from bapo.figures.theme import Palette
 from frontend.pages.run.charts import batch, critic, difficulty, off_policy, overview, system
-from frontend.pages.run.charts.base import Chart
+from frontend.pages.run.charts.base import Chart, with_recorded
 from frontend.pages.run.data import RunData
 
 __all__ = ["BY_NAME", "CHARTS", "Chart", "charts_named", "charts_of", "drawn", "is_empty", "note_of", "plain"]
 
-CHARTS: tuple[Chart, ...] = (
-    *overview.CHARTS,
-    *critic.CHARTS,
-    *batch.CHARTS,
-    *difficulty.CHARTS,
-    *off_policy.CHARTS,
-    *system.CHARTS,
+CHARTS = with_recorded(
+    (
+        *overview.CHARTS,
+        *critic.CHARTS,
+        *batch.CHARTS,
+        *difficulty.CHARTS,
+        *off_policy.CHARTS,
+        *system.CHARTS,
+    )
 )
 BY_NAME: Mapping[str, Chart] = {chart.name: chart for chart in CHARTS}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ import plotly.graph_objects as go
 from bapo.config.method import Trait
 from bapo.figures.metric_charts import MetricChart, scalar
 from bapo.figures.theme import Palette
+from bapo.records import DeclaredMetric, StepRecord, declared_metrics
 from frontend.pages.run.data import Need, RunData
 
 
@@ -60,9 +62,29 @@ def metric_chart(name: str, chart: MetricChart, title: str, explanation: str, **
     return Chart(name, title, explanation, draw, chart.keys, **more)
 
 
-def scalar_chart(
-    name: str, key: str, title: str, explanation: str, unit: str, *, from_zero: bool = True, **more: Any
-) -> Chart:
-    """Returns the card of one metric."""
-    chart = scalar(key, title.lower(), unit, from_zero=from_zero)
-    return metric_chart(name, chart, title, explanation, height=220, **more)
+DECLARED: Mapping[str, DeclaredMetric] = {each.name: each for each in declared_metrics(StepRecord)}
+"""Metrics by name, as the fields of a step's record declare them."""
+
+
+def recorded_chart(name: str, key: str) -> Chart:
+    """Return the card of one metric, as its field declares it."""
+    metric = DECLARED[key].metric
+    chart = scalar(key, metric.title.lower(), metric.unit, from_zero=not metric.is_signed)
+    return metric_chart(
+        name,
+        chart,
+        metric.title,
+        DECLARED[key].explanation.replace("\n", " "),
+        height=220,
+        question=metric.question,
+        only=metric.only,
+        only_recorded=metric.only_recorded,
+        tab=metric.tab,
+    )
+
+
+def with_recorded(charts: Sequence[Chart]) -> tuple[Chart, ...]:
+    """Return the charts, and a card for each metric that declares a tab and has no card to itself among them."""
+    shown = {chart.keys for chart in charts}
+    missing = [key for key, each in DECLARED.items() if each.metric.tab and (key,) not in shown]
+    return (*charts, *(recorded_chart(re.sub(r"[/_]", "-", key), key) for key in missing))

@@ -19,7 +19,7 @@ from bapo.figures.metric_charts import (
     MetricChart,
 )
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, recorded_chart
 from frontend.pages.run.data import RunData
 
 
@@ -83,15 +83,7 @@ CHARTS = of_tab(
         smoothing="always",
         question="Are the batches full?",
     ),
-    scalar_chart(
-        "rounds",
-        "bapo/batch/num_rounds",
-        "Rounds per batch",
-        "Batches of prompts rolled out in one step until B groups have mixed rewards, at most method.max_rounds. All "
-        "their responses count as rollouts; a batch that is not full has used up its rounds.",
-        "rounds",
-        only="has_rounds",
-    ),
+    recorded_chart("rounds", "bapo/batch/num_rounds"),
     Chart(
         "thresholds",
         "Reuse window",

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from bapo.figures.metric_charts import VALUES
-from frontend.pages.run.charts.base import metric_chart, of_tab, scalar_chart
+from frontend.pages.run.charts.base import metric_chart, of_tab, recorded_chart
 
 CHARTS = of_tab(
     "overview",
-    scalar_chart(
-        "explained-variance",
-        "critic/vf_explained_var",
-        "Critic: explained variance",
-        "Share of the variance of the returns that the values predicted before the update: 1 is all, 0 is what one "
-        "number for all tokens would do, below 0 is worse. There is a gap where all returns were equal.",
-        "share of variance",
-        from_zero=False,
-        only="has_critic",
-    ),
+    recorded_chart("explained-variance", "critic/vf_explained_var"),
     metric_chart(
         "values",
         VALUES,
@@ -26,29 +17,7 @@ CHARTS = of_tab(
         only="has_critic",
         height=220,
     ),
-    scalar_chart(
-        "value-loss",
-        "critic/vf_loss",
-        "Critic: value loss",
-        "Half the mean squared error of the values, with values held near the old ones; mean over the mini-batches.",
-        "loss",
-        only="has_critic",
-    ),
-    scalar_chart(
-        "value-clipped",
-        "critic/vf_clipfrac",
-        "Critic: clipped values",
-        "Share of tokens whose value had moved further than method.critic.value_clip within the step, so that they "
-        "gave no gradient. With one pass and one mini-batch it is 0.",
-        "share of tokens",
-        only="has_critic",
-    ),
-    scalar_chart(
-        "critic-grad-norm",
-        "critic/grad_norm",
-        "Critic: gradient norm",
-        "Norm of the critic's gradient before it is scaled down to training.max_grad_norm.",
-        "norm",
-        only="has_critic",
-    ),
+    recorded_chart("value-loss", "critic/vf_loss"),
+    recorded_chart("value-clipped", "critic/vf_clipfrac"),
+    recorded_chart("critic-grad-norm", "critic/grad_norm"),
 )

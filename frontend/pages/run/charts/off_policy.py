@@ -19,7 +19,7 @@ from bapo.figures.metric_charts import (
 )
 from bapo.figures.theme import Palette
 from bapo.theory import TheoryConstants, theory_constants
-from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, recorded_chart
 from frontend.pages.run.data import RunData
 
 
@@ -144,24 +144,8 @@ CHARTS = of_tab(
         only="has_thresholds",
         question="What does Theorem 3.2 subtract for each source?",
     ),
-    scalar_chart(
-        "kl-behaviour",
-        "actor/ppo_kl",
-        "KL to the behaviour policy",
-        "How far the trained policy has moved from the policies that generated its batch.",
-        "nats per token",
-        from_zero=False,
-    ),
-    scalar_chart(
-        "kl-reference",
-        "actor/kl_loss",
-        "KL to the reference policy",
-        "How far the trained policy has moved from the model that the run started with. Measured where the loss has a "
-        "penalty on it (loss.kl_to).",
-        "nats per token",
-        from_zero=False,
-        only_recorded=True,
-    ),
+    recorded_chart("kl-behaviour", "actor/ppo_kl"),
+    recorded_chart("kl-reference", "actor/kl_loss"),
     metric_chart(
         "rollout-staleness",
         ROLLOUT_LAG,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bapo.figures import evaluations, lengths
 from bapo.figures.metric_charts import OBSERVED_LOGPROB_GAP, REWARDS
-from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, recorded_chart
 
 CHARTS = of_tab(
     "overview",
@@ -30,14 +30,7 @@ CHARTS = of_tab(
         empty="The first evaluation is not finished yet.",
         question="Does it generalise?",
     ),
-    scalar_chart(
-        "entropy",
-        "actor/entropy",
-        "Policy entropy",
-        "Mean entropy per response token. A collapse towards 0 means that the policy no longer explores.",
-        "nats per token",
-        question="Does it still explore?",
-    ),
+    recorded_chart("entropy", "actor/entropy"),
     Chart(
         "lengths",
         "Response length",
@@ -48,21 +41,8 @@ CHARTS = of_tab(
         height=220,
         question="How long are the responses, and how many are cut off?",
     ),
-    scalar_chart(
-        "grad-norm",
-        "actor/grad_norm",
-        "Gradient norm",
-        "Norm of the gradient before it is scaled down to training.max_grad_norm.",
-        "norm",
-    ),
-    scalar_chart(
-        "kl",
-        "actor/ppo_kl",
-        "KL to the behaviour policy",
-        "How far the trained policy has moved from the policies that generated its batch.",
-        "nats per token",
-        from_zero=False,
-    ),
+    recorded_chart("grad-norm", "actor/grad_norm"),
+    recorded_chart("kl", "actor/ppo_kl"),
     metric_chart(
         "observed-logprob-gap",
         OBSERVED_LOGPROB_GAP,

@@ -19,7 +19,7 @@ from bapo.analysis.findings.search import find
 from bapo.analysis.findings.settled_prompts import always_solved, never_solved
 from bapo.analysis.findings.stream import Curve, Response, ResponseGroup, RunStream, stream_of
 from bapo.analysis.findings.verifier_noise import verifier_disagrees
-from bapo.config import apply_changes, resolve
+from bapo.config import RunConfig, apply_changes, resolve
 from tests.bapo.analysis.findings.streams import CONFIG, boxed, found, group, noisy, stream
 from tests.support.simulation import Simulation
 
@@ -40,9 +40,10 @@ def test_half_of_the_groups_without_a_gradient_is_a_finding_with_its_split() -> 
     assert figures["Rollouts spent on them"].value == 3_200
     assert figures["Of the all-wrong: hopeless, p < 1/32"].value > 0.95
     assert finding.num_rollouts == 10 * 80 * 8
-    assert finding.remedies[0].changes == {"rollout.group_size": 16}
-    assert {"method.type": "bapo"} in [remedy.changes for remedy in finding.remedies]
     assert finding.title.startswith("50")
+    # Hopeless and mastered prompts stay so in groups of 16, and nothing is left for BAPO to reuse: 40 groups per step.
+    assert figures["Groups with a gradient per step, GRPO"].value == 40
+    assert finding.remedies == []
 
 
 def test_a_larger_group_brings_gradients_where_prompts_were_unlucky() -> None:
@@ -53,6 +54,71 @@ def test_a_larger_group_brings_gradients_where_prompts_were_unlucky() -> None:
     forecast = figures["Groups with a gradient at G = 16, forecast"]
     assert forecast.value == pytest.approx(0.815, abs=0.03)
     assert figures["Of the all-wrong: hopeless, p < 1/32"].value < 0.05
+    assert finding.remedies[0].changes == {"rollout.group_size": 16}
+    assert "81\u202f% of groups would have a gradient instead of 5" in finding.remedies[0].text
+
+
+def test_other_methods_show_their_figures_and_are_advised_where_they_gain() -> None:
+    # 32 prompts a step at p = 0.1: some 18 groups have a gradient, and BAPO fills up with earlier ones.
+    counts = np.random.default_rng(2).binomial(8, 0.1, (40, 32))
+    finding = found(groups_without_gradient(stream(counts.tolist()))).finding
+    figures = {each.label: each.value for each in finding.evidence}
+    mixed = ((counts > 0) & (counts < 8)).sum() / 40
+    assert figures["Groups with a gradient per step, GRPO"] == pytest.approx(mixed)
+    assert figures["Groups with a gradient per step, BAPO by what-if"] > mixed + 3
+    # Nothing was difficult enough to be answered again: 32 prompts, 8 responses each.
+    assert figures["Rollouts per step, GRPO"] == figures["Rollouts per step, BAPO by what-if"] == 256
+    (advice,) = [each for each in finding.remedies if "method.type" in each.changes]
+    assert advice.changes == {"method.type": "bapo"}
+    assert f"instead of {mixed:.1f}, for 1.00 times the rollouts" in advice.text
+
+
+def test_nothing_is_advised_where_no_group_can_have_a_gradient() -> None:
+    finding = found(groups_without_gradient(stream([[0] * 32] * 20))).finding
+    figures = {each.label: each for each in finding.evidence}
+    # "0 % instead of 0 %" is no advice; neither is a method that trains on nothing either.
+    assert figures["Groups with a gradient at G = 16, forecast"].value == pytest.approx(0, abs=1e-6)
+    assert figures["Groups with a gradient per step, BAPO by what-if"].value == 0
+    assert finding.remedies == []
+    # All of 32 prompts is not a point: Wilson's interval for 32 of 32 prompts.
+    assert figures["Groups without a gradient"].low == pytest.approx(32 / (32 + 1.96**2), abs=1e-3)
+
+
+def test_a_run_of_bapo_is_not_told_to_train_with_bapo() -> None:
+    config = resolve({"method": {"type": "bapo"}}).config
+    counts = np.random.default_rng(2).binomial(8, 0.1, (40, 32))
+    finding = found(groups_without_gradient(stream(counts.tolist(), config=config))).finding
+    assert {"method.type": "bapo"} not in [each.changes for each in finding.remedies]
+    assert "Groups with a gradient per step, BAPO" in {each.label for each in finding.evidence}
+
+
+def test_prompts_are_left_out_only_where_enough_are_left() -> None:
+    def offers(num_dead: int, num_prompts: int) -> bool:
+        counts = [[0] * num_dead + [4] * (num_prompts - num_dead)] * 6
+        finding = next(each for each in find(stream(counts)).report.findings if each.kind == "never_solved")
+        return any(each.leaves_out_prompts for each in finding.remedies)
+
+    # All 61 prompts come in every step. Half of them, 30.5, must be left.
+    assert not offers(61, 61)
+    assert not offers(31, 61)
+    assert offers(30, 61)
+
+
+def test_a_limit_is_raised_only_where_long_responses_are_right() -> None:
+    def texts(*, longest_right: bool) -> list[ResponseGroup]:
+        responses = [Response(str(i), float(longest_right or i < 4), 10 + i) for i in range(8)]
+        return [ResponseGroup("p", 1, 0, None, responses)] * 20
+
+    def advice(*, longest_right: bool, config: RunConfig = CONFIG) -> list[str]:
+        cut = {"response_length/clip_ratio": [0.3] * 200}
+        outcome = responses_cut(stream(metrics=cut, samples=texts(longest_right=longest_right), config=config))
+        return [each.text for each in found(outcome).finding.remedies]
+
+    assert advice(longest_right=True) == ["Raise the limit to 200 tokens.", "Leave cut responses out of the loss."]
+    # Not one of the longest tenth is right, so that longer ones hardly would be.
+    assert advice(longest_right=False) == ["Leave cut responses out of the loss."]
+    dropping = resolve({"method": {"type": "grpo"}, "loss": {"drops_overlong": True}}).config
+    assert advice(longest_right=False, config=dropping) == []
 
 
 def test_mixed_groups_are_no_finding_and_few_groups_say_nothing() -> None:
@@ -215,6 +281,23 @@ def test_clipping_and_ratios_far_from_one_are_drift() -> None:
     assert isinstance(off_policy_drift(stream(metrics=far)), Found)
     near = {"actor/pg_clipfrac": [0.02] * 200, "bapo/ratio/mean": [1.01] * 200}
     assert off_policy_drift(stream(metrics=near)) is None
+
+
+@pytest.mark.parametrize(
+    ("lag", "age", "said"),
+    [(1, 0, None), (2, 1, "groups are up to 1 step old"), (6, 5, "groups are up to 5 steps old")],
+)
+def test_the_oldest_group_is_as_old_as_the_updates_since_it_was_answered(lag: int, age: int, said: str | None) -> None:
+    # The policy that a step begins with has completed one step less than its number: a group that it answers has age 0.
+    drifted = stream(metrics={"actor/pg_clipfrac": [0.4] * 200})
+    version = np.maximum(0, drifted.visits.step - 1)
+    version[-1] = drifted.visits.step[-1] - lag
+    visits = drifted.visits._replace(policy_version=version.astype(np.int32))
+    finding = found(off_policy_drift(drifted._replace(visits=visits))).finding
+    figures = {each.label: each.value for each in finding.evidence}
+    assert figures["Oldest group trained on, in steps"] == age
+    assert ("old. " in finding.explanation) is (said is not None)
+    assert said is None or said in finding.explanation
 
 
 def test_learning_that_stopped_is_told_from_learning_that_goes_on() -> None:

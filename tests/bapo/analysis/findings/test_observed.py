@@ -97,7 +97,8 @@ def test_a_damaged_stream_is_there_for_every_kind() -> None:
 @pytest.mark.parametrize("kind", sorted(set(LABELS) - OF_PROBES))
 def test_each_kind_is_found_without_a_button_and_without_what_was_not_told(kind: FindingKind) -> None:
     finding = next(each for each in find(observed(DAMAGED[kind]())).report.findings if each.kind == kind)
-    assert finding.remedies
+    # What no estimate shows to help is not advised: here neither larger groups nor another method bring gradients.
+    assert finding.remedies or kind == "no_gradient"
     assert not any(remedy.changes for remedy in finding.remedies)
     said = texts(finding)
     assert "Clone" not in said

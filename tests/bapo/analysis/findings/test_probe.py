@@ -51,6 +51,14 @@ def test_prompts_that_teach_nothing_are_said_to_be_too_hard_or_too_easy() -> Non
     assert easy.remedies[0].text.endswith("harder problems.")
 
 
+def test_nothing_is_trained_where_no_group_would_teach_anything() -> None:
+    outcomes = probe_outcomes(stream([[0] * 100], config=CONFIG))
+    for kind in ("probed_group_size", "probed_thresholds"):
+        assert found(outcomes[kind]).finding.remedies == []
+    mixed = probe_outcomes(stream([[0, 4] * 50], config=CONFIG))
+    assert found(mixed["probed_group_size"]).finding.remedies[0].changes["method.type"] == "bapo"
+
+
 def test_the_group_size_is_the_smallest_whose_double_teaches_little_more() -> None:
     # At p = 1/2 7 of 8 groups of 4 have a gradient, and 127 of 128 of 8: 12 points more; 16 adds 1.
     assert group_size_of(alike(4)) == 8

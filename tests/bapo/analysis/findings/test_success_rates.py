@@ -58,6 +58,15 @@ def test_an_interval_over_clusters_is_wider_than_one_over_groups() -> None:
     assert (estimate.low, estimate.high) == (0.0, 1.0)
 
 
+def test_clusters_without_spread_have_wilsons_interval() -> None:
+    # All groups of ten prompts: Wilson's for 10 of 10 is [10 / (10 + 1.96²), 1]. One point would claim certainty.
+    every = clustered_share(np.full(10, 4.0), np.full(10, 4.0))
+    assert (every.value, every.low, every.high) == (1.0, pytest.approx(10 / (10 + 1.96**2), abs=1e-4), 1.0)
+    # Half of the groups of each prompt: Wilson's for 20 of 40.
+    half = clustered_share(np.full(10, 2.0), np.full(10, 4.0))
+    assert (half.low, half.high) == (pytest.approx(0.3520, abs=1e-3), pytest.approx(0.6480, abs=1e-3))
+
+
 def test_students_quantile_and_a_straight_line() -> None:
     assert t95(10) == pytest.approx(2.228, abs=0.002)
     slope = slope_of(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0, 7.0]))

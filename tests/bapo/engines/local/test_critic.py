@@ -7,7 +7,7 @@ import pytest
 
 from bapo.config import ConfigError, RunConfig
 from bapo.config.resolve import apply_changes
-from bapo.engines.base import UpdateStats
+from bapo.records import UpdateStats
 from bapo.rollout import BatchSource
 from tests.support.late_imports import late_imports
 

@@ -10,7 +10,7 @@ import pytest
 
 from bapo.config import RunConfig
 from bapo.config.resolve import apply_changes
-from bapo.engines.base import UpdateStats
+from bapo.records import UpdateStats
 from bapo.rollout import BatchSource
 from tests.support.late_imports import late_imports
 
@@ -164,6 +164,7 @@ def test_without_any_gradient_adam_moves_by_its_momentum(
     assert (stats.num_groups_skipped, stats.num_tokens, stats.num_mini_batches) == (2, 0, 1)
     assert (stats.loss, stats.grad_norm, stats.entropy, stats.kl) == (0, 0, 0, 0)
     assert (stats.ratio_mean, stats.ratio_max, sum(stats.ratio_histogram)) == (1, 1, 0)
+    assert stats.effective_sample_share == 1
     assert (stats.tv_tokens, stats.tv_sequences) == ({}, {})
 
 

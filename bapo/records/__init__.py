@@ -1,0 +1,50 @@
+"""Records: every number that a run writes into its journal, named and described once."""
+
+from bapo.records.base import OBSERVED_SCHEMA, RATIO_BIN_EDGES, SCHEMA, BySource, Counts, Figures, Record
+from bapo.records.journal import EvaluationRecord, EventRecord, Interval, TrackingRecord
+from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
+from bapo.records.naming import metrics
+from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
+from bapo.records.step import BufferState, Cost, Rewards, SourceCounts, StepRecord, ThresholdValues
+from bapo.records.update import CriticStats, LogprobGap, UpdateStats, effective_sample_share
+from bapo.records.visits import PromptVisit, PromptVisits, visit_columns
+from bapo.records.wire import AnyRecord, comparable, dump_record, parse_record, read_record
+
+__all__ = [
+    "OBSERVED_SCHEMA",
+    "RATIO_BIN_EDGES",
+    "SCHEMA",
+    "AnyRecord",
+    "BufferState",
+    "BySource",
+    "Cost",
+    "Counts",
+    "CriticStats",
+    "DeclaredMetric",
+    "EvaluationRecord",
+    "EventRecord",
+    "Figures",
+    "Interval",
+    "LogprobGap",
+    "Metric",
+    "PromptRecord",
+    "PromptVisit",
+    "PromptVisits",
+    "Record",
+    "Rewards",
+    "SampleRecord",
+    "SampledResponse",
+    "SourceCounts",
+    "StepRecord",
+    "ThresholdValues",
+    "TrackingRecord",
+    "UpdateStats",
+    "comparable",
+    "declared_metrics",
+    "dump_record",
+    "effective_sample_share",
+    "metrics",
+    "parse_record",
+    "read_record",
+    "visit_columns",
+]

@@ -1,0 +1,183 @@
+"""The record of one training step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from bapo.records.base import SCHEMA, Counts, Figures, Record, SchemaNumber
+from bapo.records.metric import Metric
+from bapo.records.update import UpdateStats
+from bapo.records.visits import PromptVisits
+
+
+class SourceCounts(Record):
+    """Groups of one step by what became of them; None of what an observer cannot see."""
+
+    fresh: int
+    """Rolled out by α, in all rounds of the step; more than B groups where a method rolls out several rounds."""
+    x1: int
+    """Fresh groups kept by the online filter and trained on."""
+    reevaluated: int | None = None
+    """Difficult prompts answered again by the current policy."""
+    improved: int | None = None
+    """Re-evaluated with c1 < accuracy < 1: candidates of X2."""
+    x2: int | None = None
+    """Improved groups that found room in the batch."""
+    solved: int | None = None
+    """Re-evaluated with accuracy 1; left the difficult buffer."""
+    still_difficult: int | None = None
+    """Re-evaluated with accuracy ≤ c1; stay in the difficult buffer."""
+    surplus_stored: int | None = None
+    """Improved groups without room in the batch that entered the high-quality buffer."""
+    surplus_dropped: int | None = None
+    """Improved groups without room in the batch that were dropped."""
+    x3_candidates: int | None = None
+    """Stored groups that could have been reused: for BAPO within today's [c2, c3], not in X1 or X2."""
+    x3: int | None = None
+    """Stored groups trained on again, all of their responses or some."""
+    batch: int
+    """X1 + X2 + X3; of an observed run, the groups that its trainer trained on."""
+    batch_size: int
+    """B."""
+    fill_rate: Annotated[float, Metric("fill_rate", "Fill rate", "share of B", "Are the batches full?", is_share=True)]
+    """batch / B; above 1 where stored responses join the fresh ones of their prompt."""
+
+
+class ThresholdValues(Record):
+    """The thresholds in force in this step."""
+
+    c1: float | None
+    c2: float | None
+    c3: float | None
+    r_tot: float
+    """Mean fresh reward of the last ten steps, before this one."""
+    difficult_max_count: int | None
+    """Largest number of correct responses that counts as difficult."""
+    reusable_min_count: int | None
+    """Smallest reusable number of correct responses."""
+    reusable_max_count: int | None
+    """Largest; below the smallest where nothing is admitted."""
+
+
+class BufferState(Record):
+    """One buffer after the step."""
+
+    size: int
+    capacity: int | None
+    age_mean: float | None
+    """Steps since the entry's latest evaluation (difficult) or generation (high quality); None when empty."""
+    age_max: int | None
+    entered: int
+    """New prompts in this step."""
+    refreshed: int
+    """Prompts that were there and were stored again."""
+    left_improved: int
+    """Left because a fresh or re-evaluated group was above c1 (difficult buffer)."""
+    evicted: int
+    """Pushed out by capacity."""
+    expired: int
+    """Removed for their age (high-quality buffer)."""
+
+
+class Cost(Record):
+    """Everything generated so far, of an observed run as far as it was told. Rollouts count responses, dropped ones
+    included."""
+
+    num_rollouts: Annotated[int, Metric("num_rollouts", "Rollouts", "responses", "What has training cost?")]
+    """Responses of training: fresh and re-evaluated."""
+    num_tokens: int | None = None
+    """Response tokens of training."""
+    num_tracking_rollouts: int | None = None
+    num_evaluation_rollouts: int | None = None
+
+
+class Rewards(Record):
+    """The rewards of an observed step as its trainer gave them."""
+
+    threshold: float
+    """A response counts as correct where its reward is above this."""
+    num_constant_groups: int
+    """Groups whose rewards are all equal: none of them has a gradient."""
+    num_rejected_groups: int
+    """Groups that were told and are not in the record, such as those of another size or with a NaN."""
+    missing_ranks: Counts = []
+    """Ranks that told nothing of the step, where several tell their parts: their groups are not in the record."""
+    values: Sequence[Sequence[float]] | None = None
+    """Rewards of each group, in the order of `prompts`; None where all of them are 0 or 1."""
+
+
+class StepRecord(Record):
+    """The record of one training step."""
+
+    # For the lines of groups, which are dataclasses.
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
+    type: Literal["step"] = "step"
+    attempt: int
+    step: Annotated[int, Metric("training/global_step")]
+    """From 1."""
+    num_steps: int | None = None
+    """Steps of the whole run."""
+    epoch: Annotated[int | None, Metric("training/epoch")] = None
+    """From 0."""
+    group_size: int
+    skipped: bool
+    """The batch was empty: no optimizer step."""
+    rollout_version: Annotated[int | None, Metric("bapo/policy/rollout_version")] = None
+    """Policy version of α."""
+    trainer_version: int | None = None
+    """Policy version of the current weights before the update: step - 1."""
+    num_rounds: Annotated[
+        int, Metric("bapo/batch/num_rounds", "Rounds per batch", "rounds", tab="batch", only="has_rounds")
+    ] = 1
+    """Batches of prompts rolled out in one step until B groups have mixed rewards, at most method.max_rounds. All their
+    responses count as rollouts; a batch that is not full has used up its rounds."""
+    counts: Annotated[SourceCounts, Metric("bapo/batch/")]
+    fresh_histogram: Counts
+    """Fresh groups by number of correct responses, 0..G."""
+    reevaluated_histogram: Counts
+    """Re-evaluated groups by number of correct responses, 0..G."""
+    batch_histogram: Counts
+    """Groups trained on by number of correct responses, 0..G."""
+    prompts: PromptVisits
+    thresholds: Annotated[ThresholdValues | None, Metric("bapo/thresholds/")] = None
+    difficult_buffer: Annotated[BufferState | None, Metric("bapo/buffer/difficult/")] = None
+    high_quality_buffer: Annotated[BufferState | None, Metric("bapo/buffer/high_quality/")] = None
+    update: Annotated[UpdateStats | None, Metric("")] = None
+    """None in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
+    metrics: Figures = {}
+    """What an observed trainer logged for the step, by its own names."""
+    rewards: Rewards | None = None
+    """None in a run of our own trainer, whose rewards are 0 and 1."""
+    reward_mean: Annotated[
+        float,
+        Metric(
+            "critic/rewards/mean",
+            "Training reward",
+            "mean reward of fresh responses",
+            "Is it learning?",
+            is_share=True,
+            is_mean_reward=True,
+        ),
+    ]
+    """Over the fresh responses."""
+    batch_reward_mean: Annotated[float | None, Metric("bapo/batch/reward_mean")]
+    """Over the responses trained on; None for an empty batch."""
+    response_length_mean: Annotated[float | None, Metric("response_length/mean", "Response length", "tokens")] = None
+    """Tokens, fresh responses."""
+    response_length_max: Annotated[int | None, Metric("response_length/max")] = None
+    response_clip_ratio: Annotated[float | None, Metric("response_length/clip_ratio")] = None
+    """Share of fresh responses cut at the token limit."""
+    cost: Annotated[Cost, Metric("bapo/cost/")]
+    timing: Annotated[Figures, Metric("timing_s/")]
+    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update`, `step` (all of it), `step_cpu` (CPU
+    time of the trainer process in the step), `journal` (writing the record before this one), `elapsed` since the
+    attempt began, and `unix_time` at the end of the step. Within these, under verl's names, what verl did:
+    `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together), `verl/log_prob`,
+    `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
+    system: Annotated[Figures, Metric("bapo/system/")]
+    """Memory in bytes, CPU and GPU utilisation in percent."""
