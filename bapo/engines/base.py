@@ -162,6 +162,21 @@ class LogprobGap:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundTerms:
+    """Terms of the policy improvement bound after an update, means over each source's groups with a gradient.
+
+    Estimated over whole responses by their ratios to the policy α that generated them (arXiv:2602.20722, Theorem 3.2).
+    """
+
+    improvement: Mapping[BatchSource, float]
+    """J(π_θ) - J(π_θt), by which the update raised the expected reward."""
+    surrogate: Mapping[BatchSource, float]
+    """L_α(π_θ) = E_α[ρ·Â], the objective without clipping."""
+    tv_sequences: Mapping[BatchSource, float]
+    """TV(π_θ, α)."""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateStats:
     """Statistics of the policy's update in one step; token means run over the tokens that the loss ran over."""
 
@@ -194,6 +209,8 @@ class UpdateStats:
     logprob_gap: LogprobGap | None = None
     """Over tokens whose log-probabilities before the update are known from both implementations without a forward pass
     for it: those of groups that `BatchItem.is_on_policy`. None where there are none."""
+    bound: BoundTerms | None = None
+    """`None` in steps in which it was not measured."""
 
 
 class Engine(Protocol):

@@ -11,6 +11,7 @@ from bapo.engines.base import BatchItem, Engine, Generation
 from bapo.loop import StepOutcome
 from bapo.methods.base import ComposedBatch, Method
 from bapo.records import (
+    BoundValues,
     Cost,
     CriticValues,
     LogprobGapValues,
@@ -105,13 +106,14 @@ def _update_values(outcome: StepOutcome, learning_rate: float) -> UpdateValues |
     values: dict[str, Any] = {
         name: getattr(outcome.update, name)
         for name in UpdateValues.model_fields
-        if name not in ("learning_rate", "critic", "logprob_gap")
+        if name not in ("learning_rate", "critic", "logprob_gap", "bound")
     }
-    critic, gap = outcome.update.critic, outcome.update.logprob_gap
+    critic, gap, bound = outcome.update.critic, outcome.update.logprob_gap, outcome.update.bound
     return UpdateValues(
         learning_rate=learning_rate,
         critic=None if critic is None else CriticValues(**asdict(critic)),
         logprob_gap=None if gap is None else LogprobGapValues(**asdict(gap)),
+        bound=None if bound is None else BoundValues(**asdict(bound)),
         **values,
     )
 
