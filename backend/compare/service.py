@@ -24,7 +24,7 @@ from backend.models import Run
 from backend.runs.presentation import NOTES_START_CHARACTERS
 from backend.runs.repository import applied_changes
 from backend.runs.usage import usage_of
-from bapo.analysis.comparison import ComparedRun, RunGroup, differences, flattened, groups_of, seed_in
+from bapo.analysis.comparison import ComparedRun, RunGroup, differences, flattened, groups_of, seed_in, shown_name
 from bapo.analysis.outcome_text import outcome_text
 from bapo.analysis.result import AppliedChange
 from bapo.analysis.steered import steered_config
@@ -219,6 +219,10 @@ def _reference(groups: Sequence[RunGroup], label: str | None) -> int:
     if label is None:
         return 0
     if label not in labels:
+        # As tables show them.
+        shown = [shown_name(each) for each in labels]
+        if label in shown:
+            return shown.index(label)
         remedy = f"the groups are {', '.join(labels)}: name one of these"
         raise Problem(422, "invalid_request", remedy, field="reference", value=label)
     return labels.index(label)
