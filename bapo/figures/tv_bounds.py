@@ -58,8 +58,8 @@ def bound_figure(data: Bound, palette: Palette) -> go.Figure:
     lines = []
     for source, improvements, bounds in zip(drawn_sources(palette), data.improvements, data.bounds, strict=True):
         lines += [
-            Line(source.name, improvements, source.colour),
-            Line(f"{source.name}, bound", bounds, source.colour, "dash"),
+            Line(source.name, improvements, source.colour, spans_gaps=True),
+            Line(f"{source.name}, bound", bounds, source.colour, "dash", spans_gaps=True),
         ]
     return lines_figure(lines, data.axis, hover="%{y:.3g}", yaxis={"title": {"text": "expected reward"}})
 

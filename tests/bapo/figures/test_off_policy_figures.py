@@ -94,6 +94,7 @@ def test_both_sides_of_the_bound_are_drawn_for_each_source() -> None:
         "dash",
     )
     assert solid.mode == "lines+markers", "a lone point is seen"
+    assert all(line.connectgaps for line in (solid, dashed))
 
 
 def test_phases_add_up_to_the_step() -> None:
