@@ -12,6 +12,7 @@ from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.number_format import bounds_text, counted, percent
 from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTotalsAcross, SampledIn
+from bapo.config.method import method_name
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import in_place, open_when_pressed, unchanged
@@ -231,7 +232,7 @@ def _sampled(each: SampledIn) -> html.Section:
         html.Div(
             [
                 Link(each.run_name, href=f"/runs/{each.run_id}", className="sample-link wrap-anywhere"),
-                html.Span(f" {each.method} · {each.model}", className="queue-detail"),
+                html.Span(f" {method_name(each.method)} · {each.model}", className="queue-detail"),
             ]
         ),
         html.Div(
@@ -261,7 +262,7 @@ def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
                 suspected,
             ]
         ),
-        html.Div([each.method, html.Div(each.model, className="queue-detail wrap-anywhere")]),
+        html.Div([method_name(each.method), html.Div(each.model, className="queue-detail wrap-anywhere")]),
         status_badge(each.status),
         cell(f"{each.num_visits:,}", "number"),
         accuracy_cell(each.accuracy),
