@@ -62,6 +62,36 @@ def test_piped_output_has_no_boxes_colours_or_cut_text(
     output.console.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["runs", "--help"], 0),
+        (["study", "--help"], 0),
+        (["study", "submit", "--help"], 0),
+        (["runs", "--nope"], 2),
+        (["nonsense"], 2),
+        (["study", "run"], 2),
+        (["study", "nonsense", "--nope"], 2),
+        (["runs", "--limit", "x"], 2),
+    ],
+)
+def test_piped_help_and_usage_errors_are_plain_text(arguments: list[str], code: int) -> None:
+    printed = run_here(*arguments, env={"FORCE_COLOR": "1", "COLUMNS": "60"})
+    text = printed.stdout if code == 0 else printed.stderr
+    assert printed.returncode == code
+    assert "Usage: " in text
+    assert not set(BOXES) & set(text)
+    assert "\x1b" not in text
+    assert "[bold]" not in text
+    assert "paired..." not in text
+
+
+def test_piped_help_lists_each_command_in_its_panel() -> None:
+    lines = run_here("--help").stdout.splitlines()
+    assert lines.index("Servers:") < lines.index("  up          Start all services on this machine.") < lines.index("Runs:")
+
+
 def test_a_framed_table_becomes_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
     output.console.cache_clear()
     made = Table("name", "value", title="All", show_lines=True)
