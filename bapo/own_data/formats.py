@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 import tempfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -216,16 +217,31 @@ def _json_rows(path: Path) -> Iterator[ReadRow]:
                 yield ReadRow(number, None, "this is not a JSON object")
 
 
+_FIELD_LIMIT = threading.Lock()
+
+
+def _next_of_long(rows: Iterator[list[str]]) -> list[str] | None:
+    """Return the next row, whose fields may be as long as a row; None after the last.
+
+    The limit is the whole process's, so it is raised only while a row of this reader is read.
+    """
+    with _FIELD_LIMIT:
+        usual = csv.field_size_limit(LONGEST_LINE)
+        try:
+            return next(rows, None)
+        finally:
+            csv.field_size_limit(usual)
+
+
 def _csv_rows(path: Path) -> Iterator[ReadRow]:
-    csv.field_size_limit(LONGEST_LINE)
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = csv.reader(file, delimiter=_delimiter(file.readline()))
         file.seek(0)
         try:
-            head = next(rows, [])
+            head = _next_of_long(rows) or []
             _check_head(head)
             begin = rows.line_num + 1
-            for values in rows:
+            while (values := _next_of_long(rows)) is not None:
                 number, begin = begin, rows.line_num + 1
                 if not values:
                     continue

@@ -89,7 +89,11 @@ def test_piped_help_and_usage_errors_are_plain_text(arguments: list[str], code: 
 
 def test_piped_help_lists_each_command_in_its_panel() -> None:
     lines = run_here("--help").stdout.splitlines()
-    assert lines.index("Servers:") < lines.index("  up          Start all services on this machine.") < lines.index("Runs:")
+    assert (
+        lines.index("Servers:")
+        < lines.index("  up          Start all services on this machine.")
+        < lines.index("Runs:")
+    )
 
 
 def test_a_framed_table_becomes_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:

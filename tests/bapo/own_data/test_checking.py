@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -153,6 +154,19 @@ def test_csv_and_parquet_are_read_with_their_rows(tmp_path: Path) -> None:
         [["a", "4"]],
     )
     assert proposal(seen).columns == {"prompt": "question", "answer": "reward_model.ground_truth"}
+
+
+def test_long_fields_of_csv_are_read_without_raising_the_limit_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    # 200,000 characters, where a process begins with a limit of 131,072.
+    path.write_text(f"question,answer\n{'x' * 200_000},1\nshort,2\n")
+    rows = read(path, ".csv")
+    limits = []
+    for row, length in zip(rows, (200_000, 5), strict=True):
+        assert row.values is not None
+        assert len(row.values["question"]) == length
+        limits.append(csv.field_size_limit())
+    assert limits == [131_072, 131_072]
 
 
 @pytest.mark.parametrize(
