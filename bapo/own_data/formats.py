@@ -99,10 +99,14 @@ def read(path: Path, ending: str) -> Iterator[ReadRow]:
     An archive holds a data set in parts, as the server has fetched them; nobody sends one: see `check_beginning`.
     """
     with path.open("rb") as file:
-        beginning = file.read(_LOOKED_AT)
-    if beginning.startswith(_ZIP):
-        return _rows_of_parts(path, ending)
-    check_beginning(ending, beginning)
+        is_archive = file.read(len(_ZIP)) == _ZIP
+    return _rows_of_parts(path, ending) if is_archive else read_single(path, ending)
+
+
+def read_single(path: Path, ending: str) -> Iterator[ReadRow]:
+    """Every row of a file that is no archive. Raises FormatError where the file as a whole cannot be read."""
+    with path.open("rb") as file:
+        check_beginning(ending, file.read(_LOOKED_AT))
     match ending:
         case ".parquet":
             return _parquet_rows(path)
@@ -138,11 +142,7 @@ def _rows_of_parts(path: Path, ending: str) -> Iterator[ReadRow]:
 
 def _rows_of_part(part: Path, ending: str, number: int) -> Iterator[ReadRow]:
     try:
-        with part.open("rb") as file:
-            beginning = file.read(_LOOKED_AT)
-        if beginning.startswith(_ZIP):
-            raise FormatError("this is an archive in an archive")
-        yield from read(part, ending)
+        yield from read_single(part, ending)
     except FormatError as error:
         raise FormatError(f"file {number + 1}: {error}") from None
 
