@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,6 +37,18 @@ def test_signs_that_cannot_be_written_are_replaced_one_by_one(monkeypatch: pytes
     # The last one is a byte of a file's name that is no text.
     print("1–2 → 3× é 漢 \udcff", flush=True)
     assert written.getvalue() == b"1-2 > 3x ? ? \xff\n"
+
+
+def test_a_table_needs_no_command_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    output.console.cache_clear()
+    made = output.table("name", "eval")
+    made.add_row("run", "–")
+    output.print_table(made)
+    sys.stdout.flush()
+    output.console.cache_clear()
+    assert written.getvalue() == b"name  eval\nrun   -\n"
 
 
 def test_a_file_on_standard_output_is_in_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
