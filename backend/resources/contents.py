@@ -20,7 +20,7 @@ from bapo.api.resources import ResourceKind, ResourcePreview
 from bapo.config.model_files import lfs_pointer
 from bapo.config.syntax import syntax_tree
 from bapo.config.task import FileTaskConfig
-from bapo.own_data.formats import MOST_ROWS, FormatError, read_single
+from bapo.own_data.formats import MOST_READ_COLUMNS, MOST_ROWS, FormatError, read_single
 from bapo.own_data.storable import storable
 from bapo.tasks.problem_files import SOURCE_COLUMN
 
@@ -42,8 +42,8 @@ MODEL_FIELDS = (
 )
 
 
-MOST_COLUMNS = 10_000
 MOST_SHOWN_COLUMNS = 500
+"""Of a preview."""
 
 
 class ContentError(ValueError):
@@ -128,8 +128,8 @@ def _shape(path: Path) -> tuple[list[str], int]:
 
 
 def _bounded(path: Path, columns: Collection[str]) -> list[str]:
-    if len(columns) > MOST_COLUMNS:
-        raise _refused(path, f"the file has more than {MOST_COLUMNS:,} columns: give each row the same ones")
+    if len(columns) > MOST_READ_COLUMNS:
+        raise _refused(path, f"the file has more than {MOST_READ_COLUMNS:,} columns: give each row the same ones")
     return list(columns)
 
 

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ MOST_CHARACTERS = 500
 """Of a value in a preview."""
 MOST_COLUMNS = 500
 """Of a preview."""
+MOST_READ_COLUMNS = 10_000
+"""Of a file."""
 LONGEST_NAME = 300
 """Of a column in a preview."""
 MOST_ROWS = 20_000_000
@@ -263,7 +266,10 @@ def _check_head(head: Sequence[str]) -> None:
     names = [name.strip() for name in head]
     if not any(names):
         raise FormatError("the file has no rows: give a CSV file whose first line names the columns")
-    twice = next((name for name in names if not name or names.count(name) > 1), None)
+    if len(names) > MOST_READ_COLUMNS:
+        raise FormatError(f"the first line names {len(names):,} columns: at most {MOST_READ_COLUMNS:,} are read")
+    counts = Counter(names)
+    twice = next((name for name in names if not name or counts[name] > 1), None)
     if twice is not None:
         raise FormatError(f"the first line must name each column once, not {twice!r}: correct it")
 

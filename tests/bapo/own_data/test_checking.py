@@ -189,6 +189,13 @@ def test_what_is_not_what_its_name_says_is_told_by_its_first_bytes(ending: str, 
         check_beginning(ending, content)
 
 
+def test_a_csv_file_of_more_columns_than_are_read_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{number}" for number in range(200_000)) + "\n")
+    with pytest.raises(FormatError, match="names 200,000 columns"):
+        preview(path, ".csv")
+
+
 def test_a_cut_letter_at_the_end_is_no_reason(tmp_path: Path) -> None:
     check_beginning(".jsonl", '{"a": "é'.encode()[:-1])
 
