@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.auth.throttle import MOST_OF_NAME_AND_ADDRESS
+from backend.identity.auth.throttle import MOST_OF_NAME_AND_ADDRESS
 from bapo.api.runs import RunCreate
 from tests.support.compose import ROOT
 from tests.support.ports import free_port

@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from backend.resources import inspection
+from backend.files.resources import inspection
 from bapo.api.resources import ResourceCreate, ResourceInfo
 from bapo.client import ApiError, Client
 
