@@ -22,6 +22,11 @@ test("a table becomes lines, with quotes where a cell needs them", () => {
   assert.equal(bapo.csv(rows), 'run,x\n"a, b",0.5\n"says ""yes""",\n"two\nlines",\nplain,\n');
 });
 
+test("a text that a spreadsheet would run as a formula gets an apostrophe, and a number none", () => {
+  const rows = [["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1"], [-0.5, "-0.5", "+3.2 %", "-1e-5", "a=b"]];
+  assert.equal(bapo.csv(rows), "'=1+1,'+cmd|' /C calc'!A0,'-2+3,'@SUM(A1),'\t=1\n-0.5,-0.5,+3.2 %,-1e-5,a=b\n");
+});
+
 test("a file is named with small letters, digits and hyphens, 80 of them at most", () => {
   assert.equal(bapo.fileName("Run 7: c1 = ¼ — reward"), "run-7-c1-reward");
   assert.equal(bapo.fileName("a".repeat(100)).length, 80);
