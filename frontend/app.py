@@ -142,14 +142,16 @@ def create_app(settings: FrontendSettings) -> Gate:
     server.add_api_route("/_dash-layout", partial(shell.first_layout, api, PAGES), include_in_schema=False)
     app = Pages(
         "frontend",
+        routes_pathname_prefix="/",
+        requests_pathname_prefix=f"{settings.prefix}/",
         backend="fastapi",
         server=server,
         assets_folder=str(OWN),
         # They travel as one file each.
         include_assets_files=False,
-        external_stylesheets=[styles.address],
-        external_scripts=[scripts.address],
-        index_string=shell.index(),
+        external_stylesheets=[settings.prefix + styles.address],
+        external_scripts=[settings.prefix + scripts.address],
+        index_string=shell.index(settings.prefix),
         title="BAPO",
         update_title="",
         suppress_callback_exceptions=True,

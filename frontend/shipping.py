@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frontend.amendments import amended
 from frontend.plotly_build import plotly_build, plotly_fingerprint
+from frontend.prefix import served
 
 OWN = Path(__file__).parent / "assets"
 SUITES = "/_dash-component-suites/"
@@ -38,7 +39,7 @@ _UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/", "/dash/dcc/")
 """In place of Dash's core components there are a few of our own, of a hundredth of the size (frontend/components/)."""
 _WITH_TABLE = ("/runs",)
 """Pages with a table that sorts, filters and fetches its rows."""
-_SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
+_SCRIPT = re.compile(rf'"[^"]*?({SUITES}([^/"]+)/([^"]+))"')
 _FACTORY = re.compile(r'\}\s*\((?:self|typeof self !== "undefined" \? self : this), ?(?=\([\w,]*\) ?=> ?[({])')
 """In the first lines of a script: before the function that its wrapper calls with all the rest in it."""
 _FIRST_LINES, _LAST_LINE = 1000, ");"
@@ -121,10 +122,10 @@ class Pages(Dash):
         unneeded = _UNNEEDED if has_table else (*_UNNEEDED, table)
         kept = [line for line in scripts.splitlines() if not any(part in line for part in unneeded)]
         if has_table:
-            kept.append(f'<script src="{rest}"></script>')
+            kept.append(f'<script src="{served(rest)}"></script>')
         untyped: Any = super()
         page = str(untyped.interpolate_index(**{**parts, "scripts": "\n".join(kept)}))
-        return page.replace("TABLE", table).replace("REST", rest)
+        return page.replace("@TABLE@", table).replace("@REST@", rest)
 
 
 class Shipping:
