@@ -21,7 +21,7 @@ from bapo.client import SESSION_COOKIE
 from bapo.deploy.origins import is_own_origin
 from bapo.deploy.proxies import address_in, client_behind, is_among, network_of
 from bapo.deploy.service_log import about
-from frontend.answers import problem, unreachable
+from frontend.answers import malformed_call, problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
 from frontend.calls import CALL_PATH, CallError, check_call
 from frontend.documents import DOCUMENTS_PREFIX, document_of
@@ -271,7 +271,7 @@ class Gate:
                 await problem(error.status, error.code, error.remedy)(scope, receive, send)
                 return
             except CallError as error:
-                await problem(400, "malformed_call", str(error))(scope, receive, send)
+                await malformed_call(error)(scope, receive, send)
                 return
             receive = replayed(body, receive)
             request = Request(scope, receive)

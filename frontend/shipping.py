@@ -24,6 +24,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frontend.amendments import amended
+from frontend.calls import Act, refusing_other_types
 from frontend.plotly_build import plotly_build, plotly_fingerprint
 from frontend.prefix import served
 
@@ -106,6 +107,12 @@ def own_files(suffix: str) -> list[Path]:
 
 class Pages(Dash):
     """Dash whose pages load no script that they do not need (assets/_components.js), and open no WebSocket."""
+
+    def callback(self, *arguments: Any, **options: Any) -> Callable[[Act], Act]:
+        """Registers a callback, which refuses values of other types than it declares instead of failing at them."""
+        untyped: Any = super()
+        register: Callable[[Act], Act] = untyped.callback(*arguments, **options)
+        return lambda act: register(refusing_other_types(act))
 
     def _config(self) -> dict[str, Any]:
         # Dash's own script would start a worker on every page to connect to an address that the gate refuses.
