@@ -8,11 +8,11 @@ import sys
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from backend.auth.bootstrap import bootstrap
-from backend.auth.service import new_login_code
+from backend.identity.auth.bootstrap import bootstrap
+from backend.identity.auth.service import new_login_code
 from backend.kit.database import Database
-from backend.kit.settings import Settings
 from backend.ops.migrate import check_schema, migrate
+from backend.settings.environment import Settings
 from bapo.deploy import service_log
 from bapo.deploy.settings import SettingsError, load, warn_of_unknown_variables
 from bapo.run.lasting_modules import lasting_modules

@@ -8,56 +8,54 @@ from contextlib import asynccontextmanager
 import anyio.to_thread
 from fastapi import FastAPI
 
-import backend.account.endpoints
-import backend.alerts.endpoints
-import backend.artifacts.endpoints
-import backend.audit.endpoints
-import backend.auth.endpoints
-import backend.auth.openid.endpoints
 import backend.boards.endpoints
-import backend.checkpoints.endpoints
-import backend.compare.endpoints
-import backend.configs.endpoints
-import backend.control.endpoints
-import backend.difficulty.endpoints
-import backend.dispatch.endpoints
-import backend.events.endpoints
-import backend.findings.endpoints
-import backend.imports.endpoints
-import backend.maintenance_jobs.endpoints
+import backend.files.artifacts.endpoints
+import backend.files.resources.endpoints
+import backend.files.storage.endpoints
+import backend.files.uploads.endpoints
+import backend.fleet.control.endpoints
+import backend.fleet.dispatch.endpoints
+import backend.fleet.maintenance_jobs.endpoints
+import backend.fleet.queue.endpoints
+import backend.identity.account.endpoints
+import backend.identity.audit.endpoints
+import backend.identity.auth.endpoints
+import backend.identity.auth.openid.endpoints
+import backend.identity.people.endpoints
+import backend.identity.projects.endpoints
+import backend.launch.configs.endpoints
+import backend.launch.imports.endpoints
+import backend.launch.studies.endpoints
+import backend.launch.submissions.endpoints
+import backend.notices.alerts.endpoints
+import backend.notices.events.endpoints
+import backend.notices.webhooks.endpoints
 import backend.openapi.endpoints
 import backend.ops.diagnosis.endpoints
-import backend.ops.health
+import backend.ops.endpoints
 import backend.ops.metrics.endpoints
-import backend.people.endpoints
 import backend.prices.endpoints
-import backend.projects.endpoints
-import backend.prompt_lists.endpoints
-import backend.prompts.endpoints
-import backend.queue.endpoints
+import backend.readings.compare.endpoints
+import backend.readings.difficulty.endpoints
+import backend.readings.findings.endpoints
+import backend.readings.prompt_lists.endpoints
+import backend.readings.prompts.endpoints
+import backend.readings.samples.endpoints
+import backend.readings.series.endpoints
+import backend.readings.walk.endpoints
+import backend.readings.what_if.endpoints
 import backend.records.endpoints
-import backend.records.series_endpoints
-import backend.resources.endpoints
+import backend.runs.checkpoints.endpoints
 import backend.runs.endpoints
-import backend.samples.endpoints
-import backend.storage.endpoints
-import backend.studies.endpoints
-import backend.submissions.endpoints
-import backend.uploads.endpoints
-import backend.views.endpoints
-import backend.walk.endpoints
-import backend.webhooks.endpoints
-import backend.what_if.endpoints
+import backend.runs.views.endpoints
 import backend.workers.endpoints
-from backend.alerts.following import AlertFollower
-from backend.auth import bootstrap
-from backend.auth.openid.provider import Provider
-from backend.auth.passwords import Passwords
-from backend.auth.service import authenticate
-from backend.dispatch.dispatcher import Dispatcher
-from backend.events.hub import EventHub
-from backend.findings.cache import FindingsCache
-from backend.findings.watching import FindingsWatcher
+from backend.files.uploads.checking import UploadChecker
+from backend.files.uploads.fetching import UploadFetcher
+from backend.fleet.dispatch.dispatcher import Dispatcher
+from backend.identity.auth import bootstrap
+from backend.identity.auth.openid.provider import Provider
+from backend.identity.auth.passwords import Passwords
+from backend.identity.auth.service import authenticate
 from backend.kit import errors, middleware
 from backend.kit.context import Context
 from backend.kit.database import NUM_THREADS, Database
@@ -66,62 +64,64 @@ from backend.kit.permissions import declared_routes
 from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from backend.kit.request_rate import RequestRate
-from backend.kit.settings import Settings
 from backend.kit.visibility import Visibility
+from backend.launch.studies.following import StudyFollower
+from backend.notices.alerts.following import AlertFollower
+from backend.notices.events.hub import EventHub
+from backend.notices.webhooks.delivering import Deliverer
 from backend.openapi.description import DESCRIPTION
 from backend.ops.maintenance import MaintenanceThread
 from backend.ops.metrics.middleware import RequestMetrics
 from backend.ops.readiness import ReadinessCache
-from backend.studies.following import StudyFollower
-from backend.uploads.checking import UploadChecker
-from backend.uploads.fetching import UploadFetcher
-from backend.visits.cache import VisitCache
-from backend.webhooks.delivering import Deliverer
-from backend.what_if.cache import RecordingCache
+from backend.readings.findings.cache import FindingsCache
+from backend.readings.findings.watching import FindingsWatcher
+from backend.readings.visits.cache import VisitCache
+from backend.readings.what_if.cache import RecordingCache
+from backend.settings.environment import Settings
 from bapo import __version__
 from bapo.api.events import StreamEvent
 
 ROUTERS = (
-    backend.auth.endpoints.router,
-    backend.auth.openid.endpoints.router,
-    backend.account.endpoints.router,
-    backend.people.endpoints.router,
-    backend.projects.endpoints.router,
-    backend.audit.endpoints.router,
-    backend.configs.endpoints.router,
-    backend.submissions.endpoints.router,
+    backend.identity.auth.endpoints.router,
+    backend.identity.auth.openid.endpoints.router,
+    backend.identity.account.endpoints.router,
+    backend.identity.people.endpoints.router,
+    backend.identity.projects.endpoints.router,
+    backend.identity.audit.endpoints.router,
+    backend.launch.configs.endpoints.router,
+    backend.launch.submissions.endpoints.router,
     backend.runs.endpoints.router,
-    backend.control.endpoints.router,
+    backend.fleet.control.endpoints.router,
     backend.records.endpoints.router,
-    backend.records.series_endpoints.router,
-    backend.prompts.endpoints.router,
-    backend.prompt_lists.endpoints.router,
-    backend.samples.endpoints.router,
-    backend.difficulty.endpoints.router,
-    backend.checkpoints.endpoints.router,
-    backend.artifacts.endpoints.router,
-    backend.maintenance_jobs.endpoints.router,
-    backend.compare.endpoints.router,
+    backend.readings.series.endpoints.router,
+    backend.readings.prompts.endpoints.router,
+    backend.readings.prompt_lists.endpoints.router,
+    backend.readings.samples.endpoints.router,
+    backend.readings.difficulty.endpoints.router,
+    backend.runs.checkpoints.endpoints.router,
+    backend.files.artifacts.endpoints.router,
+    backend.fleet.maintenance_jobs.endpoints.router,
+    backend.readings.compare.endpoints.router,
     backend.ops.diagnosis.endpoints.router,
-    backend.events.endpoints.router,
-    backend.imports.endpoints.router,
-    backend.queue.endpoints.router,
-    backend.resources.endpoints.router,
-    backend.uploads.endpoints.router,
-    backend.studies.endpoints.router,
+    backend.notices.events.endpoints.router,
+    backend.launch.imports.endpoints.router,
+    backend.fleet.queue.endpoints.router,
+    backend.files.resources.endpoints.router,
+    backend.files.uploads.endpoints.router,
+    backend.launch.studies.endpoints.router,
     backend.prices.endpoints.router,
-    backend.storage.endpoints.router,
-    backend.views.endpoints.router,
+    backend.files.storage.endpoints.router,
+    backend.runs.views.endpoints.router,
     backend.boards.endpoints.router,
-    backend.walk.endpoints.router,
-    backend.what_if.endpoints.router,
-    backend.findings.endpoints.router,
+    backend.readings.walk.endpoints.router,
+    backend.readings.what_if.endpoints.router,
+    backend.readings.findings.endpoints.router,
     backend.workers.endpoints.router,
-    backend.dispatch.endpoints.router,
-    backend.alerts.endpoints.router,
-    backend.webhooks.endpoints.router,
+    backend.fleet.dispatch.endpoints.router,
+    backend.notices.alerts.endpoints.router,
+    backend.notices.webhooks.endpoints.router,
     backend.openapi.endpoints.router,
-    backend.ops.health.router,
+    backend.ops.endpoints.router,
     backend.ops.metrics.endpoints.router,
 )
 

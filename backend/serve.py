@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from backend.app import create_app
-from backend.events.hub import EventHub
-from backend.kit.settings import Settings
+from backend.notices.events.hub import EventHub
+from backend.settings.environment import Settings
 from bapo.deploy.http_server import Server
 
 

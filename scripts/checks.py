@@ -171,7 +171,7 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
             [Check("TRL environment", ["sh", "scripts/setup_trl.sh"], cores=0.0), trl],
             inputs=(
                 *("bapo/observe", "bapo/client", "bapo/records.py", "bapo/rollout.py", "bapo/run/journal.py"),
-                *("bapo/api/imports.py", "bapo/api/records.py", "backend/imports", "backend/records"),
+                *("bapo/api/imports.py", "bapo/api/records.py", "backend/launch/imports", "backend/records"),
                 *("tests/trl", "tests/conftest.py", "tests/support", "examples/observe_trl.py"),
                 *(*ENVIRONMENT, "requirements-trl.lock", "scripts/setup_trl.sh"),
             ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backend.kit.settings import Settings
+from backend.settings.environment import Settings
 from bapo.deploy.settings import KNOWN_FILE, OTHER_VARIABLES, ServiceSettings, Setting, describe
 from frontend.settings import FrontendSettings
 from worker.settings import WorkerSettings

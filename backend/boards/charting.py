@@ -11,10 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.boards.selection import Selected
-from backend.compare import curves, series
-from backend.compare.series import Column
-from backend.compare.service import Chosen
 from backend.models import MetricKey
+from backend.readings.compare import curves, series
+from backend.readings.compare.series import Column
+from backend.readings.compare.service import Chosen
 from backend.records.sampling import extreme_rows
 from backend.records.smoothing import Smoothing, smoothed
 from bapo.analysis.comparison import Floats, mean_by_stretches

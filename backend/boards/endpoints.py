@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from backend.auth.address import client_address
 from backend.boards import panels, repository, service, sharing
 from backend.boards.panels import Scheme
+from backend.identity.auth.address import client_address
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Anybody, Reader, Writer

@@ -11,10 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.boards import selection
-from backend.compare import series
 from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Board, Run
+from backend.readings.compare import series
 from backend.runs import where
 from backend.runs.grouping import number_of
 from bapo.analysis.live_numbers import (

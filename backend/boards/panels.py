@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from backend.boards import charting, selection
 from backend.boards.numbers import text_data
-from backend.compare import service as comparison
 from backend.kit.context import Context
 from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer
 from backend.models import Board
 from backend.prices.in_force import prices_in_force
+from backend.readings.compare import service as comparison
 from bapo.api.boards import ChartPanel, Panel, PaperPanel
 
 Scheme = Literal["light", "dark"]

@@ -15,10 +15,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.boards.selection import Selected
-from backend.compare.service import Chosen
 from backend.kit.errors import Problem
-from backend.kit.prices import Prices
 from backend.models import SparseRecord
+from backend.prices.hours import Prices
+from backend.readings.compare.service import Chosen
 from backend.records import series
 from backend.records.repository import StepRange
 from backend.runs import listing, presentation

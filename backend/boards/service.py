@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from backend.audit.repository import add_audit
 from backend.boards import repository, selection
 from backend.boards.numbers import check_text
 from backend.boards.repository import BoardRow
 from backend.boards.templates import TEMPLATES
+from backend.identity.audit.repository import add_audit
+from backend.identity.projects import choice
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
 from backend.models import Board
-from backend.projects import choice
 from bapo.api.boards import (
     MOST_PANELS,
     BoardChange,

@@ -21,9 +21,9 @@ from backend.kit.errors import not_found
 from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from backend.kit.response_cache import Answer, AnswerCache
-from backend.kit.settings import Settings
 from backend.kit.visibility import Visibility
 from backend.models import Run
+from backend.settings.environment import Settings
 from bapo.api.base import ErrorBody
 
 Part = TypeVar("Part")

@@ -8,7 +8,7 @@ import ipaddress
 from fastapi import Request
 
 from backend.kit.errors import Problem
-from backend.kit.settings import Settings
+from backend.settings.environment import Settings
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 

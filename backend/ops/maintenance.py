@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from backend.artifacts.making import ArtifactMaker
+from backend.files.artifacts.making import ArtifactMaker
+from backend.files.storage import repository, retention
+from backend.files.uploads import service as uploads
 from backend.kit.database import Database
 from backend.kit.leadership import LeaderThread
-from backend.kit.settings import Settings
-from backend.storage import repository, retention
-from backend.uploads import service as uploads
+from backend.settings.environment import Settings
 
 MAINTENANCE_LOCK = 0x6261706F04
 """Advisory lock of the one server that does this."""

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from backend.dispatch.dispatcher import DISPATCH_LOCK, Dispatcher
+from backend.fleet.dispatch.dispatcher import DISPATCH_LOCK, Dispatcher
 from backend.kit.database import Database
 from backend.ops.migrate import SchemaError, check_schema
 from bapo import __version__

@@ -8,9 +8,9 @@ from typing import cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.kit.prices import HourPrice, Prices
-from backend.kit.settings import Settings
 from backend.models import PriceRow
+from backend.prices.hours import HourPrice, Prices
+from backend.settings.environment import Settings
 from bapo.api.prices import PriceScope
 
 

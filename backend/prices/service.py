@@ -8,16 +8,16 @@ from datetime import datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from backend.audit.repository import add_audit
+from backend.identity.audit.repository import add_audit
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.permissions import GRANTED, Permission
-from backend.kit.prices import HourPrice, Machine, Prices
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
-from backend.kit.settings import Settings
 from backend.models import PriceRow, Worker
+from backend.prices.hours import HourPrice, Machine, Prices
 from backend.prices.in_force import price_rows, prices_in_force, prices_of_settings
+from backend.settings.environment import Settings
 from bapo.api.prices import CurrencyWrite, MachinePrice, PriceChange, PriceList, PriceScope, PriceWrite
 
 OF_SETTINGS = "settings"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from backend.audit.repository import audit_of_run
+from backend.identity.audit.repository import audit_of_run
 from backend.kit import events, project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader

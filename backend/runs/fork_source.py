@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.kit.settings import Settings
 from backend.models import Run
+from backend.settings.environment import Settings
 from bapo.api.workers import ForkSource
 
 

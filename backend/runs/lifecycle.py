@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.audit.repository import add_audit
+from backend.identity.audit.repository import add_audit
 from backend.kit.database import clock
 from backend.kit.events import announce_status
 from backend.kit.principal import SYSTEM_NAME
-from backend.kit.settings import Settings
 from backend.models import Attempt, Run
 from backend.runs import repository, states
+from backend.settings.environment import Settings
 from bapo.api.runs import RunStatus
 from bapo.run.control import StopMoment
 

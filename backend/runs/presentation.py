@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from backend.kit.permissions import GRANTED, Permission
-from backend.kit.prices import Prices
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
-from backend.kit.settings import Settings
 from backend.models import AuditRow, Control, Run
+from backend.prices.hours import Prices
 from backend.prices.in_force import prices_in_force
 from backend.runs import lifecycle, repository, states
 from backend.runs.repository import RunRow
+from backend.settings.environment import Settings
 from bapo.api.runs import AppliedChange, AuditEntry, ControlInfo, RunDetail, RunOrigin, RunStatus, RunSummary
 from bapo.config.method import is_trainable, steerable_fields
 from bapo.run.control import StopMoment

@@ -10,11 +10,11 @@ from sqlalchemy import ColumnElement, cast, extract, func, select
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from backend.kit.prices import SECONDS_PER_HOUR, Machine, Prices, Use, compute_hours
 from backend.models import Attempt, Worker
+from backend.prices.hours import SECONDS_PER_HOUR, Machine, Prices, Use, compute_hours
 
 _seconds = cast(extract("epoch", func.coalesce(Attempt.ended_at, func.now()) - Attempt.claimed_at), DOUBLE_PRECISION)
-# See `backend.kit.prices.compute_hours`.
+# See `backend.prices.hours.compute_hours`.
 _hours = _seconds / SECONDS_PER_HOUR * func.greatest(Attempt.num_gpus, 1)
 
 

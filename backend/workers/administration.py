@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.audit.repository import add_audit
+from backend.identity.audit.repository import add_audit
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing, not_found
 from backend.kit.principal import Principal
-from backend.kit.settings import Settings
 from backend.models import Worker
+from backend.settings.environment import Settings
 from backend.workers import repository
 from backend.workers.freshness import fresh_seconds
 from bapo.api.workers import DrainRequest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.kit.settings import Settings
+from backend.settings.environment import Settings
 
 
 def fresh_seconds(settings: Settings) -> float:

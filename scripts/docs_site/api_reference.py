@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from backend.app import create_app
-from backend.kit.settings import Settings
 from backend.openapi import reference
 from backend.openapi.description import describe
+from backend.settings.environment import Settings
 from scripts.docs_site.tables import plain, table
 
 INTRODUCTION = """# REST API

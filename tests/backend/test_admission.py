@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.auth import repository as accounts
-from backend.auth.bootstrap import bootstrap
-from backend.auth.openid.admission import admit
-from backend.auth.openid.refusals import SignInRefusedError
+from backend.identity.auth import repository as accounts
+from backend.identity.auth.bootstrap import bootstrap
+from backend.identity.auth.openid.admission import admit
+from backend.identity.auth.openid.refusals import SignInRefusedError
 from backend.kit.database import Database
-from backend.kit.settings import Settings
 from backend.models import AuditRow, Project, ProviderIdentity, User
+from backend.settings.environment import Settings
 from tests.support.services import BackendServer
 
 ISSUER = "https://sso.example.org"

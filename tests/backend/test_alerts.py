@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from backend.alerts.following import look
-from backend.alerts.repository import lock_follower
 from backend.kit.database import Database, clock
 from backend.kit.events import latest_id
 from backend.models import Alert, AlertFollower
+from backend.notices.alerts.following import look
+from backend.notices.alerts.repository import lock_follower
 from bapo.api.alerts import (
     AlertCondition,
     AlertInfo,

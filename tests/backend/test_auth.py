@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from backend.auth.bootstrap import ADMIN, bootstrap, token_in
-from backend.auth.service import new_login_code
+from backend.identity.auth.bootstrap import ADMIN, bootstrap, token_in
+from backend.identity.auth.service import new_login_code
 from backend.kit.database import Database
 from backend.kit.principal import new_secret
 from bapo.api.accounts import Login, UserInfo

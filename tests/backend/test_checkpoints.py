@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.checkpoints.repository import Written
-from backend.checkpoints.service import remaining
+from backend.runs.checkpoints.repository import Written
+from backend.runs.checkpoints.service import remaining
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.kit.claim_rules import ProjectRules, RoleRules, values_of
+from backend.settings.claim_rules import ProjectRules, RoleRules, values_of
 
 CLAIMS: dict[str, Any] = {
     "groups": ["staff", "cn=gpu,ou=teams,dc=x", 7],

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.kit.prices import HourPrice, Machine, Prices, Use, compute_hours
+from backend.prices.hours import HourPrice, Machine, Prices, Use, compute_hours
 from backend.runs.usage import Usage
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ from sqlalchemy import func, update
 
 from backend.kit.database import Database
 from backend.models import Run
-from backend.visits.cache import VisitCache
-from backend.what_if.cache import RecordingCache
+from backend.readings.visits.cache import VisitCache
+from backend.readings.what_if.cache import RecordingCache
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client

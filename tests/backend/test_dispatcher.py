@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from backend.dispatch.broker import Broker
+from backend.fleet.dispatch.broker import Broker
 from backend.kit.database import Database
 from backend.models import Attempt
 from bapo.api.runs import RunCreate, RunDetail, RunStatus

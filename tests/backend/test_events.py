@@ -15,9 +15,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from backend.events import endpoints, hub
 from backend.kit import events
 from backend.kit.database import Database
+from backend.notices.events import endpoints, hub
 from bapo.api.events import StreamEvent
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, AsyncClient, Client
@@ -217,7 +217,7 @@ def test_a_server_that_stops_ends_its_streams(
 def test_streams_say_that_they_are_alive(
     backend_server: BackendServer, run: RunDetail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.events.endpoints.SILENCE_SECONDS", 0.02)
+    monkeypatch.setattr("backend.notices.events.endpoints.SILENCE_SECONDS", 0.02)
     headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
     address = f"{backend_server.url}/api/v1/runs/{run.id}/events"
     with httpx.stream("GET", address, headers=headers, timeout=60) as answer:

@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from backend.uploads.store import UploadStore
+from backend.files.uploads.store import UploadStore
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked

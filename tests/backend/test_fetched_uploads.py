@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from sqlalchemy import text
 
+from backend.files.uploads import sources
+from backend.files.uploads.fetching import MAX_OF_PERSON
+from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
-from backend.uploads import sources
-from backend.uploads.fetching import MAX_OF_PERSON
-from backend.uploads.store import UploadStore
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.findings.cache import FindingsCache
+from backend.readings.findings.cache import FindingsCache
 from bapo.analysis.findings.finding import LABELS, FindingsReport
 from bapo.analysis.findings.probe import OF_PROBES
 from bapo.analysis.findings.search import Search, find

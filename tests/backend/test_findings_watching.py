@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy.orm import Session
 
-from backend.alerts.finding_rules import matching
-from backend.findings import service
 from backend.kit.context import Context
 from backend.kit.database import Database
 from backend.models import Run, RunFindings
+from backend.notices.alerts.finding_rules import matching
+from backend.readings.findings import service
 from bapo import observe
 from bapo.analysis.findings.search import Search
 from bapo.api.alerts import AlertInfo, FindingCondition, RuleDraft, RuleInfo, RuleScope, RuleWrite

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backend.auth.guessable import unpredictable_characters
-from backend.auth.passwords import check_strength
+from backend.identity.auth.guessable import unpredictable_characters
+from backend.identity.auth.passwords import check_strength
 from backend.kit.errors import Problem
 
 

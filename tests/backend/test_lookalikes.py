@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.kit.lookalikes import looks
+from backend.identity.lookalikes import looks
 
 
 @pytest.mark.parametrize(

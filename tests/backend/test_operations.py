@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
-from backend.dispatch.dispatcher import Dispatcher
+from backend.fleet.dispatch.dispatcher import Dispatcher
 from backend.kit.database import Database
 from backend.kit.instruments import count_on_commit
 from backend.ops.metrics.state import reason_label

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from argon2 import PasswordHasher
 
-from backend.auth import passwords
+from backend.identity.auth import passwords
 from backend.kit.database import Database
 from backend.models import User
 from bapo.api.accounts import Login, PasswordChange, PasswordSet, TokenCreate, WorkerTokenCreate

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from backend.app import create_app
 from backend.kit.permissions import Permission, declared_routes
-from backend.kit.settings import Settings
+from backend.settings.environment import Settings
 from tests.support.services import BackendServer
 
 SIGNING_IN = {

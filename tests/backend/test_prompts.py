@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backend.prompts.service import BEGINNING_LETTERS, SPARKLINE_VISITS
+from backend.readings.prompts.service import BEGINNING_LETTERS, SPARKLINE_VISITS
 from bapo.api.prompts import PromptFilter, PromptSummary, Story
 from bapo.api.runs import RunDetail
 from bapo.client import Client

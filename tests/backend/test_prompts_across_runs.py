@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import pytest
 from sqlalchemy import delete
 
-from backend.findings.watching import FindingsWatcher
 from backend.kit.database import Database
 from backend.models import ProjectPrompt, PromptTotals, Run
+from backend.readings.findings.watching import FindingsWatcher
 from bapo.answer_text import ANSWER_TEXT
 from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreate
 from bapo.api.prompts import ProjectPromptFilter, PromptTotalsAcross

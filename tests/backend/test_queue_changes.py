@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select, update
 
-from backend.dispatch.lost_attempts import pause_seconds
+from backend.fleet.dispatch.lost_attempts import pause_seconds
 from backend.kit.database import Database
-from backend.kit.settings import Settings
 from backend.models import Attempt, Run
+from backend.settings.environment import Settings
 from bapo.api.configs import ConfigDraft
 from bapo.api.queue import LimitChange, QueueMove
 from bapo.api.runs import BulkRequest, RunCreate, RunStatus, RunUpdate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from backend.queue.expectation import MOST_EXPECTED, Waiting, expected_seconds
+from backend.fleet.queue.expectation import MOST_EXPECTED, Waiting, expected_seconds
 from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
 from bapo.api.runs import RunStatus
 from bapo.config.resources import Needs

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.queue.matching import (
+from backend.fleet.queue.matching import (
     Placement,
     Reservation,
     best_capacity,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.queue.order import WaitingPlace, in_order
+from backend.fleet.queue.order import WaitingPlace, in_order
 from tests.support.drawing import examples
 
 PATIENCE = 3_600.0

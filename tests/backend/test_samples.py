@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.samples import service
+from backend.readings.samples import service
 from bapo.api.runs import RunDetail
 from bapo.client import Client
 from bapo.records import SampledResponse, SampleRecord

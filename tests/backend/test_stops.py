@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.dispatch.dispatcher import INTERVAL_SECONDS
-from backend.kit.settings import Settings
+from backend.fleet.dispatch.dispatcher import INTERVAL_SECONDS
 from backend.runs.states import LEGAL_MOVES, IllegalMoveError, check_move
+from backend.settings.environment import Settings
 from bapo.api.runs import ParameterChange, RunDetail, RunStatus
 from bapo.client import ApiError, Client
 from bapo.run.control import StopMoment

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.orm import Session
 
+from backend.files.storage import repository
 from backend.kit.database import Database
 from backend.models import Run, RunStorage
-from backend.storage import repository
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from tests.support.services import wait_until

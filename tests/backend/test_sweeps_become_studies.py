@@ -10,8 +10,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from backend.kit.database import Database
+from backend.launch.studies import service
 from backend.ops.migrate import alembic_config
-from backend.studies import service
 from tests.support.services import new_database
 
 BEFORE, AFTER = "0012", "head"

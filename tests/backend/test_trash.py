@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from sqlalchemy import update
 
+from backend.files.storage import retention
 from backend.kit.database import Database
 from backend.models import Run
-from backend.storage import retention
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail
 from bapo.api.storage import DeletionRequest
 from bapo.client import Client

@@ -48,7 +48,7 @@ def test_a_fault_of_ours_names_the_request_and_nothing_else(
     def fail() -> None:
         raise RuntimeError("the secret is amaranth")
 
-    monkeypatch.setattr("backend.configs.endpoints.shipped_recipes", fail)
+    monkeypatch.setattr("backend.launch.configs.endpoints.shipped_recipes", fail)
     with backend_server.http() as http:
         headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
         answer = http.get("/api/v1/recipes", headers=headers)

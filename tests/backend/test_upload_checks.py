@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from backend.uploads import checking
-from backend.uploads.models import ModelJob, ModelResult, check_model_apart, unpack_model
-from backend.uploads.store import UploadStore
+from backend.files.uploads import checking
+from backend.files.uploads.models import ModelJob, ModelResult, check_model_apart, unpack_model
+from backend.files.uploads.store import UploadStore
 from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo, UploadKind, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked

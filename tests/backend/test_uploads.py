@@ -14,9 +14,9 @@ import pytest
 from safetensors.numpy import save
 from sqlalchemy import text
 
+from backend.files.uploads import service
+from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
-from backend.uploads import service
-from backend.uploads.store import UploadStore
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import RunCreate
 from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo, UploadRegister

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy.orm import Session
 
 from backend.kit.database import Database
-from backend.visits import repository
-from backend.visits.cache import VisitCache
+from backend.readings.visits import repository
+from backend.readings.visits.cache import VisitCache
 from bapo.analysis.visits import Visits, visits_of
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.client import Client

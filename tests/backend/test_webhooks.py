@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import select
 
 from backend.kit.database import Database
-from backend.kit.outbound_addresses import AddressPolicy
 from backend.models import Delivery, Membership, User, Webhook
-from backend.webhooks.delivering import Deliverer, note, retry_seconds
-from backend.webhooks.messages import message, signature, text_of
-from backend.webhooks.sending import TRY_SECONDS, Outcome
+from backend.notices.webhooks.delivering import Deliverer, note, retry_seconds
+from backend.notices.webhooks.messages import message, signature, text_of
+from backend.notices.webhooks.sending import TRY_SECONDS, Outcome
+from backend.outbound.addresses import AddressPolicy
 from bapo.api.alerts import FillRateCondition, RuleScope, RuleWrite
 from bapo.api.runs import RunDetail
 from bapo.api.webhooks import DeliveryInfo, WebhookCreated, WebhookWrite

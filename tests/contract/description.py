@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from backend.app import create_app
-from backend.kit.settings import Settings
 from backend.openapi.description import describe
+from backend.settings.environment import Settings
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 STARTED: dict[str, set[str]] = {
-    "backend/uploads/models.py": {"backend.uploads.model_process"},
+    "backend/files/uploads/models.py": {"backend.files.uploads.model_process"},
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
     "bapo/own_data/isolated.py": {"bapo.own_data"},

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from backend.kit.settings import Settings
+from backend.settings.environment import Settings
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.client import Client
 from bapo.deploy.settings import ServiceSettings, load, variable_of

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.auth.throttle import MOST_OF_NAME_AND_ADDRESS
+from backend.identity.auth.throttle import MOST_OF_NAME_AND_ADDRESS
 from bapo.api.runs import RunCreate
 from tests.support.reverse_proxies import PROGRAMS, documented, running_proxy
 from tests.support.stack import Stack

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from backend.auth import throttle
+from backend.identity.auth import throttle
 from backend.kit.request_rate import RequestRate
 from frontend import gate
 from frontend.app import create_app

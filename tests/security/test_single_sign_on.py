@@ -19,8 +19,8 @@ import httpx
 import pytest
 from joserfc.jwk import RSAKey
 
-from backend.auth.openid import flow
-from backend.auth.openid.provider import Provider
+from backend.identity.auth.openid import flow
+from backend.identity.auth.openid.provider import Provider
 from backend.kit.context import Context
 from bapo.api.people import PersonUpdate, ProjectCreate
 from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, Client

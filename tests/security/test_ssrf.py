@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from backend.kit.outbound_addresses import (
+from backend.notices.webhooks.sending import Outcome, send
+from backend.outbound.addresses import (
     AddressPolicy,
     ForbiddenAddressError,
     destination,
     permitted_addresses,
 )
-from backend.webhooks.sending import Outcome, send
 from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError, Client
 from tests.support.receiver import Receiver, receiving, respond

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select, text, update
 
+from backend.files.storage import retention
+from backend.files.storage.repository import RECORD_TABLES
 from backend.kit.database import Database
 from backend.models import AuditRow, Run
-from backend.storage import retention
-from backend.storage.repository import RECORD_TABLES
 from bapo.api.artifacts import ArtifactCreate
 from bapo.api.maintenance_jobs import DeletionOutcome, MaintenanceJobsRequest
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunUpdate

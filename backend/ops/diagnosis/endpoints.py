@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.auth.openid import flow
-from backend.dispatch.dispatcher import Dispatcher
+from backend.fleet.dispatch.dispatcher import Dispatcher
+from backend.identity.auth.openid import flow
 from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.permissions import Administrator
 from backend.ops.diagnosis import service

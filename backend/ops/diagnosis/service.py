@@ -16,12 +16,12 @@ import redis
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from backend.auth.openid.examination import examine
-from backend.auth.openid.provider import Provider
-from backend.dispatch.dispatcher import Dispatcher
-from backend.kit.settings import Settings
+from backend.fleet.dispatch.dispatcher import Dispatcher
+from backend.identity.auth.openid.examination import examine
+from backend.identity.auth.openid.provider import Provider
 from backend.ops.migrate import revisions
 from backend.ops.readiness import has_leader
+from backend.settings.environment import Settings
 from backend.workers import repository as workers
 from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow

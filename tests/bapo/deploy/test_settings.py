@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.kit.settings import Settings
+from backend.settings.environment import Settings
 from bapo.deploy.settings import (
     ServiceSettings,
     SettingsError,

@@ -1,0 +1,42 @@
+"""What probes on a data set say, in short, with what the planned run would cost now."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from sqlalchemy.orm import Session
+
+from backend.files.resources import repository
+from backend.kit.database import clock
+from backend.prices.in_force import prices_in_force
+from backend.runs.usage import Usage, planned_cost, usage_of
+from backend.settings.environment import Settings
+from bapo.analysis.findings.finding import ProbeFigures
+from bapo.api.resources import DataProbe
+
+
+def probes(session: Session, resource_id: str, settings: Settings) -> list[DataProbe]:
+    """Probes on the resource, newest first; none for what is no data set. Raises Problem 404."""
+    rows = repository.probes_on(session, repository.row(session, resource_id).resource)
+    usage = usage_of(session, [row.run.id for row in rows])
+    prices, now = prices_in_force(session, settings), clock(session)
+    found = []
+    for run, author, version, kept in rows:
+        figures = None if kept is None else ProbeFigures.model_validate(kept)
+        planned = planned_cost(None if figures is None else figures.seconds, usage.get(run.id, Usage()), prices, now)
+        found.append(
+            DataProbe(
+                run_id=run.id,
+                name=run.name,
+                status=run.status.value,
+                version=version,
+                # Uploaded models lie in a folder with their name, as others mostly do.
+                model=PurePath(run.config["model"]["path"]).name,
+                author=author,
+                created_at=run.created_at,
+                figures=figures,
+                **planned._asdict(),
+                currency=prices.currency,
+            )
+        )
+    return found

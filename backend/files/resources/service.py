@@ -1,0 +1,125 @@
+"""Registers, lists and previews resources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.files.resources import contents, repository, roots
+from backend.files.resources.repository import ResourceRow
+from backend.identity.audit.repository import add_audit
+from backend.identity.projects import choice
+from backend.kit.errors import Problem
+from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
+from backend.models import Resource
+from backend.models import ResourceVersion as ResourceVersionRow
+from bapo.api.resources import (
+    ResourceCreate,
+    ResourceFile,
+    ResourceInfo,
+    ResourceKind,
+    ResourcePreview,
+    ResourceVersion,
+)
+from bapo.config.paths import PermittedFolders, path_fields
+
+
+def register(session: Session, body: ResourceCreate, caller: Principal, folders: PermittedFolders) -> str:
+    """Its identifier. Raises Problem 403, 409 or 422."""
+    if body.kind == "verifier" and caller.role != "admin":
+        # It will be run by the workers.
+        raise Problem(
+            403, "forbidden", "a verifier is a program that workers run: only administrators may register one"
+        )
+    if body.kind != "verifier" and body.function is not None:
+        remedy = f"only a verifier has a function: leave it out for a {body.kind}"
+        raise Problem(422, "invalid_request", remedy, field="function", value=body.function)
+    path = roots.permitted(body.path, folders, body.kind)
+    resource = Resource(
+        project_id=choice.for_new(session, caller, body.project).id,
+        kind=body.kind,
+        name=body.name,
+        path=str(path),
+        function=body.function,
+        description=body.description,
+        owner_id=caller.id,
+        details=contents.details_of(path, body.kind, body.function),
+    )
+    try:
+        with session.begin_nested():
+            session.add(resource)
+    except IntegrityError:
+        remedy = f"a {body.kind} with this name is already registered: choose another name, or remove that one first"
+        raise Problem(409, "name_taken", remedy, field="name", value=body.name) from None
+    add_audit(session, None, caller.name, "registered", {"kind": body.kind, "name": body.name, "path": str(path)})
+    return resource.id
+
+
+def info(row: ResourceRow, caller: Principal, versions: Sequence[tuple[ResourceVersionRow, str]] = ()) -> ResourceInfo:
+    """Render a resource for the API; `versions`: of all resources, those of uploads with their authors."""
+    resource = row.resource
+    kind: ResourceKind = resource.kind  # type: ignore[assignment]
+    return rendered(
+        ResourceInfo,
+        row,
+        resource,
+        fields=[field for field, wanted in path_fields().items() if wanted == kind],
+        is_present=roots.fits(Path(resource.path), kind),
+        may_remove=_may_remove(resource, caller),
+        versions=[
+            rendered(ResourceVersion, version, author=author)
+            for version, author in versions
+            if version.resource_id == resource.id
+        ],
+    )
+
+
+def infos(session: Session, rows: Sequence[ResourceRow], caller: Principal) -> list[ResourceInfo]:
+    """Render resources with their versions."""
+    versions = repository.versions(session, [row.resource.id for row in rows])
+    return [info(row, caller, versions) for row in rows]
+
+
+def preview(session: Session, resource_id: str, folders: PermittedFolders, offset: int, limit: int) -> ResourcePreview:
+    """Preview a resource. Raises Problem 404, and 422 if the file is gone or no longer permitted."""
+    resource = repository.row(session, resource_id).resource
+    kind: ResourceKind = resource.kind  # type: ignore[assignment]
+    if repository.is_content(session, resource.project_id, resource.path):
+        path = Path(resource.path)
+        if not roots.fits(path, kind):
+            raise Problem(422, "invalid_request", "the content is gone: upload it again", field="path", value=str(path))
+    else:
+        # The permitted folders, or a link on the way, may have changed since.
+        path = roots.permitted(resource.path, folders, kind)
+    num_rows = resource.details.get("num_rows")
+    return contents.preview(path, kind, offset=offset, limit=limit, num_rows=num_rows)
+
+
+def remove(session: Session, resource_id: str, caller: Principal) -> None:
+    """Take the name away. Raises Problem 403 or 404."""
+    resource = repository.row(session, resource_id).resource
+    if not _may_remove(resource, caller):
+        raise Problem(403, "forbidden", "only its owner or an administrator may remove a resource")
+    repository.remove(session, resource)
+    add_audit(session, None, caller.name, "removed", {"kind": resource.kind, "name": resource.name})
+
+
+def files(session: Session, kind: ResourceKind, folders: PermittedFolders) -> list[ResourceFile]:
+    """Files that can be registered."""
+    known = repository.names_by_path(session, kind)
+    return [
+        ResourceFile(
+            path=str(path),
+            num_bytes=path.stat().st_size if path.is_file() else 0,
+            registered_as=known.get(str(path)),
+        )
+        for path in roots.candidates(folders, kind)
+    ]
+
+
+def _may_remove(resource: Resource, caller: Principal) -> bool:
+    return caller.may_change(resource)

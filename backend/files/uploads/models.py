@@ -1,0 +1,159 @@
+"""Unpacks an uploaded model and checks it, without loading it: weights as safetensors, never as pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from backend.files.resources import contents
+from backend.kit.errors import Problem
+from bapo.config.model_files import INDEX as INDEXES
+from bapo.config.model_files import lfs_pointer, outside_file
+from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
+from bapo.files.safe_paths import files_inside
+from bapo.own_data.isolated import CHECK_SECONDS, ApartError, run_apart
+from bapo.own_data.storable import storable
+
+ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
+"""Of files that a model may bring; a name without an ending is a licence or a readme."""
+PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
+INDEX = "model.safetensors.index.json"
+_BESIDE = "__MACOSX"
+"""Folder that an operating system adds to archives."""
+
+
+class ModelFile(BaseModel):
+    """A file of a model."""
+
+    name: str
+    sha256: str
+    num_bytes: int
+
+
+class ModelJob(BaseModel):
+    """An archive to be unpacked and checked."""
+
+    path: Path
+    out: Path
+    most_bytes: int
+    """Of all files, unpacked."""
+
+
+class ModelResult(BaseModel):
+    """What an uploaded model is, or why it is not taken."""
+
+    path: Path | None = None
+    files: Sequence[ModelFile] = ()
+    num_bytes: int = 0
+    """Of all files."""
+    details: Mapping[str, Any] = {}
+    problem: str | None = None
+
+
+def check_model_apart(
+    job: ModelJob, *, is_cancelled: Callable[[], bool], seconds: float = CHECK_SECONDS
+) -> ModelResult | None:
+    """Unpack in a process with limits; None where it was cancelled, as `check_apart` does for data."""
+    try:
+        command = [sys.executable, "-m", "backend.files.uploads.model_process"]
+        found = run_apart(command, job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds)
+    except ApartError as error:
+        shutil.rmtree(job.out, ignore_errors=True)
+        return ModelResult(problem=str(error))
+    return None if found is None else ModelResult.model_validate_json(found)
+
+
+def unpack_model(job: ModelJob) -> ModelResult:
+    """Unpack the archive into its `out`; a folder around all files is left away. What lay there goes first."""
+    path, out, most_bytes = job.path, job.out, job.most_bytes
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    try:
+        unpack(path, out, ArchiveLimits(num_bytes=most_bytes))
+        folder = _model_folder(out)
+        files = _files(folder)
+        num_bytes = sum(file.num_bytes for file in files)
+        return ModelResult(path=folder, files=files, num_bytes=num_bytes, details=_details(folder))
+    except (ArchiveError, Problem) as error:
+        problem = error.remedy if isinstance(error, Problem) else str(error)
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        problem = f"the archive cannot be unpacked: {error}"
+    except Exception as error:
+        # What a foreign file makes a foreign library raise is of any kind, and nothing of it is ours to keep.
+        problem = f"the model cannot be read ({type(error).__name__}: {str(error)[:200]}): save it again"
+    shutil.rmtree(out, ignore_errors=True)
+    return ModelResult(problem=storable(problem))
+
+
+def _model_folder(out: Path) -> Path:
+    shutil.rmtree(out / _BESIDE, ignore_errors=True)
+    inside = list(out.iterdir())
+    folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else out
+    if not (folder / "config.json").is_file():
+        raise ArchiveError("the archive has no config.json: pack a model's folder in Hugging Face format")
+    names = ["/".join(found.parts) for found in files_inside(folder)]
+    for name in names:
+        ending = Path(name).suffix.lower()
+        if ending in PICKLES:
+            raise ArchiveError(f"{name} is a pickle, which can run programs: save the weights as safetensors")
+        if ending not in ENDINGS:
+            raise ArchiveError(f"{name} is no file of a model: leave it out of the archive")
+    if not any(name.endswith(".safetensors") for name in names):
+        raise ArchiveError("the archive has no weights: save them as safetensors")
+    # First: what lies outside is not looked for, so that the answer does not depend on it.
+    if (remedy := outside_file(folder) or lfs_pointer(folder)) is not None:
+        raise ArchiveError(remedy)
+    missing = _missing_shards(folder, names)
+    if missing:
+        index, shard = missing[0]
+        raise ArchiveError(f"{index} names {shard[:200]}, which is not there: all shards belong to the model")
+    return folder
+
+
+class _Index(BaseModel):
+    """What an index holds. Requests that name the model read it later: nothing else may be in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    weight_map: Mapping[str, str]
+    metadata: Mapping[str, int | float | str | bool | None] = {}
+
+
+def _missing_shards(folder: Path, names: Collection[str]) -> list[tuple[str, str]]:
+    """Each index of weights with a file that it names, and that is not among those of the archive."""
+    missing = []
+    for index in sorted(folder.glob(INDEXES)):
+        try:
+            content = _Index.model_validate_json(index.read_bytes())
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(map(str, problem["loc"]))[:100] or "it"
+            said = f"{where}: {problem['msg'][:200]}"
+            raise ArchiveError(f"{index.name} cannot be read ({said}): save the model again") from None
+        if index.name != INDEX:
+            # Of pickles, which the archive lacks with good reason; nothing loads by it.
+            continue
+        named = sorted(set(content.weight_map.values()))
+        missing += [(index.name, name) for name in named if str(PurePosixPath(name)) not in names]
+    return missing
+
+
+def _details(folder: Path) -> Mapping[str, Any]:
+    return contents.details_of(folder, "model", None)
+
+
+def _files(folder: Path) -> list[ModelFile]:
+    found = []
+    for each in files_inside(folder):
+        with folder.joinpath(*each.parts).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.append(ModelFile(name="/".join(each.parts), sha256=digest, num_bytes=each.num_bytes))
+    return found

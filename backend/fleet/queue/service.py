@@ -1,0 +1,127 @@
+"""Describes the queue: places, reasons, and expected waits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from sqlalchemy.orm import Session
+
+from backend.fleet.queue import planning, repository
+from backend.fleet.queue.expectation import Waiting, expected_seconds
+from backend.fleet.queue.repository import HeldRow, WaitingRow
+from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
+from backend.models import Run
+from backend.runs.lifecycle import max_retries
+from backend.runs.presentation import eta_seconds
+from backend.settings.environment import Settings
+from backend.workers import repository as workers
+from backend.workers.freshness import fresh_seconds
+from bapo.api.queue import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
+from bapo.config.resources import Needs
+
+MOST_WAITING = 500
+
+
+def state(session: Session, settings: Settings, caller: Principal) -> QueueState:
+    """The queue as this caller sees it: runs of other projects count, and are not shown."""
+    held: dict[str | None, list[HeldRun]] = defaultdict(list)
+    unseen: set[str] = set()
+    for row in repository.held(session):
+        held[row.attempt.worker_id].append(_held(row, caller))
+        if not caller.sees(row.run.project_id):
+            unseen.add(row.run.id)
+    holders = {(worker_id, index): run.id for worker_id, runs in held.items() for run in runs for index in run.gpus}
+    slots = [
+        rendered(
+            WorkerSlots,
+            row.worker,
+            gpus=[
+                GpuSlot.model_validate({**gpu, "is_held": holder is not None, "run_id": holder})
+                for gpu in row.worker.gpus
+                for holder in [holders.get((row.worker.id, gpu["index"]))]
+            ],
+            draining=row.worker.draining_at is not None,
+            hands_on=row.worker.drain_hands_on,
+            online=row.is_fresh,
+            runs=held[row.worker.id],
+            busy=len(held[row.worker.id]),
+        )
+        for row in workers.workers(session, fresh_seconds(settings))
+    ]
+    slots.sort(key=lambda worker: (not worker.online, worker.name))
+    online = [worker for worker in slots if worker.online]
+    in_line, kept = planning.line(session, settings)
+    rows = repository.waiting(session, [run.id for run in (*in_line, *kept)][:MOST_WAITING])
+    # Nobody expects a held run to start.
+    starting = [row for row in rows if row.run.held_at is None]
+    expected = expected_seconds([_in_line(row, settings) for row in starting], online)
+    expected += [None] * (len(rows) - len(starting))
+    return QueueState(
+        waiting=[
+            _waiting(row, place, seconds, caller, settings)
+            for place, (row, seconds) in enumerate(zip(rows, expected, strict=True), start=1)
+            if caller.sees(row.run.project_id)
+        ],
+        num_waiting=len(in_line) + len(kept),
+        workers=[_without(worker, unseen) for worker in slots],
+        slots=sum(worker.slots for worker in online),
+        busy=sum(worker.busy for worker in online),
+        may_administer=caller.role == "admin",
+    )
+
+
+def _without(worker: WorkerSlots, unseen: Collection[str]) -> WorkerSlots:
+    runs = [run for run in worker.runs if run.id not in unseen]
+    gpus = [gpu.model_copy(update={"run_id": None}) if gpu.run_id in unseen else gpu for gpu in worker.gpus]
+    return worker.model_copy(update={"runs": runs, "gpus": gpus})
+
+
+def _in_line(row: WaitingRow, settings: Settings) -> Waiting:
+    run = row.run
+    needs = Needs(run.num_gpus_needed, run.gpus_optional, run.memory_gib or 0.0, run.gpu_memory_gib)
+    return Waiting(needs, row.promised_to is not None, None if settings.runs_dir_shared else run.host)
+
+
+def _retry(run: Run, settings: Settings) -> str | None:
+    if run.retry_reason is None:
+        return None
+    number, most = run.num_attempts_without_progress, max_retries(run, settings)
+    return f"retry {number} of {most} after: {run.retry_reason}" if number else f"resumes after: {run.retry_reason}"
+
+
+def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Principal, settings: Settings) -> WaitingRun:
+    run = row.run
+    return rendered(
+        WaitingRun,
+        row,
+        run,
+        position=None if run.held_at is not None else place,
+        queued_at=run.queued_at or run.created_at,
+        reason=run.status_reason,
+        # A slot is free, and it is not what the run waits for: when that will be, nobody knows.
+        expected_seconds=None if seconds == 0.0 and row.promised_to is None and run.status_reason else seconds,
+        may_cancel=caller.may_change(run),
+        gpus=run.num_gpus_needed,
+        is_placed=run.queue_place is not None,
+        retry=_retry(run, settings),
+    )
+
+
+def _held(row: HeldRow, caller: Principal) -> HeldRun:
+    attempt, run = row.attempt, row.run
+    return rendered(
+        HeldRun,
+        row,
+        run,
+        attempt=attempt.number,
+        state=attempt.state,
+        since=attempt.assigned_at,
+        lease_expires_at=attempt.lease_expires_at,
+        eta_seconds=eta_seconds(run),
+        may_cancel=caller.may_change(run),
+        gpus=attempt.gpus,
+        memory_gib=attempt.memory_gib,
+        stop_seconds=attempt.stop_seconds,
+    )

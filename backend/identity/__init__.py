@@ -1,0 +1,1 @@
+"""People and what they may do: logins, tokens, accounts, projects, the audit trail."""

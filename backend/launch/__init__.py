@@ -1,0 +1,1 @@
+"""Ways in which runs come about: configs, submissions, studies, imports."""

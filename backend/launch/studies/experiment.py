@@ -1,0 +1,112 @@
+"""The results of a fork experiment, from what its runs and their parents recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from backend.kit.context import Context
+from backend.kit.errors import Problem
+from backend.launch.studies import repository
+from backend.launch.studies.repository import MadeRun
+from backend.models import Run, Study
+from backend.readings.visits.service import visits_of_run
+from backend.runs.repository import applied_changes
+from bapo.analysis.fork.experiment import fork_experiment
+from bapo.analysis.fork.results import ForkExperiment
+from bapo.analysis.fork.runs import Arm, ForkPoint, ForkRun, Measured
+from bapo.analysis.result import MeanEstimate
+from bapo.api.runs import TERMINAL_STATUSES, RunStatus
+from bapo.api.studies import ForkedFrom
+from bapo.records import EvaluationRecord
+
+
+def require(study: Study) -> None:
+    """Raises Problem 409 where a study is no fork experiment."""
+    if not study.checkpoints:
+        remedy = "this study's runs are no forks of checkpoints: read its results from the study itself"
+        raise Problem(409, "no_experiment", remedy, field="id", value=study.id)
+
+
+def origins_of(study: Study) -> list[ForkedFrom]:
+    """The checkpoints that its runs began with."""
+    return [ForkedFrom.model_validate(each) for each in study.checkpoints]
+
+
+def by_arm(study: Study, made: Sequence[MadeRun]) -> list[Sequence[MadeRun]]:
+    """The runs of each arm, one per checkpoint. The plan has them checkpoint by checkpoint."""
+    num_arms = len(made) // len(study.checkpoints)
+    return [made[number::num_arms] for number in range(num_arms)]
+
+
+def parents_of(session: Session, study: Study) -> dict[str, Run]:
+    """The runs that it forked, as far as they are still there."""
+    return repository.runs_of(session, [each.run_id for each in origins_of(study)])
+
+
+def read(
+    session: Session,
+    context: Context,
+    study: Study,
+    made: Sequence[MadeRun],
+    parents: Mapping[str, Run],
+    dataset: str | None,
+) -> ForkExperiment:
+    """Compare the arms as far as they have come. Raises Problem 422 for an unknown held-out set."""
+    recorded = _recorded(session, context, [each.run for each in made if each.run is not None])
+    changes = applied_changes(session, list(parents))
+    points = []
+    for origin in origins_of(study):
+        parent = parents.get(origin.run_id)
+        later = [change.step for change in changes.get(origin.run_id, ()) if change.step > origin.step]
+        points.append(
+            ForkPoint(
+                origin.step,
+                origin.seed,
+                None if parent is None else visits_of_run(session, context, parent),
+                min(later) - 1 if later else None,
+            )
+        )
+    arms = [
+        Arm(runs[0].point, [None if each.run is None else recorded[each.run.id] for each in runs])
+        for runs in by_arm(study, made)
+    ]
+    assert study.further_steps is not None, "it is a fork experiment"
+    try:
+        return fork_experiment(
+            arms,
+            points,
+            further_steps=study.further_steps,
+            dataset=dataset,
+            is_running=any(
+                each.run is not None and each.run.status not in TERMINAL_STATUSES | {RunStatus.DRAFT} for each in made
+            ),
+            is_unchanged=not study.base and not arms[0].set,
+        )
+    except ValueError as error:
+        raise Problem(422, "invalid_request", str(error), field="dataset", value=dataset) from None
+
+
+def _recorded(session: Session, context: Context, runs: Sequence[Run]) -> dict[str, ForkRun]:
+    found = {}
+    assessments = repository.assessments(session, [run.id for run in runs])
+    for run in runs:
+        evaluations: dict[str, dict[int, Measured]] = {}
+        for content in assessments[run.id]:
+            if content["type"] == "evaluation":
+                record = EvaluationRecord.model_validate(content)
+                evaluations.setdefault(record.dataset, {})[record.step] = _measured(record)
+        found[run.id] = ForkRun(evaluations, visits_of_run(session, context, run), run.step or 0)
+    return found
+
+
+def _measured(record: EvaluationRecord) -> Measured:
+    accuracies = {
+        problem: correct / record.num_samples
+        for problem, correct in zip(record.prompt_ids, record.num_correct, strict=True)
+    }
+    figure = record.avg_at_k
+    return Measured(
+        accuracies, MeanEstimate(value=figure.value, low=figure.low, high=figure.high, n=len(record.num_correct))
+    )

@@ -1,0 +1,63 @@
+"""Submit, clone and fork runs."""
+
+from __future__ import annotations
+
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.errors import Problem
+from backend.kit.idempotency import IdempotencyKey
+from backend.kit.permissions import Writer
+from backend.launch.submissions import forks
+from backend.launch.submissions.submission import Submission, submit
+from backend.runs import presentation, repository
+from bapo.api.runs import RunCreate, RunDetail, RunFork
+
+router = new_router("runs")
+
+
+@router.post("/runs", status_code=201, summary="Submit a run")
+def create_run(
+    caller: Writer, session: DbSession, settings: SettingsOf, body: RunCreate, idempotency_key: IdempotencyKey = None
+) -> RunDetail:
+    """Queue a run, or keep it as a draft with `start: false`.
+
+    A config that cannot run gets 422 with field, value and remedy of every problem.
+    """
+    run = submit(session, Submission(body, idempotency_key), caller)
+    return presentation.run_detail(session, settings, run.id, caller)
+
+
+@router.post("/runs/{run_id}/clone", status_code=201, summary="Clone a run")
+def clone_run(
+    caller: Writer,
+    session: DbSession,
+    settings: SettingsOf,
+    run_id: str,
+    body: RunCreate,
+    idempotency_key: IdempotencyKey = None,
+) -> RunDetail:
+    """Submit a run that starts from this run's config: `POST /runs` with this run as `parent_id`."""
+    if body.parent_id not in (None, run_id):
+        remedy = "leave out parent_id: it is the run in the address"
+        raise Problem(422, "invalid_request", remedy, field="parent_id", value=body.parent_id)
+    repository.get(session, run_id)
+    clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)
+    return presentation.run_detail(session, settings, clone.id, caller)
+
+
+@router.post("/runs/{run_id}/fork", status_code=201, summary="Fork a run")
+def fork_run(
+    caller: Writer,
+    session: DbSession,
+    settings: SettingsOf,
+    run_id: str,
+    body: RunFork,
+    idempotency_key: IdempotencyKey = None,
+) -> RunDetail:
+    """Submit a run that starts from a checkpoint of this run.
+
+    It has the parent's weights, optimizer, buffers and counters of that step, its records up to that step, and the
+    config in force at that step with your changes. 422 names each field that the checkpoint does not support.
+    """
+    parent = repository.get(session, run_id)
+    fork = forks.fork(session, parent, body, idempotency_key, caller)
+    return presentation.run_detail(session, settings, fork.id, caller)

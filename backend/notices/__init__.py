@@ -1,0 +1,1 @@
+"""News for people and other services: event streams, alerts, webhooks."""

@@ -1,0 +1,153 @@
+"""Held-out accuracy of runs, and the tracked prompts that they unlocked or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from backend.readings.compare import repository
+from backend.readings.compare.curves import Axes, Budget
+from backend.readings.compare.repository import Answers, EvaluationRow
+from bapo.analysis.accuracy_transitions import migration_matrix, migration_rates
+from bapo.analysis.comparison import Curve, Floats, curve, value_at
+from bapo.api.compare import CompareAxis, EvaluationResult, MeanEstimate, TrackedResult
+from bapo.api.difficulty import MigrationSummary
+from bapo.evaluation import paired_difference
+
+
+class Accuracies(NamedTuple):
+    """avg@k of a run on one held-out set, by step."""
+
+    dataset: str
+    num_samples: int
+    steps: NDArray[np.int64]
+    values: Floats
+    rows: Sequence[EvaluationRow]
+    axes: Axes
+
+
+def accuracies_of(
+    session: Session, run_ids: Sequence[str], axes: Mapping[str, Axes]
+) -> dict[str, dict[str, Accuracies]]:
+    """All evaluations by run and held-out set."""
+    rows: dict[str, dict[str, list[EvaluationRow]]] = {run_id: {} for run_id in run_ids}
+    for row in repository.evaluations(session, run_ids):
+        rows[row.run_id].setdefault(row.dataset, []).append(row)
+    return {
+        run_id: {
+            dataset: Accuracies(
+                dataset,
+                found[-1].num_samples,
+                np.array([row.step for row in found], np.int64),
+                np.array([row.value for row in found]),
+                found,
+                axes[run_id],
+            )
+            for dataset, found in of_run.items()
+        }
+        for run_id, of_run in rows.items()
+    }
+
+
+def results_of(
+    session: Session,
+    run_ids: Sequence[str],
+    accuracies: Mapping[str, Mapping[str, Accuracies]],
+    x: CompareAxis | None,
+    evaluated: Mapping[str, float],
+) -> dict[str, list[EvaluationResult]]:
+    """First, last and best evaluation of each run on each held-out set, and its accuracy at `evaluated` on an axis."""
+    ends: dict[tuple[str, str], list[Answers]] = {}
+    for answers in repository.first_and_last_evaluations(session, run_ids):
+        ends.setdefault((answers.run_id, answers.identity), []).append(answers)
+    return {
+        run_id: [
+            _result(
+                known,
+                ends.get((run_id, dataset), []),
+                None if x is None else value_at(_curve(known, x), evaluated[dataset]),
+                None if x is None else _row_at(known, x, evaluated[dataset]),
+            )
+            for dataset, known in of_run.items()
+        ]
+        for run_id, of_run in accuracies.items()
+    }
+
+
+def evaluated_until(accuracies: Mapping[str, Mapping[str, Accuracies]], budget: Budget) -> dict[str, float]:
+    """By held-out set the last position up to the budget at which every run that knows the set was evaluated."""
+    found: dict[str, float] = {}
+    for of_run in accuracies.values():
+        for dataset, known in of_run.items():
+            found[dataset] = min(found.get(dataset, budget.until), float(_curve(known, budget.x).x[-1]))
+    return found
+
+
+def _curve(known: Accuracies, x: CompareAxis) -> Curve:
+    return curve(known.axes.at(x, known.steps), known.values)
+
+
+def _row_at(known: Accuracies, x: CompareAxis, position: float) -> EvaluationRow | None:
+    """The last evaluation at exactly this position."""
+    places = np.nonzero(known.axes.at(x, known.steps) == position)[0]
+    return known.rows[int(places[-1])] if len(places) else None
+
+
+def _result(
+    known: Accuracies, ends: Sequence[Answers], at_budget: float | None, evaluated_there: EvaluationRow | None
+) -> EvaluationResult:
+    best = known.rows[int(known.values.argmax())]
+    num_problems = len(ends[-1].num_correct) if ends else 0
+    return EvaluationResult(
+        dataset=known.dataset,
+        num_samples=known.num_samples,
+        base=_over_problems(known.rows[0], num_problems) if known.rows[0].step == 0 else None,
+        final=_over_problems(known.rows[-1], num_problems),
+        final_step=known.rows[-1].step,
+        best=_over_problems(best, num_problems),
+        best_step=best.step,
+        change=_change(ends),
+        at_budget=at_budget,
+        evaluated_at_budget=None if evaluated_there is None else _over_problems(evaluated_there, num_problems),
+    )
+
+
+def _over_problems(row: EvaluationRow, num_problems: int) -> MeanEstimate:
+    return MeanEstimate(value=row.value, low=row.low, high=row.high, n=num_problems)
+
+
+def _change(ends: Sequence[Answers]) -> MeanEstimate | None:
+    if len(ends) != 2 or ends[0].step != 0 or ends[0].problems != ends[1].problems or len(ends[0].num_correct) < 2:
+        return None
+    first, last = ([count / each.num_samples for count in each.num_correct] for each in ends)
+    found = paired_difference(first, last)
+    return MeanEstimate(value=found.value, low=found.low, high=found.high, n=len(first))
+
+
+def tracked_of(session: Session, run_ids: Sequence[str]) -> dict[str, TrackedResult]:
+    """Moves of the tracked prompts from the base model to the last sampling; runs that track none are left out."""
+    by_run: dict[str, list[Answers]] = {}
+    for answers in repository.first_and_last_trackings(session, run_ids):
+        by_run.setdefault(answers.run_id, []).append(answers)
+    found = {}
+    for run_id, samplings in by_run.items():
+        base = next((each for each in samplings if each.step == 0 and each.identity == "0"), None)
+        again = next((each for each in samplings if each.step == 0 and each.identity == "1"), None)
+        last = max((each for each in samplings if each.identity == "0"), key=lambda each: each.step, default=None)
+        rates = None if base is None or last is None or last.step == 0 else _rates(base, last)
+        if base is not None and last is not None and rates is not None:
+            null = None if again is None else _rates(base, again)
+            found[run_id] = TrackedResult(step=last.step, rates=rates, null=null)
+    return found
+
+
+def _rates(before: Answers, after: Answers) -> MigrationSummary | None:
+    # The tracked prompts stay the same through a run.
+    if before.problems != after.problems or not before.num_correct:
+        return None
+    first, second = (np.array(each.num_correct, np.int16) for each in (before, after))
+    return migration_rates(migration_matrix(first, second, before.num_samples))

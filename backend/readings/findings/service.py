@@ -1,0 +1,84 @@
+"""Makes a stored run's stream, and looks for findings in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from backend.kit.context import Context
+from backend.models import Run
+from backend.readings.findings import repository
+from backend.readings.findings.cache import FindingsCache
+from backend.readings.visits.service import visits_of_run
+from backend.records import series
+from backend.records.repository import StepRange
+from backend.runs.states import is_terminal
+from bapo.analysis.findings.finding import FindingKind, PromptList
+from bapo.analysis.findings.search import Search, find
+from bapo.analysis.findings.stream import (
+    METRICS,
+    MOST_SAMPLES,
+    Curve,
+    HeldOutSet,
+    RunStream,
+    response_group,
+    reward_threshold,
+)
+from bapo.analysis.visits import Visits
+from bapo.config import RunConfig
+from bapo.config.task import canonical_form
+
+MOST_SAMPLE_BYTES = 32 * 1024**2
+"""Of responses that are read, as stored (compressed)."""
+
+
+def search_of_run(session: Session, context: Context, run: Run) -> Search:
+    """All findings of what the run has recorded by now, and the prompts that they name."""
+    # Read first: what is stored meanwhile is for the next search.
+    revision = repository.revision(session, run.id)
+    return context.part(FindingsCache).search(
+        run.id,
+        revision,
+        lambda: find(_stream(session, run, visits_of_run(session, context, run))),
+        is_over=is_terminal(run.status),
+    )
+
+
+def prompts_of_finding(session: Session, context: Context, run: Run, kind: FindingKind) -> PromptList:
+    """The prompts that a finding names; none where it was not found."""
+    return search_of_run(session, context, run).prompts.get(kind, PromptList(kind=kind, items=[]))
+
+
+def _stream(session: Session, run: Run, visits: Visits) -> RunStream:
+    num_steps = int(visits.step[-1]) if len(visits.step) else 0
+    columns = series.read_training(session, run.id, METRICS, StepRange(1, max(1, num_steps)))
+    curves = {}
+    for key in METRICS:
+        known = ~np.isnan(columns.values[key])
+        if known.any():
+            curves[key] = Curve(columns.steps[known].astype(np.float64), columns.values[key][known])
+    points: dict[str, tuple[list[float], list[float]]] = {}
+    for step, values in repository.evaluation_metrics(session, run.id):
+        for key, value in values.items():
+            steps, found = points.setdefault(key, ([], []))
+            steps.append(step)
+            found.append(value)
+    curves |= {key: Curve(np.array(steps, np.float64), np.array(found)) for key, (steps, found) in points.items()}
+    samples = repository.newest_samples(session, run.id, MOST_SAMPLES, MOST_SAMPLE_BYTES)
+    config = RunConfig.model_validate(run.config)
+    threshold = reward_threshold(config)
+    texts = repository.prompt_texts(session, run.id)
+    forms = {prompt_id: form for prompt_id, _, answer in texts if (form := canonical_form(answer)) is not None}
+    held_out = {
+        dataset: HeldOutSet(record["prompt_ids"], record["num_correct"], record["num_samples"])
+        for dataset, record in repository.latest_evaluations(session, run.id)
+    }
+    return RunStream(
+        config,
+        visits,
+        curves,
+        [response_group(sample, threshold) for sample in samples],
+        {prompt_id: text for prompt_id, text, _ in texts},
+        forms,
+        held_out,
+    )

@@ -1,0 +1,1 @@
+"""Series of a run: metrics, groups and timings by step."""

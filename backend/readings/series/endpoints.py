@@ -1,0 +1,224 @@
+"""Routes for metrics over steps: columns, groups of columns, histograms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Response
+
+from backend.kit.context import AnswersOf, ContextOf, DbSession, new_router
+from backend.kit.errors import Problem
+from backend.kit.permissions import Reader
+from backend.kit.response_cache import Answer
+from backend.readings.visits.service import visits_of_run
+from backend.records import distributions, metric_keys, repository, series
+from backend.records.distributions import Spans
+from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
+from backend.records.repository import StepRange
+from backend.records.smoothing import smoothing_of
+from backend.runs import repository as runs
+from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
+from bapo.config import patterns
+from bapo.records import RATIO_BIN_EDGES
+
+router = new_router("records")
+
+MAX_GROUPS = 50
+
+_HEADER = {"description": "`no`, or how steps were sampled.", "schema": {"type": "string"}}
+_SAMPLED: dict[int | str, dict[str, Any]] = {200: {"headers": {"X-Sampled": _HEADER}}}
+
+
+@router.get("/runs/{run_id}/metric-keys", summary="List metric names")
+def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
+    """List the names of a run's metrics: verl's names where verl has one, else `bapo/…`."""
+    runs.get(session, run_id)
+    return MetricKeys(items=metric_keys.read(session, run_id))
+
+
+@router.get("/runs/{run_id}/metrics", summary="Get metrics", response_model=Series, responses=_SAMPLED)
+def get_metrics(
+    _: Reader,
+    session: DbSession,
+    answers: AnswersOf,
+    run_id: str,
+    keys: Annotated[str, Query(min_length=1, max_length=50_000, description="Names, separated by commas.")],
+    from_step: FromStep = 0,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
+
+    With `max_points`, a sample of the steps that keeps the extremes; the header `X-Sampled` says so.
+    """
+
+    def work_out() -> Answer:
+        runs.get(session, run_id)
+        names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
+        columns = series.read(session, run_id, names, StepRange(from_step, to_step))
+        if max_points is not None:
+            columns = series.sample(columns, max_points)
+        return _answer({"steps": columns.steps, "columns": columns.values}, columns.sampled)
+
+    return answers.of(session, [run_id], work_out)
+
+
+@router.get("/runs/{run_id}/metric-groups", summary="Get metrics for several charts", response_model=SeriesGroups)
+def get_metric_groups(
+    _: Reader,
+    session: DbSession,
+    answers: AnswersOf,
+    run_id: str,
+    groups: Annotated[
+        str, Query(max_length=50_000, description="Names separated by commas, groups separated by `|`; may be empty.")
+    ] = "",
+    along: Annotated[str, Query(max_length=5_000, description="Names to return with every group.")] = "",
+    from_step: FromStep = 1,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+    smooth: Annotated[
+        str | None,
+        Query(
+            pattern=patterns.SMOOTHING, description="`mean:STEPS`, or `ema:STEPS` for an exponential moving average."
+        ),
+    ] = None,
+) -> Response:
+    """Training steps only. Each group has its own sample of steps, which keeps the extremes of its own columns.
+
+    Means are computed over all steps, before sampling.
+    """
+    wanted = [[key for key in group.split(",") if key] for group in groups.split("|")]
+    if len(wanted) > MAX_GROUPS or sum(map(len, wanted)) > MAX_KEYS:
+        remedy = f"request at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time"
+        raise Problem(422, "too_many_keys", remedy, field="groups", value=len(wanted))
+
+    def work_out() -> Answer:
+        runs.get(session, run_id)
+        found = series.read_groups(
+            session,
+            run_id,
+            wanted,
+            [key for key in along.split(",") if key],
+            StepRange(from_step, to_step),
+            max_points=max_points,
+            smoothing=None if smooth is None else smoothing_of(smooth),
+        )
+        content = [
+            {
+                "steps": group.columns.steps,
+                "columns": group.columns.values,
+                "smoothed": group.smoothed,
+                "sampled": group.columns.sampled,
+            }
+            for group in found
+        ]
+        return _answer({"groups": content})
+
+    return answers.of(session, [run_id], work_out)
+
+
+@router.get(
+    "/runs/{run_id}/ratios",
+    summary="Get histograms of probability ratios",
+    response_model=RatioSeries,
+    responses=_SAMPLED,
+)
+def get_ratios(
+    _: Reader,
+    session: DbSession,
+    answers: AnswersOf,
+    run_id: str,
+    from_step: FromStep = 1,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Number of tokens by ratio ρ between the trained policy and the policy that generated them, in 13 bins per step.
+
+    With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
+    """
+
+    def work_out() -> Answer:
+        runs.get(session, run_id)
+        spans, counts = distributions.ratios(session, run_id, StepRange(from_step, to_step), max_points)
+        return _answer({"edges": RATIO_BIN_EDGES, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+    return answers.of(session, [run_id], work_out)
+
+
+@router.get(
+    "/runs/{run_id}/staleness",
+    summary="Get histograms of staleness",
+    response_model=StalenessSeries,
+    responses=_SAMPLED,
+)
+def get_staleness(
+    _: Reader,
+    session: DbSession,
+    context: ContextOf,
+    answers: AnswersOf,
+    run_id: str,
+    from_step: FromStep = 1,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Number of trained groups by staleness per step: step - 1 - version of the policy that generated the group.
+
+    Staleness 0 is on-policy. With `max_points`, neighbouring steps are summed: nothing is left out.
+    """
+
+    def work_out() -> Answer:
+        visits = visits_of_run(session, context, runs.get(session, run_id))
+        spans, ages, counts = distributions.staleness(visits, StepRange(from_step, to_step), max_points)
+        return _answer({"ages": ages, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+    return answers.of(session, [run_id], work_out)
+
+
+@router.get(
+    "/runs/{run_id}/histograms",
+    summary="Get histograms of accuracy",
+    response_model=HistogramSeries,
+    responses=_SAMPLED,
+)
+def get_histograms(
+    _: Reader,
+    session: DbSession,
+    answers: AnswersOf,
+    run_id: str,
+    from_step: FromStep = 0,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
+
+    With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
+    """
+
+    def work_out() -> Answer:
+        run = runs.get(session, run_id)
+        num_steps = min(to_step, run.step) - max(from_step, 1) + 1
+        every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
+        rows = repository.histograms(session, run_id, StepRange(from_step, to_step), every)
+        content = {
+            "steps": [row.step for row in rows],
+            "fresh": [row.fresh for row in rows],
+            "reevaluated": [row.reevaluated for row in rows],
+            "batch": [row.batch for row in rows],
+        }
+        return _answer(
+            content, series.NOT_SAMPLED if every == 1 else f"every {every}th; {len(rows)} of {num_steps} steps"
+        )
+
+    return answers.of(session, [run_id], work_out)
+
+
+def _answer(content: object, sampled: str | None = None) -> Answer:
+    return Answer.of(content, {} if sampled is None else {"X-Sampled": sampled})
+
+
+def _steps_of(spans: Spans) -> dict[str, object]:
+    return {"first_steps": spans.first_steps, "steps": spans.last_steps}
+
+
+def _summed(spans: Spans) -> str:
+    return series.NOT_SAMPLED if spans.num_steps_each == 1 else f"sums of {spans.num_steps_each} steps"

@@ -1,0 +1,1 @@
+"""Settings of the deployment, read from the environment, and the rules that they hold."""
