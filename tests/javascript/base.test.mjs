@@ -12,6 +12,17 @@ test("numbers are written with thousands, and words follow them", () => {
   assert.equal(bapo.plural(2, "run stays", "runs stay"), "2 runs stay");
 });
 
+test("under a path the browser asks for our addresses with it, and pages know their own without", async () => {
+  const page = open([], { address: "/bapo/runs/r1?tab=batch", prefix: "/bapo", answers: { "/bapo/api/v1/me": { content: { role: "admin" } } } });
+  const { served, here, ask } = page.window.bapo;
+  assert.deepEqual(["/runs?x=1", "#a", "//other.test/", "https://other.test/runs"].map(served), ["/bapo/runs?x=1", "#a", "//other.test/", "https://other.test/runs"]);
+  assert.equal(here(), "/runs/r1");
+  assert.equal(here("/bapo"), "/");
+  assert.deepEqual(await ask("/api/v1/me"), { role: "admin" });
+  assert.equal(bapo.served("/runs"), "/runs");
+  assert.equal(open([], { address: "/runs/r1" }).window.bapo.here(), "/runs/r1");
+});
+
 test("a day is written in the viewer's own calendar", () => {
   assert.equal(bapo.day(new Date(2026, 0, 5, 23, 59)), "2026-01-05");
   assert.equal(bapo.two(7), "07");

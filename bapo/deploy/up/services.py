@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bapo.deploy.commands import service_command
+from bapo.deploy.settings import prefix_of
 from bapo.deploy.up.child import ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
 
@@ -29,13 +30,14 @@ class Addresses:
     listen: str = HOST
     """Address that the frontend listens on."""
     given_public_url: str | None = None
-    """Public address, where a proxy stands in front or the machine has a name."""
+    """Public address, where a proxy is in front or the machine has a name."""
 
     @property
     def local_url(self) -> str:
         """The dashboard's address on this machine."""
         host = HOST if self.listen in EVERYWHERE else self.listen
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        named = f"[{host}]" if ":" in host else host
+        return f"http://{named}:{self.port}{prefix_of(self.given_public_url or '')}"
 
     @property
     def public_url(self) -> str:

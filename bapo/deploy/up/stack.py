@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from bapo.deploy.commands import service_command
 from bapo.deploy.foreign_variables import without_foreign_variables
 from bapo.deploy.healthcheck import answers
-from bapo.deploy.settings import is_this_machine
+from bapo.deploy.settings import is_this_machine, prefix_of
 from bapo.deploy.stopping import Stop
 from bapo.deploy.up.child import OUR_PYTHON
 from bapo.deploy.up.folder import DataFolder, StartError
@@ -66,13 +66,13 @@ class Stack:
 
     def run(self) -> None:
         """Run until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start, with nothing left running."""
-        folder = self._folder
+        folder, options = self._folder, self._options
         unfinished = unfinished_restore(folder.runs)
         if unfinished is not None:
             raise StartError(f"{unfinished}.")
         folder.prepare()
-        check_listening(self._options)
-        folder.lock(f"http://{self._options.listen}:{self._options.port}")
+        check_listening(options)
+        folder.lock(f"http://{options.listen}:{options.port}{prefix_of(options.public_url or '')}")
         handlers = {
             number: signal.signal(number, lambda *_: self._stop.set())
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

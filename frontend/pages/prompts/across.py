@@ -28,6 +28,7 @@ from frontend.components.status_badge import status_badge
 from frontend.components.store import Store
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
+from frontend.prefix import served
 from frontend.session import Api
 
 RUNS = 20
@@ -75,7 +76,7 @@ def _head(prompt_id: str, found: PromptInRuns) -> html.Div:
     exports = [
         html.A(
             [icon("download", 16), label],
-            href=f"/api/v1/prompt-history.{ending}?{query}",
+            href=served(f"/api/v1/prompt-history.{ending}?{query}"),
             download=f"prompt-history.{ending}",
             className="fact-link",
             title="Every visit in every run",
