@@ -117,6 +117,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="BAPO Control Plane",
         version=__version__,
         description=DESCRIPTION,
+        servers=[{"url": f"{settings.prefix}/", "description": "This server."}],
         lifespan=lifespan,
         routes=[route for router in _routers() for route in router.routes],
         # The description of the API is behind the login too.

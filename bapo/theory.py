@@ -1,4 +1,4 @@
-"""The constants of the policy improvement bound (arXiv:2602.20722, Theorem 3.2, Eq. 11–13)."""
+"""The policy improvement bound and its constants (arXiv:2602.20722, Theorem 3.2, Eq. 11–13)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def bound_constant(variance: Fraction) -> float:
     """K = (1 - s) / s with s = sqrt(variance + ε); `variance` of a 0/1 reward, at most 1/4."""
     deviation = math.sqrt(float(variance) + VARIANCE_EPSILON)
     return (1 - deviation) / deviation
+
+
+def improvement_bound(*, k: float, surrogate: float, tv: float, tv_before: float) -> float:
+    """The least improvement J(π_θ) - J(π_θt) that the theorem leaves to a source, in expected reward.
+
+    L_α(π_θ) - 2·K·TV(π_θ, α) - 2·TV(π_θt, α), with `surrogate` L_α, `tv` after and `tv_before` before the update.
+    """
+    return surrogate - 2 * k * tv - 2 * tv_before
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,11 @@ def problem(status: int, code: str, remedy: str, *, field: str | None = None, va
     return json_answer(body.model_dump(mode="json"), status)
 
 
+def malformed_call(error: Exception) -> Response:
+    """Returns what is wrong with a call of a callback."""
+    return problem(400, "malformed_call", str(error))
+
+
 def unreachable() -> Response:
     """Returns that the backend does not answer."""
     return problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")

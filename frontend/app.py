@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import partial
 from typing import Any
 
-from dash.exceptions import DependencyException
+from dash.exceptions import CallbackException, DependencyException, PreventUpdate
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -14,6 +15,8 @@ from starlette.staticfiles import StaticFiles
 
 from bapo.report.document import ASSETS, SCRIPTS
 from frontend import shell
+from frontend.answers import malformed_call
+from frontend.calls import UNFIT, CallError
 from frontend.components import confirm, prompt_marking
 from frontend.components.actions import in_toast
 from frontend.gate import Gate
@@ -45,6 +48,7 @@ from frontend.settings import FrontendSettings
 from frontend.shared_boards import page_scripts
 from frontend.shipping import OWN, Bundle, Pages, Shipping, own_files
 
+LOG = logging.getLogger(__name__)
 PAGES = (
     Page(re.compile(r"/runs"), "Runs", runs.layout, section="runs", query_makes_page=False, events="/api/v1/events"),
     Page(
@@ -130,6 +134,22 @@ def _no_such_file(_: Request, __: Exception) -> Response:
     return PlainTextResponse("There is no such file.", status_code=404)
 
 
+def _refused_call(_: Request, error: Exception) -> Response:
+    """Answers 400 where Dash would fail: for a call with values that its callback cannot take."""
+    return malformed_call(error)
+
+
+def _no_change(_: Request, __: Exception) -> Response:
+    """Answers a call after which the page stays as it is, as Dash does."""
+    return Response(status_code=204)
+
+
+def _unfit_call(_: Request, error: Exception) -> Response:
+    """Answers 400 where Dash finds that outputs, or what was made of a call's values, are not what a page can take."""
+    LOG.error("a callback's answer does not fit the page", extra={"failure": str(error).strip()[:200]})
+    return malformed_call(CallError(UNFIT))
+
+
 def create_app(settings: FrontendSettings) -> Gate:
     """The ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
@@ -142,14 +162,16 @@ def create_app(settings: FrontendSettings) -> Gate:
     server.add_api_route("/_dash-layout", partial(shell.first_layout, api, PAGES), include_in_schema=False)
     app = Pages(
         "frontend",
+        routes_pathname_prefix="/",
+        requests_pathname_prefix=f"{settings.prefix}/",
         backend="fastapi",
         server=server,
         assets_folder=str(OWN),
         # They travel as one file each.
         include_assets_files=False,
-        external_stylesheets=[styles.address],
-        external_scripts=[scripts.address],
-        index_string=shell.index(),
+        external_stylesheets=[settings.prefix + styles.address],
+        external_scripts=[settings.prefix + scripts.address],
+        index_string=shell.index(settings.prefix),
         title="BAPO",
         update_title="",
         suppress_callback_exceptions=True,
@@ -188,6 +210,9 @@ def create_app(settings: FrontendSettings) -> Gate:
     untyped: Any = app
     untyped._setup_server()
     app.server.add_exception_handler(DependencyException, _no_such_file)
+    app.server.add_exception_handler(CallError, _refused_call)
+    app.server.add_exception_handler(PreventUpdate, _no_change)
+    app.server.add_exception_handler(CallbackException, _unfit_call)
     shared = page_scripts()
     static = Shipping(app.server, app, [scripts, styles, shared])
     return Gate(app.server, static, settings, app.csp_hashes(), api, shared.address, app.callback_map)

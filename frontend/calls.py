@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from inspect import Parameter, iscoroutinefunction, signature
+from itertools import repeat
+from traceback import extract_tb
+from typing import Any, get_type_hints
 
 import orjson
+from dash.exceptions import PreventUpdate
+from pydantic import TypeAdapter, ValidationError
+
+from bapo.client import ApiError
 
 CALL_PATH = "/_dash-update-component"
 MOST_LEVELS = 100
 """Lists and objects within one another; those of a page have about ten."""
+_UNFIT_FOR = (LookupError, TypeError, AttributeError, ValueError)
+"""What Python raises at a value of another shape."""
+Act = Callable[..., Any]
+LOG = logging.getLogger(__name__)
 _RELOAD = "reload the page, which may be older than the server"
+UNFIT = f"the values of the page do not fit together: {_RELOAD}"
 
 
 class CallError(ValueError):
@@ -65,3 +80,63 @@ def _is_deeper(value: Any, levels: int) -> bool:
         if not level:
             return False
     return True
+
+
+def refusing_other_types(act: Act) -> Act:
+    """Return the function of a callback, with CallError in place of what it fails at where values do not fit it.
+
+    Pages send the types that the function declares, and stores whose parts it knows. What does not fit them is an old
+    page, a caller of its own, or a bug of ours, for which the log names the place.
+    """
+    if iscoroutinefunction(act):
+
+        @wraps(act)
+        async def awaited(*values: Any) -> Any:
+            with _refusing(act, values):
+                return await act(*values)
+
+        return awaited
+
+    @wraps(act)
+    def called(*values: Any) -> Any:
+        with _refusing(act, values):
+            return act(*values)
+
+    return called
+
+
+@contextmanager
+def _refusing(act: Act, values: Sequence[Any]) -> Iterator[None]:
+    try:
+        yield
+    except (PreventUpdate, ApiError, CallError):
+        raise
+    except Exception as error:
+        for parameter, value in zip(_parameters(act), values, strict=False):
+            if (problem := _problem(parameter, value)) is not None:
+                raise CallError(f"{problem}: {_RELOAD}") from None
+        if not isinstance(error, _UNFIT_FOR):
+            raise
+        last = extract_tb(error.__traceback__)[-1]
+        place = f"{last.filename}:{last.lineno}"
+        facts = {"callback": f"{act.__module__}.{act.__qualname__}", "place": place, "failure": repr(error)[:200]}
+        LOG.error("a callback cannot take the values of a page", extra=facts)
+        raise CallError(UNFIT) from None
+
+
+def _parameters(act: Act) -> Iterator[tuple[str, Any]]:
+    """Return name and type of each value that a function takes, the last one without end where it takes any number."""
+    types = get_type_hints(act, include_extras=True)
+    for parameter in signature(act).parameters.values():
+        named = parameter.name, types.get(parameter.name, Any)
+        yield from repeat(named) if parameter.kind is Parameter.VAR_POSITIONAL else (named,)
+
+
+def _problem(parameter: tuple[str, Any], value: Any) -> str | None:
+    name, kind = parameter
+    try:
+        TypeAdapter(kind).validate_python(value, strict=True)
+    except ValidationError as error:
+        place = "".join(f"[{part!r}]" for part in error.errors()[0]["loc"])
+        return f"{name}{place} = {str(error.errors()[0]['input'])[:100]!r}: {error.errors()[0]['msg']}"
+    return None

@@ -19,6 +19,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from frontend.answers import problem
 from frontend.plain_page import document
+from frontend.prefix import served
 
 DOCUMENTS_PREFIX = "/documents/"
 START = "README.md"
@@ -47,8 +48,8 @@ def documents() -> Mapping[str, Path]:
 
 
 def address(place: str) -> str:
-    """Returns where a document, with or without a section, is read: `docs/studies.md#the-file`."""
-    return DOCUMENTS_PREFIX + place
+    """Returns where a browser reads a document, with or without a section: `docs/studies.md#the-file`."""
+    return served(DOCUMENTS_PREFIX + place)
 
 
 def document_of(request: Request) -> Response:
@@ -60,7 +61,7 @@ def document_of(request: Request) -> Response:
     if path.suffix != ".md":
         return FileResponse(path)
     title, content = rendered(name, path.read_text("utf-8"))
-    links = f'<nav><a href="/runs">Dashboard</a> <a href="{address(START)}">Documents</a></nav>'
+    links = f'<nav><a href="{served("/runs")}">Dashboard</a> <a href="{address(START)}">Documents</a></nav>'
     return HTMLResponse(document(f"{title} · BAPO", links + content, style=_STYLE))
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,13 +21,14 @@ from bapo.client import SESSION_COOKIE
 from bapo.deploy.origins import is_own_origin
 from bapo.deploy.proxies import address_in, client_behind, is_among, network_of
 from bapo.deploy.service_log import about
-from frontend.answers import problem, unreachable
+from frontend.answers import malformed_call, problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
 from frontend.calls import CALL_PATH, CallError, check_call
 from frontend.documents import DOCUMENTS_PREFIX, document_of
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, SINGLE_SIGN_ON_PATH, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
+from frontend.prefix import PREFIX, inward, outward
 from frontend.proxy import ApiProxy, is_proxied, leads_elsewhere
 from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
@@ -40,6 +42,8 @@ LOG = logging.getLogger(__name__)
 REQUEST_ID_NAME = REQUEST_ID_HEADER.lower().encode()
 _SWEEPS = re.compile(r"/sweeps(/\w+)?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
+"""Answered without the prefix too: who watches a service asks it directly."""
 STATIC_PREFIXES = ("/assets/", "/_dash-component-suites/")
 MOST_REQUESTS_OF_ADDRESS = 1_000
 """In progress at once, open streams and workers that wait among them: half of all connections, since a whole team or
@@ -111,6 +115,8 @@ class Gate:
         # What pages behind read-only links load; it says nothing of anybody's data.
         self._open_files = frozenset({plotly_address(), shared_scripts})
         self._trusted = settings.proxy_networks
+        self._public_url = settings.public_url
+        self._prefix = settings.prefix
         self._has_warned = False
         self._in_progress: Counter[str] = Counter()
         self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
@@ -135,7 +141,7 @@ class Gate:
             others = [(name, value) for name, value in scope["headers"] if name != REQUEST_ID_NAME]
             headers = [*others, (REQUEST_ID_NAME, request_id.encode())]
             scope = {**scope, "headers": headers, "client": self._client(scope)}
-            token = REQUEST_ID.set(request_id)
+            token, prefix_token = REQUEST_ID.set(request_id), PREFIX.set(self._prefix)
             try:
                 with about(request_id=request_id), self._counted(scope) as is_surplus:
                     named = self._named(send, request_id)
@@ -148,6 +154,7 @@ class Gate:
                 raise
             finally:
                 REQUEST_ID.reset(token)
+                PREFIX.reset(prefix_token)
 
     def _client(self, scope: Scope) -> tuple[str, int] | None:
         """Who asks: all that counts by address, here and in the backend, takes it from the scope."""
@@ -197,16 +204,35 @@ class Gate:
         return closing
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        hosts = request.headers.getlist("host")
+        hosts = Headers(scope=scope).getlist("host")
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
-        elif leads_elsewhere(scope):
+            return
+        inner = scope if scope["path"] in HEALTH_PATHS else inward(scope, self._prefix)
+        if inner is None:
+            await self._outside(scope)(scope, receive, self._guarded(send))
+        else:
+            await self._room(inner, receive, outward(send, self._prefix, hosts[0]), hosts[0])
+
+    def _outside(self, scope: Scope) -> Response:
+        """Answers a request without the prefix: of a proxy that takes it off, or of a person without a proxy."""
+        remedy = (
+            f"BAPO is served under {self._public_url}: put {self._prefix} before the address; a proxy in front must "
+            f"leave {self._prefix} in the addresses that it hands on (docs/deployment.md)"
+        )
+        if is_proxied(scope["path"]) or scope["method"] not in SAFE_METHODS:
+            return problem(404, "wrong_prefix", remedy, field="path", value=scope["path"])
+        return PlainTextResponse(f"There is nothing at {scope['path']}: {remedy}.\n", status_code=404)
+
+    async def _room(self, scope: Scope, receive: Receive, send: Send, host: str) -> None:
+        """Hands a request to the room that answers it."""
+        request = Request(scope, receive)
+        if leads_elsewhere(scope):
             answer = problem(404, "not_found", "an address has no . or .. in it: leave them out")
             await answer(scope, receive, self._guarded(send))
         elif is_proxied(scope["path"]):
             await self._proxy(scope, receive, send)
-        elif scope["method"] not in SAFE_METHODS and not self._is_same_origin(request, hosts[0]):
+        elif scope["method"] not in SAFE_METHODS and not self._is_same_origin(request, host):
             answer = problem(403, "wrong_origin", "send this request from a page of the dashboard itself")
             await answer(scope, receive, self._guarded(send))
         elif scope["path"] == "/login":
@@ -245,7 +271,7 @@ class Gate:
                 await problem(error.status, error.code, error.remedy)(scope, receive, send)
                 return
             except CallError as error:
-                await problem(400, "malformed_call", str(error))(scope, receive, send)
+                await malformed_call(error)(scope, receive, send)
                 return
             receive = replayed(body, receive)
             request = Request(scope, receive)
@@ -254,7 +280,8 @@ class Gate:
             if scope["path"].startswith(LIVE_PREFIX):
                 await (await live(request, self._api))(scope, receive, send)
             elif scope["path"].startswith(REPORTS_PREFIX):
-                await (await reports(request, self._api))(scope, receive, send)
+                address = self._public_url or str(request.base_url).rstrip("/")
+                await (await reports(request, self._api, address))(scope, receive, send)
             elif scope["path"].startswith(DOCUMENTS_PREFIX):
                 await document_of(request)(scope, receive, send)
             else:

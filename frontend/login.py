@@ -15,6 +15,7 @@ from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD, Login, LoginMethods, P
 from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, ApiError, error_of
 from frontend.bodies import MAX_FORM_BYTES, BodyError, read_body
 from frontend.plain_page import document, unavailable
+from frontend.prefix import served
 from frontend.session import Api
 
 HOME = "/runs"
@@ -154,7 +155,7 @@ async def logout(request: Request, api: Api) -> Response:
         except httpx.TransportError:
             return unavailable()
         api.forget(session)
-    answer = JSONResponse({"address": address or "/login"})
+    answer = JSONResponse({"address": address or served("/login")})
     answer.delete_cookie(SESSION_COOKIE)
     return answer
 
@@ -171,7 +172,7 @@ async def login_page(
     """The login page with the ways that the backend offers; a problem is shown above them."""
     offered = await _methods(api)
     target = quote(next_path, safe="/")
-    action = html.escape(f"/login?next={target}", quote=True)
+    action = html.escape(served(f"/login?next={target}"), quote=True)
     content = f"""
     <h1>BAPO</h1>
     <p class="lead">Off-policy RLVR, watched while it learns.</p>
@@ -213,7 +214,7 @@ def _single_sign_on(offered: LoginMethods, target: str) -> str:
     if offered.single_sign_on is None:
         return ""
     # A link: a form would not be let out to the provider by our own policy.
-    address = html.escape(f"{SINGLE_SIGN_ON_PATH}?next={target}", quote=True)
+    address = html.escape(served(f"{SINGLE_SIGN_ON_PATH}?next={target}"), quote=True)
     button = f'<a class="button" href="{address}">Sign in with {html.escape(offered.single_sign_on)}</a>'
     return button + ('<p class="or">or with a password of this server</p>' if offered.password else "")
 
@@ -237,7 +238,7 @@ def _password_page(code: str, problem: str | None = None, *, status: int = 200) 
     <h1>BAPO</h1>
     <p class="lead">Set your password.</p>
     {_alert(problem)}
-    <form method="post" action="/set-password">
+    <form method="post" action="{served("/set-password")}">
       <input type="hidden" name="code" value="{html.escape(code, quote=True)}">
       <label for="password">New password</label>
       <input id="password" name="password" type="password" autocomplete="new-password" required autofocus

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from bapo.deploy.proxies import Network, ProxyNetworks, networks_of
-from bapo.deploy.settings import PublicAddress, ServiceSettings, WebAddress
+from bapo.deploy.settings import PublicAddress, ServiceSettings, WebAddress, prefix_of
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -19,7 +19,8 @@ class FrontendSettings(ServiceSettings):
     backend_url: WebAddress = "http://127.0.0.1:8001"
     """Where the API answers."""
     public_url: PublicAddress | None = None
-    """Address under which people open the dashboard, such as https://bapo.example.org."""
+    """Address under which people open the dashboard, such as https://bapo.example.org. With a path, such as
+    https://example.org/bapo, everything is served under it, and the proxy in front leaves it in the addresses."""
     allowed_hosts: str = ""
     """Further host names that requests may name, separated by commas."""
     trusted_proxies: ProxyNetworks = ""
@@ -38,6 +39,11 @@ class FrontendSettings(ServiceSettings):
         named = {host.strip().lower() for host in self.allowed_hosts.split(",") if host.strip()}
         public = urlsplit(self.public_url).netloc if self.public_url else ""
         return LOOPBACK_HOSTS | {host_name(name) for name in named | ({public} if public else set())}
+
+    @property
+    def prefix(self) -> str:
+        """Path under which everything is served, such as /bapo; empty: none."""
+        return prefix_of(self.public_url or "")
 
     @cached_property
     def proxy_networks(self) -> tuple[Network, ...]:

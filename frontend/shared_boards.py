@@ -19,6 +19,7 @@ from bapo.client.errors import error_of
 from bapo.report.board import Following, Shown, board_document, needs_both
 from bapo.report.document import ASSETS, FOLLOW, SCRIPTS
 from frontend.plain_page import document, unavailable
+from frontend.prefix import served
 from frontend.session import Api
 from frontend.shipping import Bundle, plotly_address
 
@@ -70,7 +71,7 @@ async def shared_board(request: Request, api: Api, scripts: str) -> Response:
         board.panels,
         by_panel,
         expires_at=board.expires_at,
-        scripts=[plotly_address(), scripts],
+        scripts=[served(plotly_address()), served(scripts)],
         # Each panel is a request, or two, of those that an address may make.
         following=Following(etag, max(LEAST_SECONDS, len(shown))),
     )

@@ -25,6 +25,7 @@ from frontend.components.markup import lean
 from frontend.components.store import Store
 from frontend.documents import DASHBOARD, START, address, documents
 from frontend.page import Page, query_of
+from frontend.prefix import PREFIX, served, within
 from frontend.projects import writable_projects
 from frontend.routing import Shown, page_at
 from frontend.session import Api
@@ -49,11 +50,12 @@ _INDEX = """<!DOCTYPE html>
 <head>
   {%metas%}
   <title>{%title%}</title>
-  <link rel="icon" type="image/svg+xml" href="/assets/logo.svg">
-  <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-layout">
-  <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-dependencies">
-  <script src="/assets/first.js" data-plotly="PLOTLY" data-table="TABLE" data-table-rest="REST"></script>
-  <style>VARIABLES</style>
+  <link rel="icon" type="image/svg+xml" href="@PREFIX@/assets/logo.svg">
+  <link rel="preload" as="fetch" crossorigin="anonymous" href="@PREFIX@/_dash-layout">
+  <link rel="preload" as="fetch" crossorigin="anonymous" href="@PREFIX@/_dash-dependencies">
+  <script src="@PREFIX@/assets/first.js" data-prefix="@PREFIX@" data-plotly="@PREFIX@@PLOTLY@"
+    data-table="@PREFIX@@TABLE@" data-table-rest="@PREFIX@@REST@"></script>
+  <style>@VARIABLES@</style>
   {%css%}
 </head>
 <body>
@@ -63,10 +65,10 @@ _INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-def index() -> str:
-    """Returns the document that every page begins with."""
+def index(prefix: str) -> str:
+    """Returns the document that every page begins with, for a dashboard that is served under the prefix."""
     style = css_variables() + mantine_variables()
-    return _INDEX.replace("VARIABLES", style).replace("PLOTLY", plotly_address())
+    return _INDEX.replace("@VARIABLES@", style).replace("@PLOTLY@", plotly_address()).replace("@PREFIX@", prefix)
 
 
 class Viewer(NamedTuple):
@@ -87,13 +89,14 @@ async def first_layout(api: Api, pages: Sequence[Page], request: Request) -> Res
     A page that does not say which one it is gets the frame alone, and asks for its content from there.
     """
     asking = urlsplit(request.headers.get("referer", ""))
-    if not asking.path:
+    path = within(asking.path, PREFIX.get())
+    if not path:
         layout = shell_layout(await _viewer(api))
     else:
         search = f"?{asking.query}" if asking.query else ""
-        viewer, shown = await asyncio.gather(_viewer(api), page_at(api, pages, asking.path, search))
-        project = query_of(search).get("project") if asking.path == "/runs" else None
-        layout = shell_layout(viewer, shown, {"pathname": asking.path, "search": search}, project)
+        viewer, shown = await asyncio.gather(_viewer(api), page_at(api, pages, path, search))
+        project = query_of(search).get("project") if path == "/runs" else None
+        layout = shell_layout(viewer, shown, {"pathname": path, "search": search}, project)
     return Response(to_json_plotly(layout), media_type="application/json")
 
 
@@ -162,7 +165,7 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                 [
                     dmc.Burger(id="burger", size="sm", hiddenFrom="md", **attributes(aria_label="Navigation")),
                     Link(
-                        [html.Img(src="/assets/logo.svg", alt="", width=24, height=24), html.Span("BAPO")],
+                        [html.Img(src=served("/assets/logo.svg"), alt="", width=24, height=24), html.Span("BAPO")],
                         href="/runs",
                         className="brand",
                     ),
@@ -229,9 +232,9 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                             dmc.MenuDropdown(
                                 [
                                     dmc.MenuLabel(viewer.label, id="user"),
-                                    dmc.MenuItem("Account", href="/account", leftSection=icon("user", 16)),
-                                    dmc.MenuItem("Projects", href="/projects", leftSection=icon("data", 16)),
-                                    dmc.MenuItem("Prices", href="/prices", leftSection=icon("notes", 16)),
+                                    dmc.MenuItem("Account", href=served("/account"), leftSection=icon("user", 16)),
+                                    dmc.MenuItem("Projects", href=served("/projects"), leftSection=icon("data", 16)),
+                                    dmc.MenuItem("Prices", href=served("/prices"), leftSection=icon("notes", 16)),
                                     dmc.MenuItem(
                                         "Documents",
                                         href=address(START),
@@ -241,7 +244,10 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                                     ),
                                     # A page of the server, not of the dashboard.
                                     dmc.MenuItem(
-                                        "API", href="/api/v1/docs", target="_blank", leftSection=icon("notes", 16)
+                                        "API",
+                                        href=served("/api/v1/docs"),
+                                        target="_blank",
+                                        leftSection=icon("notes", 16),
                                     ),
                                     # Only what the caller may do.
                                     *viewer.administration,
@@ -286,10 +292,10 @@ def _project_choice(viewer: Viewer, project: str | None) -> list[dmc.Select]:
 
 def _administration() -> list[dmc.MenuItem]:
     return [
-        dmc.MenuItem("People", href="/people", leftSection=icon("user", 16)),
-        dmc.MenuItem("Worker tokens", href="/worker-tokens", leftSection=icon("worker", 16)),
-        dmc.MenuItem("Storage", href="/storage", leftSection=icon("data", 16)),
-        dmc.MenuItem("Audit trail", href="/audit", leftSection=icon("notes", 16)),
+        dmc.MenuItem("People", href=served("/people"), leftSection=icon("user", 16)),
+        dmc.MenuItem("Worker tokens", href=served("/worker-tokens"), leftSection=icon("worker", 16)),
+        dmc.MenuItem("Storage", href=served("/storage"), leftSection=icon("data", 16)),
+        dmc.MenuItem("Audit trail", href=served("/audit"), leftSection=icon("notes", 16)),
     ]
 
 

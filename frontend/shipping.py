@@ -24,7 +24,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frontend.amendments import amended
+from frontend.calls import Act, refusing_other_types
 from frontend.plotly_build import plotly_build, plotly_fingerprint
+from frontend.prefix import served
 
 OWN = Path(__file__).parent / "assets"
 SUITES = "/_dash-component-suites/"
@@ -38,7 +40,7 @@ _UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/", "/dash/dcc/")
 """In place of Dash's core components there are a few of our own, of a hundredth of the size (frontend/components/)."""
 _WITH_TABLE = ("/runs",)
 """Pages with a table that sorts, filters and fetches its rows."""
-_SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
+_SCRIPT = re.compile(rf'"[^"]*?({SUITES}([^/"]+)/([^"]+))"')
 _FACTORY = re.compile(r'\}\s*\((?:self|typeof self !== "undefined" \? self : this), ?(?=\([\w,]*\) ?=> ?[({])')
 """In the first lines of a script: before the function that its wrapper calls with all the rest in it."""
 _FIRST_LINES, _LAST_LINE = 1000, ");"
@@ -106,6 +108,12 @@ def own_files(suffix: str) -> list[Path]:
 class Pages(Dash):
     """Dash whose pages load no script that they do not need (assets/_components.js), and open no WebSocket."""
 
+    def callback(self, *arguments: Any, **options: Any) -> Callable[[Act], Act]:
+        """Registers a callback, which refuses values of other types than it declares instead of failing at them."""
+        untyped: Any = super()
+        register: Callable[[Act], Act] = untyped.callback(*arguments, **options)
+        return lambda act: register(refusing_other_types(act))
+
     def _config(self) -> dict[str, Any]:
         # Dash's own script would start a worker on every page to connect to an address that the gate refuses.
         untyped: Any = super()
@@ -121,10 +129,10 @@ class Pages(Dash):
         unneeded = _UNNEEDED if has_table else (*_UNNEEDED, table)
         kept = [line for line in scripts.splitlines() if not any(part in line for part in unneeded)]
         if has_table:
-            kept.append(f'<script src="{rest}"></script>')
+            kept.append(f'<script src="{served(rest)}"></script>')
         untyped: Any = super()
         page = str(untyped.interpolate_index(**{**parts, "scripts": "\n".join(kept)}))
-        return page.replace("TABLE", table).replace("REST", rest)
+        return page.replace("@TABLE@", table).replace("@REST@", rest)
 
 
 class Shipping:

@@ -128,7 +128,6 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 def _complete(document: dict[str, Any], app: FastAPI) -> None:
     document["tags"] = TAGS
-    document["servers"] = [{"url": "/", "description": "This server."}]
     document["components"]["securitySchemes"] = SCHEMES
     document["components"]["responses"] = {f"Error{status}": _answer(refusal) for status, refusal in REFUSALS.items()}
     examples = Examples(document["components"]["schemas"])

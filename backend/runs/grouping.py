@@ -17,7 +17,9 @@ from backend.runs.columns import NO_NUMBER, Column, as_text, column
 from backend.runs.held_out import EVALUATED, held_out_key
 from bapo.analysis.comparison import SEED_FIELDS
 from bapo.api.runs import Aggregate, GroupedRuns, RunGrouping, RunGroups, RunStatus
+from bapo.config.method import method_name
 
+METHOD = "method"
 TAG = "tag"
 SHOWN_DIFFERENCES = 4
 """Fields that the label of a config names; the others are counted."""
@@ -53,7 +55,7 @@ def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
         items.append(
             GroupedRuns(
                 value=common,
-                label=labels.get(sample_id) or _label(common),
+                label=labels.get(sample_id) or _label(common, is_method=by.name == METHOD),
                 where=None if by.name == TAG and common is not None else _condition(by, common),
                 tag=common if by.name == TAG else None,
                 num_runs=number,
@@ -118,9 +120,11 @@ def _condition(by: Column, value: Any) -> str:
     return f"{name} is missing" if value is None else f"{name} = {json.dumps([value])}"
 
 
-def _label(value: Any) -> str:
+def _label(value: Any, *, is_method: bool = False) -> str:
     if value is None:
         return "none"
+    if is_method:
+        return method_name(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -21,6 +21,7 @@ from bapo.deploy.settings import (
     ProviderAddress,
     PublicAddress,
     ServiceSettings,
+    prefix_of,
     secret_in,
     with_password,
 )
@@ -52,7 +53,8 @@ class Settings(ServiceSettings):
     metrics_token_file: Path | None = None
     """File with the token for `/metrics`; created with mode 600 if missing. If unset, only this machine may."""
     public_url: PublicAddress = "http://127.0.0.1:8000"
-    """Public address of the dashboard; its host and origin are allowed."""
+    """Public address of the dashboard, with the path under which a proxy serves it, if there is one; its host and
+    origin are allowed."""
     allowed_hosts: str = ""
     """Additional host names that requests may use, separated by commas."""
     lease_seconds: float = Field(default=25.0, gt=0)
@@ -258,6 +260,11 @@ class Settings(ServiceSettings):
     def required_groups(self) -> frozenset[str]:
         """Groups of which one is needed; empty: none is."""
         return frozenset(each.strip() for each in self.oidc_required_groups.split(";") if each.strip())
+
+    @property
+    def prefix(self) -> str:
+        """Path under which the dashboard is served, such as /bapo; empty: none."""
+        return prefix_of(self.public_url)
 
     @property
     def oidc_redirect_uri(self) -> str:

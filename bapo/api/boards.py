@@ -183,6 +183,8 @@ class PaperTableCell(Body):
     text: str
     note: str
     is_best: bool
+    is_second: bool
+    """Second to the best."""
     is_quoted: bool
     """True if the value is quoted from the paper."""
 

@@ -377,7 +377,7 @@ class GroupedRuns(Body):
     value: Any
     """Common value of its runs; null if they lack it."""
     label: str
-    """The value as text; of `config` the fields in which the groups differ."""
+    """The value as text, a method by its name; of `config` the fields in which the groups differ."""
     where: str | None
     """The condition that its runs meet, and no others; null where `tag` says it."""
     tag: str | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bapo.analysis.comparison import SEED_FIELDS, value_text
+from bapo.analysis.comparison import SEED_FIELDS, shown_name, value_text
 from bapo.analysis.number_format import bounds_text, share_interval
 from bapo.analysis.outcome_text import unsaid_note
 from bapo.analysis.savings_text import Side, savings_text
@@ -32,7 +32,7 @@ def compare(
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Held-out set for --reach. Default: the widest.")] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Label of the group to compare with. Default: the first.")
+        str | None, typer.Option(help="Group to compare with, as the tables name it. Default: the first.")
     ] = None,
     equal: Annotated[
         str | None, typer.Option(help="Compare at equal step, rollouts or time, up to the shortest run.")
@@ -79,7 +79,9 @@ def tables(found: Comparison) -> list[Table]:
 def disagreements(found: Comparison) -> list[str]:
     """Return the differences to the reference about which the seeds disagree."""
     return [
-        seed_disagreement_text(f"{group.label} against {found.reference} on {result.dataset}", result.disagreement)
+        seed_disagreement_text(
+            f"{shown_name(group.label)} against {shown_name(found.reference)} on {result.dataset}", result.disagreement
+        )
         for group in found.groups
         for result in group.results
         if result.disagreement is not None
@@ -89,7 +91,7 @@ def disagreements(found: Comparison) -> list[str]:
 def saved(found: Comparison) -> list[str]:
     """Return the savings of each group against the reference until it reached the accuracy."""
     sides = {
-        group.label: Side(group.label, group.to_reach.num_reached, group.to_reach.num_runs)
+        group.label: Side(shown_name(group.label), group.to_reach.num_reached, group.to_reach.num_runs)
         for group in found.groups
         if group.to_reach is not None
     }
@@ -116,12 +118,12 @@ def _results(found: Comparison) -> Table:
     table.add_column("runs", justify="right")
     for dataset in found.datasets:
         shown = "at budget" if found.budget is not None else "final"
-        for heading in (f"{dataset} base", shown, "change", f"against {found.reference}"):
+        for heading in (f"{dataset} base", shown, "change", f"against {shown_name(found.reference)}"):
             table.add_column(heading, justify="right")
     for heading in ("unlocked (chance)", "rollouts", "hours", f"cost ({found.currency})"):
         table.add_column(heading, justify="right")
     for group in found.groups:
-        table.add_row(group.label, f"{len(group.run_ids)}", *_figures(found, group), *_costs(group))
+        table.add_row(shown_name(group.label), f"{len(group.run_ids)}", *_figures(found, group), *_costs(group))
     return table
 
 
@@ -174,7 +176,7 @@ def _reached(found: Comparison) -> Table:
         to_reach = group.to_reach
         if to_reach is not None:
             table.add_row(
-                group.label,
+                shown_name(group.label),
                 f"{to_reach.num_reached} of {to_reach.num_runs}" if to_reach.num_reached else "not reached",
                 _range(to_reach.step, ",.0f"),
                 _range(to_reach.rollouts, ",.0f"),
@@ -196,7 +198,7 @@ def _configs(found: Comparison) -> Table:
     table.add_column("field")
     places = {run.id: index for index, run in enumerate(found.runs)}
     for group in found.groups:
-        table.add_column(group.label)
+        table.add_column(shown_name(group.label))
     for each in sorted(found.differences, key=lambda difference: difference.field in SEED_FIELDS):
         texts = []
         for group in found.groups:

@@ -35,15 +35,15 @@ def complete_datasets(incomplete: str) -> list[str]:
 
 @app.command("list")
 def list_datasets(as_json: JsonOption = False) -> None:
-    """List the data sets and where their authors publish them."""
+    """List the data sets, where their authors publish them, their size and their licence."""
     if as_json:
-        print_json(
-            {"items": [{"name": each.name, "repository": each.repository, "about": each.about} for each in _all()]}
-        )
+        fields = ("name", "repository", "num_problems", "licence", "about")
+        print_json({"items": [{field: getattr(each, field) for field in fields} for each in _all()]})
         return
-    made = table("name", "published as", "description")
+    made = table("name", "published as", "problems", "licence", "description")
     for each in _all():
-        made.add_row(each.name, each.repository, each.about)
+        sizes = " + ".join(f"{size:,}" for size in each.num_problems.values())
+        made.add_row(each.name, each.repository, sizes, each.licence or "not stated", each.about)
     print_table(made, cut=("description",))
 
 

@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bapo.cli.extras import extra_with, missing_packages, remedy
+from bapo.cli.plain_help import make_plain
 from bapo.cli.streams import replace_what_cannot_be_written
 from bapo.run.lasting_modules import lasting_modules
 
@@ -94,12 +95,31 @@ class LazyGroup(TyperGroup):
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Parse the arguments and run a command."""
         replace_what_cannot_be_written()
+        if not sys.stderr.isatty():
+            # Of errors, which are printed out here; help looks at standard output itself.
+            self.rich_markup_mode = None
         return super().main(*arguments, **options)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the list of commands, by panel."""
+        self.rich_markup_mode = "rich" if sys.stdout.isatty() else None
+        super().format_help(ctx, formatter)
+
+    def format_commands(self, _: Any, formatter: Any) -> None:
+        """Write the list of commands where it is plain text."""
+        for panel in self.panels:
+            with formatter.section(panel.title):
+                formatter.write_dl([(each.name, each.help) for each in panel.commands])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Replace the command's line in the list by the real command."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, None if command is None else self._lazy[name or ""].load(), rest
+        if command is None:
+            return name, None, rest
+        command = self._lazy[name or ""].load()
+        if not sys.stdout.isatty():
+            make_plain(command)
+        return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
@@ -39,6 +39,8 @@ class Listing(Generic[T]):
     """The columns of a list: text is cleaned, numbers and times are aligned right, times are shown as ages."""
 
     columns: Mapping[str, Callable[[T], Cell]]
+    raw: Mapping[str, Callable[[T], Cell]] = field(default_factory=dict)
+    """Columns of which CSV has another value: what filters and configs take."""
     cut: Collection[str] = ()
     """Columns that give way where a terminal is too narrow."""
     wrap: Collection[str] = ()
@@ -69,7 +71,8 @@ class Listing(Generic[T]):
 
     def print_csv(self, items: Iterable[T]) -> None:
         """Print all columns for a spreadsheet."""
-        write_csv(self.columns, ([of(item) for of in self.columns.values()] for item in items), data_output())
+        columns = {**self.columns, **self.raw}
+        write_csv(columns, ([of(item) for of in columns.values()] for item in items), data_output())
 
 
 def _shown(cell: Cell) -> Text:

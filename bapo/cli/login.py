@@ -6,7 +6,6 @@ import socket
 import sys
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -81,7 +80,7 @@ def login(
             token = _secret("token", f"API token for {url}", token_file)
         with Client(url, token=token) as client:
             me = client.me()
-        label = name or (known[0] if known else urlsplit(url).netloc)
+        label = name or (known[0] if known else url.partition("://")[2])
         write_servers(saved.with_login(label, ServerLogin(url, token, me.name)))
     line = f"logged in to {url} as {me.name} ({me.role}), saved as {label!r}"
     tell({"server": url, "name": label, "user": me.model_dump(mode="json")}, line, as_json=as_json)

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bapo.analysis import number_format
+from bapo.cli.streams import replace_what_cannot_be_written
 
 PLAIN_WIDTH = 1_000_000
 """Characters per line where the output is not a terminal, so that nothing is cut off."""
@@ -60,6 +61,8 @@ def notes() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
+    # Also where a program prints our tables without a command of ours.
+    replace_what_cannot_be_written()
     if (sys.stderr if stderr else sys.stdout).isatty():
         return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     # Whatever FORCE_COLOR and COLUMNS say: programs read this.

@@ -36,6 +36,7 @@ from bapo.cli.output import percent
 from bapo.cli.prompt_files import entries_of
 from bapo.cli.streams import data_output
 from bapo.client import Client
+from bapo.config.method import method_name
 from bapo.config.prompt_weights import LEFT_OUT, parse_weight, weight_text
 
 app = group("Prompts over all runs of a project, and lists that leave them out or weigh them.")
@@ -76,7 +77,7 @@ IN_RUNS = Listing[PromptInRun](
     {
         "run": lambda each: each.run_id,
         "name": lambda each: each.run_name,
-        "method": lambda each: each.method,
+        "method": lambda each: method_name(each.method),
         "model": lambda each: each.model,
         "visits": lambda each: each.num_visits,
         "inherited": lambda each: each.num_inherited_visits,
@@ -86,6 +87,7 @@ IN_RUNS = Listing[PromptInRun](
         "last step": lambda each: each.last_step,
         "started": lambda each: each.created_at,
     },
+    raw={"method": lambda each: each.method},
     cut=("name",),
     right=("accuracy", "first", "last"),
     empty="no counted run has visited it",

@@ -12,6 +12,7 @@ from rich.text import Text
 from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN, GroupedRuns, RunSummary
 from bapo.cli.listing import Cell, Listing
 from bapo.cli.output import console, duration, number, percent, status_text, user_text
+from bapo.config.method import method_name
 
 
 def _name(run: RunSummary) -> Text:
@@ -36,7 +37,7 @@ RUNS = Listing[RunSummary](
         "change": _change,
         "best": lambda run: percent(run.eval_best),
         "eta": lambda run: duration(run.eta_seconds) if run.status in ("running", "starting") else None,
-        "method": lambda run: run.method,
+        "method": lambda run: method_name(run.method),
         "origin": lambda run: run.origin,
         "recipe": lambda run: run.recipe,
         "owner": lambda run: run.owner,
@@ -51,6 +52,7 @@ RUNS = Listing[RunSummary](
         "finished": lambda run: run.finished_at,
         "reason": lambda run: run.status_reason,
     },
+    raw={"method": lambda run: run.method},
     cut=("name", "tags", "reason", "recipe", "project", "group", "owner"),
     right=("step", "reward", "eval", "change", "best", "eta", "hours", "cost"),
 )

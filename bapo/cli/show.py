@@ -28,6 +28,7 @@ from bapo.cli.output import (
     user_text,
 )
 from bapo.client import Client
+from bapo.config.method import method_name
 from bapo.config.resolve import flatten
 
 
@@ -100,7 +101,7 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
     origin = run.recipe or NOTHING_SET
     facts += [
         ("reward", Text(number(run.reward_mean, ".3f"))),
-        ("method", user_text(f"{run.method}, {origin}")),
+        ("method", user_text(f"{method_name(run.method)}, {origin}")),
         ("rollouts", Text(f"{run.num_rollouts:,}")),
         ("attempt", user_text(f"{run.attempt}" + (f", on {run.worker}" if run.worker else ""))),
         (

@@ -27,19 +27,30 @@ def up(
     listen: Annotated[
         str, typer.Option(help="Address to listen on; another one lets other machines in.")
     ] = "127.0.0.1",
-    public_url: Annotated[str | None, typer.Option(help="Public address, such as https://bapo.example.org.")] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Public address, such as https://bapo.example.org or, under a path, https://example.org/bapo."
+        ),
+    ] = None,
 ) -> None:
     """Start PostgreSQL, Redis, backend, dashboard and a worker. Ctrl-C stops them all."""
+    from bapo.deploy.settings import public_address  # noqa: PLC0415
     from bapo.deploy.up.folder import StartError  # noqa: PLC0415
     from bapo.deploy.up.stack import Stack, UpOptions  # noqa: PLC0415
 
+    try:
+        address = None if public_url is None else public_address(public_url)
+    except ValueError as error:
+        print(f"bapo: --public-url = {public_url!r}: {error}", file=sys.stderr)
+        raise SystemExit(Exit.BAD_INPUT) from None
     options = UpOptions(
         data=data,
         port=port,
         demo=demo,
         browser=browser,
         listen=listen,
-        public_url=public_url,
+        public_url=address,
         slots=slots or min(SLOTS_WITHOUT_GPU, os.cpu_count() or 1),
     )
     try:

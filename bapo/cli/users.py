@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
-from urllib.parse import urljoin
 
 import typer
 
@@ -16,6 +15,7 @@ from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
 from bapo.cli.output import NOTHING, JsonOption, print_json, say
 from bapo.client import Client
+from bapo.client.core import address_of
 
 app = group("Manage users; for administrators.")
 
@@ -115,7 +115,7 @@ def link(client: Client, name: NameArgument, as_json: JsonOption = False) -> Non
 
 def _print_link(client: Client, made: PasswordLink) -> None:
     say(f"valid for one use, until {made.expires_at:%Y-%m-%d %H:%M} UTC:")
-    print(urljoin(str(client.http.base_url), made.path))
+    print(address_of(client.http) + made.path)
 
 
 @app.command("role")

@@ -142,10 +142,11 @@ def is_open_to_eavesdroppers(url: str) -> bool:
 def local_server() -> str:
     """Returns the address of `bapo up` in this folder, or that of one started without options."""
     try:
-        port = urlsplit(json.loads(LOCAL_LOCK_FILE.read_bytes())["url"]).port
+        parts = urlsplit(json.loads(LOCAL_LOCK_FILE.read_bytes())["url"])
+        port, path = parts.port, parts.path
     except (OSError, ValueError, KeyError, TypeError):
-        port = None
-    return f"http://127.0.0.1:{port}" if port else LOCAL_SERVER
+        port, path = None, ""
+    return f"http://127.0.0.1:{port}{path}" if port else LOCAL_SERVER
 
 
 def find_server(server: str | None = None, token: str | None = None) -> ServerLogin:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow
 
 from bapo.datasets import rows
+from bapo.datasets.sets import SETS
 
 IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
 TEXTS = pyarrow.schema([("prompt", pyarrow.string()), ("answer", pyarrow.string()), ("data_source", pyarrow.string())])
@@ -43,8 +44,6 @@ class PublishedData:
     """A data set as its authors publish it."""
 
     name: str
-    repository: str
-    """On the Hugging Face hub."""
     parts: tuple[Part, ...]
     schemas: tuple[Columns, ...]
     """Tried in this order; the first whose columns are all present is used."""
@@ -53,12 +52,25 @@ class PublishedData:
     """Verifier that must be able to parse each answer; None if rows have no answer."""
     about: str
 
+    @property
+    def repository(self) -> str:
+        """On the Hugging Face hub."""
+        return SETS[self.parts[0].name].repository
 
-def _mathematics(
-    name: str, repository: str, patterns: Sequence[str], schemas: Sequence[tuple[str, str]], about: str
-) -> PublishedData:
+    @property
+    def licence(self) -> str | None:
+        """As the paper's Table 4 gives it; `None` where the table has none."""
+        return SETS[self.parts[0].name].licence
+
+    @property
+    def num_problems(self) -> Mapping[str, int]:
+        """Published problems by the file that is written; rounded to thousands where above 10,000."""
+        return {part.name: SETS[part.name].num_problems for part in self.parts}
+
+
+def _mathematics(name: str, patterns: Sequence[str], schemas: Sequence[tuple[str, str]], about: str) -> PublishedData:
     columns = tuple(Columns((prompt, answer), rows.question(prompt, answer)) for prompt, answer in schemas)
-    return PublishedData(name, repository, (Part(name, tuple(patterns)),), columns, TEXTS, "math", about)
+    return PublishedData(name, (Part(name, tuple(patterns)),), columns, TEXTS, "math", about)
 
 
 _ANY = ("*.parquet", "*.jsonl", "*.json", "data/*.parquet")
@@ -68,23 +80,20 @@ PUBLISHED: Mapping[str, PublishedData] = {
     for each in (
         _mathematics(
             "deepscaler",
-            "agentica-org/DeepScaleR-Preview-Dataset",
             ("deepscaler.json", *_ANY),
             [("problem", "answer")],
-            "Competition mathematics, about 40,000 training problems",
+            "Competition mathematics, to train",
         ),
         PublishedData(
             "countdown",
-            "Jiayi-Pan/Countdown-Tasks-3to4",
             (Part("countdown", ("data/train-*.parquet", *_ANY)),),
             (Columns(("nums", "target"), rows.countdown),),
             NUMBERS,
             None,
-            "Countdown with three or four numbers, about 490,000 problems",
+            "Countdown with three or four numbers",
         ),
         PublishedData(
             "geometry3k",
-            "hiyouga/geometry3k",
             tuple(
                 Part(f"geometry3k-{split}", (f"data/{split}-*.parquet", f"{split}-*.parquet", f"{split}.parquet"))
                 for split in ("train", "validation", "test")
@@ -92,39 +101,34 @@ PUBLISHED: Mapping[str, PublishedData] = {
             (Columns(("images", "problem", "answer"), rows.picture),),
             PICTURES,
             "math",
-            "Geometry with a diagram: 2,101 problems to train, 300 and 601 to test",
+            "Geometry with a diagram: to train, to validate and to test",
         ),
         _mathematics(
             "aime24",
-            "HuggingFaceH4/aime_2024",
             ("data/train-*.parquet", *_ANY),
             [("problem", "answer"), ("Problem", "Answer")],
-            "AIME 2024, 30 problems",
+            "AIME 2024",
         ),
         _mathematics(
             "amc23",
-            "AI-MO/aimo-validation-amc",
             ("data/train-*.parquet", *_ANY),
             [("problem", "answer"), ("question", "answer")],
-            "AMC 12 of 2022 and 2023, 83 problems",
+            "AMC 12 of 2022 and 2023",
         ),
         _mathematics(
             "math500",
-            "HuggingFaceH4/MATH-500",
             ("test.jsonl", *_ANY),
             [("problem", "answer")],
-            "MATH-500, 500 problems",
+            "MATH-500, competition mathematics",
         ),
         _mathematics(
             "minerva",
-            "math-ai/minervamath",
             ("test.jsonl", *_ANY),
             [("question", "answer"), ("problem", "answer")],
-            "Minerva's undergraduate problems, 272",
+            "Minerva's undergraduate problems",
         ),
         PublishedData(
             "olympiad",
-            "Hothan/OlympiadBench",
             (
                 Part(
                     "olympiad",
@@ -142,7 +146,7 @@ PUBLISHED: Mapping[str, PublishedData] = {
             ),
             TEXTS,
             "math",
-            "OlympiadBench, open-ended mathematics in English without images, 674 problems",
+            "OlympiadBench, open-ended mathematics in English without images",
         ),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import resources
@@ -50,19 +51,34 @@ def _web(url: str) -> str:
     return url
 
 
+_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
+
+
 def is_this_machine(url: str) -> bool:
     """Whether an address is one of the loopback."""
     return is_loopback(urlsplit(url).hostname or "")
 
 
-def _public(url: str) -> str:
-    path = urlsplit(url).path
-    if path not in ("", "/"):
+def public_address(url: str) -> str:
+    """Return the address under which people open the dashboard, without a slash at its end.
+
+    Raises ValueError for what is none, or has a path that would have to be written with codes.
+    """
+    parts = urlsplit(_web(url))
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("give the address alone, without ?, # and user, such as https://example.org/bapo")
+    path = parts.path.rstrip("/")
+    if path and not _PATH.fullmatch(path):
         raise ValueError(
-            f"the dashboard cannot be served under a path ({path}): give it a host name of its own, such as "
-            "https://bapo.example.org"
+            f"the path {parts.path} cannot be served: give one of letters, digits, hyphens, underscores and dots, such "
+            "as https://example.org/bapo"
         )
-    return url
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def prefix_of(public_url: str) -> str:
+    """Return the path under which the dashboard is served, such as /bapo; empty where it has the host to itself."""
+    return urlsplit(public_url).path.rstrip("/")
 
 
 def _provider(url: str) -> str:
@@ -112,7 +128,7 @@ BrokerAddress = Annotated[str, AfterValidator(_redis)]
 """Of Redis; empty where another setting has it."""
 WebAddress = Annotated[str, AfterValidator(_web)]
 """An address over HTTP or HTTPS."""
-PublicAddress = Annotated[WebAddress, AfterValidator(_public)]
+PublicAddress = Annotated[str, AfterValidator(public_address)]
 """The address under which people open the dashboard."""
 ProviderAddress = Annotated[str, AfterValidator(_provider)]
 """The issuer of single sign-on; empty where there is none."""

@@ -16,6 +16,7 @@ from bapo.figures.accuracy_counts import AccuracyCounts, accuracy_counts_figure
 from bapo.figures.accuracy_curves import AccuracyCurves, accuracy_curves_figure
 from bapo.figures.actor_critic import ActorCritic, actor_critic_figure
 from bapo.figures.cumulative_rollouts import CumulativeRollouts, cumulative_rollouts_figure
+from bapo.figures.data_table import DataTable, data_table_figure
 from bapo.figures.difficulty_bins import DifficultyBins, difficulty_bins_figure
 from bapo.figures.group_accuracy import GroupAccuracy, group_accuracy_figure
 from bapo.figures.groups import Group, grouped
@@ -95,6 +96,7 @@ PAPER_FIGURES: Mapping[str, PaperFigure] = {
     "Figure 15": PaperFigure(
         migration_matrix_figure, MigrationCells, "Tracked prompts by accuracy before training and at a later step."
     ),
+    "Table 4": PaperFigure(data_table_figure, DataTable, "Data sets of the runs, with published size and licence."),
     "Figure 16": PaperFigure(actor_critic_figure, ActorCritic, "PPO against BA-PPO on a held-out set."),
 }
 """In the paper's order. Figures 2 and 3 are diagrams."""

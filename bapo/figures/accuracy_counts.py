@@ -22,6 +22,24 @@ class AccuracyCounts(NamedTuple):
     before: Sequence[int]
     after: Sequence[int]
 
+    @property
+    def num_prompts(self) -> int:
+        """Prompts of all bars of a step."""
+        return sum(self.before)
+
+    @property
+    def highest(self) -> int:
+        """Prompts of the highest bar."""
+        return max(*self.before, *self.after)
+
+
+def shared_highest(panels: Sequence[AccuracyCounts]) -> list[int]:
+    """Highest bar among the panels that count as many prompts as each: on one scale, equal counts are of equal height.
+
+    A panel of another number of prompts, such as of two runs next to one, keeps a scale for itself.
+    """
+    return [max(each.highest for each in panels if each.num_prompts == panel.num_prompts) for panel in panels]
+
 
 def accuracy_counts(matrix: MigrationMatrix, before_name: str, after_name: str) -> AccuracyCounts:
     """The margins of a matrix over the prompts that both steps have seen."""
@@ -35,8 +53,11 @@ def accuracy_counts(matrix: MigrationMatrix, before_name: str, after_name: str) 
     )
 
 
-def accuracy_counts_figure(data: AccuracyCounts, palette: Palette) -> go.Figure:
-    """Pairs of bars in the ramp's colours: before is an outline, after is filled."""
+def accuracy_counts_figure(data: AccuracyCounts, palette: Palette, *, highest: int | None = None) -> go.Figure:
+    """Pairs of bars in the ramp's colours: before is an outline, after is filled.
+
+    `highest` is the bar that the axis leaves room for, where it is not the figure's own.
+    """
     ramp = accuracy_ramp(palette, data.group_size)
     # The middle of the ramp is hardly darker than a light card.
     edges = [blended(colour, palette.text, 0.2) for colour in ramp]
@@ -71,7 +92,13 @@ def accuracy_counts_figure(data: AccuracyCounts, palette: Palette) -> go.Figure:
         bargap=0.25,
         bargroupgap=0.08,
         xaxis={"type": "category", "title": {"text": "correct responses of a prompt"}, "fixedrange": True},
-        yaxis={"title": {"text": "prompts"}, "tickformat": ",d", "fixedrange": True},
+        yaxis={
+            "title": {"text": "prompts"},
+            "tickformat": ",d",
+            "fixedrange": True,
+            # With room for the number on top of the bar.
+            "range": [0, 1.12 * max(1, data.highest if highest is None else highest)],
+        },
         legend={"itemclick": False, "itemdoubleclick": False},
         uirevision="counts",
     )

@@ -29,6 +29,8 @@ class Line(NamedTuple):
     """Where it differs from that of the other lines."""
     stack: str | None = None
     """Then it is an area, on top of those before it in the same stack."""
+    spans_gaps: bool = False
+    """Whether the line goes over gaps, of what is measured every few steps."""
 
 
 def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | None]:
@@ -55,6 +57,7 @@ def _trace(line: Line, axis: XAxis, hover: str) -> go.Scatter:
         mode="lines+markers" if _has_lone_points(line.values) else "lines",
         marker={"size": 3},
         line={"color": line.colour, "dash": line.dash, "width": line.width},
+        connectgaps=line.spans_gaps,
         hovertemplate=hover,
     )
 

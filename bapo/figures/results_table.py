@@ -26,8 +26,10 @@ class Score(NamedTuple):
 
     value: MeanEstimate | None
     """Over seeds; of one run its own interval over problems."""
-    is_best: bool
+    is_best: bool = False
     """Above all other groups beyond doubt: see `clear_best`."""
+    is_second: bool = False
+    """Above all groups but the best beyond doubt."""
 
 
 class ResultsRow(NamedTuple):
@@ -82,6 +84,13 @@ def results_table_data(groups: Sequence[Group]) -> ResultsTable:
         for index, group in enumerate(measured)
     ]
     return ResultsTable(datasets, [*_base_rows(runs, datasets), *rows])
+
+
+def clear_second(groups: Sequence[SeedFigures], best: int) -> int | None:
+    """Index of the group that is the best of all but `best` beyond doubt, None where there is none."""
+    others = [index for index in range(len(groups)) if index != best]
+    found = clear_best([groups[index] for index in others])
+    return None if found is None else others[found]
 
 
 def clear_best(groups: Sequence[SeedFigures]) -> int | None:
@@ -142,15 +151,17 @@ def _scores(
         ]
         for group, keys in zip(groups, replicates, strict=True)
     ]
-    best = clear_best([[(each.seed, each.figure.value) for each in members] for members in figures])
+    values = [[(each.seed, each.figure.value) for each in members] for members in figures]
+    best = clear_best(values)
+    second = None if best is None else clear_second(values, best)
     scores = []
     for index, members in enumerate(figures):
         if len(members) == 1:
             only = members[0].figure
-            scores.append(Score(MeanEstimate(value=only.value, low=only.low, high=only.high, n=1), is_best=False))
+            scores.append(Score(MeanEstimate(value=only.value, low=only.low, high=only.high, n=1)))
         else:
-            values = over_replicates([(each.replicate, each.figure.value) for each in members])
-            scores.append(Score(estimate(values), index == best))
+            distinct = over_replicates([(each.replicate, each.figure.value) for each in members])
+            scores.append(Score(estimate(distinct), index == best, index == second))
     return scores
 
 
@@ -236,13 +247,17 @@ def results_text(data: ResultsTable) -> TextTable:
         cells = [Cell(row.label), Cell(str(row.n))]
         for index, is_quoted in enumerate(are_quoted):
             own = row.scores[2 * index : 2 * index + 2]
-            cells += [percent_cell(score.value, is_best=score.is_best) for score in own]
+            cells += [_score_cell(score) for score in own]
             if is_quoted:
                 cells.append(_quoted_cell(row.quoted[index]))
         if len(data.datasets) > 1:
-            cells.append(percent_cell(row.average.value, is_best=row.average.is_best))
+            cells.append(_score_cell(row.average))
         rows.append([*cells, spread_cell(row.num_rollouts, formatting.count), Cell(row.policy or "–")])
     return TextTable(columns, rows)
+
+
+def _score_cell(score: Score) -> Cell:
+    return percent_cell(score.value)._replace(is_best=score.is_best, is_second=score.is_second)
 
 
 def _quoted_cell(value: float | None) -> Cell:

@@ -23,6 +23,8 @@ class Cell(NamedTuple):
     note: str = ""
     """Interval."""
     is_best: bool = False
+    is_second: bool = False
+    """Second to the best."""
     is_quoted: bool = False
     """Of a publication, in grey."""
 
@@ -43,11 +45,11 @@ class TextTable(NamedTuple):
     rows: Sequence[Sequence[Cell]]
 
 
-def percent_cell(value: MeanEstimate | None, *, is_best: bool = False) -> Cell:
+def percent_cell(value: MeanEstimate | None) -> Cell:
     """Mean of shares as a percentage with its interval, as far as that can be a share."""
     if value is None:
         return Cell(formatting.MISSING)
-    return Cell(formatting.share(value.value), bounds_text(value.low, value.high, within_share), is_best)
+    return Cell(formatting.share(value.value), bounds_text(value.low, value.high, within_share))
 
 
 def spread_cell(value: MeanEstimate | None, text: Callable[[float], str]) -> Cell:
@@ -59,7 +61,7 @@ def spread_cell(value: MeanEstimate | None, text: Callable[[float], str]) -> Cel
 
 
 def table_figure(table: TextTable, palette: Palette) -> go.Figure:
-    """The table as a plotly figure; notes in small type below their figures, the best in bold."""
+    """Draw the table; notes in small type below their figures, the best in bold, the second underlined."""
     header = [
         html.escape(f"{column.group} {column.title}" if column.group else column.title) for column in table.columns
     ]
@@ -92,4 +94,6 @@ def _markup(cell: Cell, palette: Palette) -> str:
         text = f'<span style="color:{palette.muted}">{text}</span>'
     if cell.is_best:
         text = f"<b>{text}</b>"
+    if cell.is_second:
+        text = f"<u>{text}</u>"
     return f"{text}<br><sub>{html.escape(cell.note)}</sub>" if cell.note else text

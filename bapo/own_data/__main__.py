@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from bapo.own_data.job import CheckJob, bound_process, carry_out
+from bapo.own_data.bounds import bound_process
+from bapo.own_data.job import CheckJob, carry_out
 
 if __name__ == "__main__":
     job = CheckJob.model_validate_json(sys.stdin.buffer.read())

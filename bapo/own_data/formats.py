@@ -6,8 +6,10 @@ import csv
 import json
 import shutil
 import tempfile
+import threading
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +31,8 @@ MOST_CHARACTERS = 500
 """Of a value in a preview."""
 MOST_COLUMNS = 500
 """Of a preview."""
+MOST_READ_COLUMNS = 10_000
+"""Of a file."""
 LONGEST_NAME = 300
 """Of a column in a preview."""
 MOST_ROWS = 20_000_000
@@ -98,10 +102,14 @@ def read(path: Path, ending: str) -> Iterator[ReadRow]:
     An archive holds a data set in parts, as the server has fetched them; nobody sends one: see `check_beginning`.
     """
     with path.open("rb") as file:
-        beginning = file.read(_LOOKED_AT)
-    if beginning.startswith(_ZIP):
-        return _rows_of_parts(path, ending)
-    check_beginning(ending, beginning)
+        is_archive = file.read(len(_ZIP)) == _ZIP
+    return _rows_of_parts(path, ending) if is_archive else read_single(path, ending)
+
+
+def read_single(path: Path, ending: str) -> Iterator[ReadRow]:
+    """Every row of a file that is no archive. Raises FormatError where the file as a whole cannot be read."""
+    with path.open("rb") as file:
+        check_beginning(ending, file.read(_LOOKED_AT))
     match ending:
         case ".parquet":
             return _parquet_rows(path)
@@ -137,11 +145,7 @@ def _rows_of_parts(path: Path, ending: str) -> Iterator[ReadRow]:
 
 def _rows_of_part(part: Path, ending: str, number: int) -> Iterator[ReadRow]:
     try:
-        with part.open("rb") as file:
-            beginning = file.read(_LOOKED_AT)
-        if beginning.startswith(_ZIP):
-            raise FormatError("this is an archive in an archive")
-        yield from read(part, ending)
+        yield from read_single(part, ending)
     except FormatError as error:
         raise FormatError(f"file {number + 1}: {error}") from None
 
@@ -216,16 +220,31 @@ def _json_rows(path: Path) -> Iterator[ReadRow]:
                 yield ReadRow(number, None, "this is not a JSON object")
 
 
+_FIELD_LIMIT = threading.Lock()
+
+
+def _next_of_long(rows: Iterator[list[str]]) -> list[str] | None:
+    """Return the next row, whose fields may be as long as a row; None after the last.
+
+    The limit is the whole process's, so it is raised only while a row of this reader is read.
+    """
+    with _FIELD_LIMIT:
+        usual = csv.field_size_limit(LONGEST_LINE)
+        try:
+            return next(rows, None)
+        finally:
+            csv.field_size_limit(usual)
+
+
 def _csv_rows(path: Path) -> Iterator[ReadRow]:
-    csv.field_size_limit(LONGEST_LINE)
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = csv.reader(file, delimiter=_delimiter(file.readline()))
         file.seek(0)
         try:
-            head = next(rows, [])
+            head = _next_of_long(rows) or []
             _check_head(head)
             begin = rows.line_num + 1
-            for values in rows:
+            while (values := _next_of_long(rows)) is not None:
                 number, begin = begin, rows.line_num + 1
                 if not values:
                     continue
@@ -247,7 +266,10 @@ def _check_head(head: Sequence[str]) -> None:
     names = [name.strip() for name in head]
     if not any(names):
         raise FormatError("the file has no rows: give a CSV file whose first line names the columns")
-    twice = next((name for name in names if not name or names.count(name) > 1), None)
+    if len(names) > MOST_READ_COLUMNS:
+        raise FormatError(f"the first line names {len(names):,} columns: at most {MOST_READ_COLUMNS:,} are read")
+    counts = Counter(names)
+    twice = next((name for name in names if not name or counts[name] > 1), None)
     if twice is not None:
         raise FormatError(f"the first line must name each column once, not {twice!r}: correct it")
 

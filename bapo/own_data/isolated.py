@@ -47,7 +47,7 @@ def run_apart(
             while True:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise ApartError(f"the check took longer than {seconds / 60:.0f} minutes: split the file")
+                    raise ApartError(f"the check took longer than {seconds:.0f} s: split the file")
                 if is_cancelled():
                     return None
                 try:

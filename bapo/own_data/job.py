@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import resource
 from collections.abc import Sequence
 from hashlib import file_digest
 from pathlib import Path
@@ -14,11 +13,6 @@ from bapo.own_data.mapping import completed, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, Described
 
 _NO_ROOM = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
-MEMORY_BYTES = 8 * 2**30
-"""Of address space: a small Parquet file can unpack to anything."""
-
-
-CPU_SECONDS = 1_300
 
 
 class CheckJob(Described):
@@ -50,25 +44,6 @@ class CheckResult(Described):
     columns: Sequence[str] = ()
     problem: str | None = None
     """Why the file as a whole is not taken."""
-
-
-def bound_process(most_bytes: int | None = None, *, maps_files: bool = False) -> None:
-    """Give this process no more than `MEMORY_BYTES`, `CPU_SECONDS`, and `most_bytes` of each file that it writes.
-
-    `maps_files`: files that it maps do not count, such as weights of any size.
-    """
-    _bound(resource.RLIMIT_DATA if maps_files else resource.RLIMIT_AS, MEMORY_BYTES)
-    # Where the server ends, this process ends by itself.
-    _bound(resource.RLIMIT_CPU, CPU_SECONDS)
-    _bound(resource.RLIMIT_CORE, 0)
-    if most_bytes is not None:
-        _bound(resource.RLIMIT_FSIZE, most_bytes)
-
-
-def _bound(what: int, most: int) -> None:
-    _, hard = resource.getrlimit(what)
-    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (limit, hard))
 
 
 def _no_room(most_bytes: int | None) -> str:

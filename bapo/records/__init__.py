@@ -6,7 +6,7 @@ from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
 from bapo.records.naming import metrics
 from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
 from bapo.records.step import BufferState, Cost, Rewards, SourceCounts, StepRecord, ThresholdValues
-from bapo.records.update import CriticStats, LogprobGap, UpdateStats, effective_sample_share
+from bapo.records.update import BoundTerms, CriticStats, LogprobGap, UpdateStats, effective_sample_share
 from bapo.records.visits import PromptVisit, PromptVisits, visit_columns
 from bapo.records.wire import AnyRecord, comparable, dump_record, parse_record, read_record
 
@@ -15,6 +15,7 @@ __all__ = [
     "RATIO_BIN_EDGES",
     "SCHEMA",
     "AnyRecord",
+    "BoundTerms",
     "BufferState",
     "BySource",
     "Cost",

@@ -26,6 +26,7 @@ _ORDER: tuple[Callable[[Selection], Section], ...] = (
     data_view.times,
     data_view.saved,
     data_view.migration,
+    data_view.datasets,
     learning.critics,
 )
 

@@ -1,4 +1,4 @@
-"""Sections on what the data does: Figures 1, 7, 8, 9, 13, 14, 15 and Table 2."""
+"""Sections on what the data does: Figures 1, 7, 8, 9, 13, 14, 15 and Tables 2 and 4."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 
 from bapo.analysis.savings_text import SAVINGS_NOTE
 from bapo.analysis.transition_results import MigrationMatrix
-from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
+from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure, shared_highest
 from bapo.figures.cumulative_rollouts import cumulative_rollouts_data, cumulative_rollouts_figure
+from bapo.figures.data_table import data_table_data, data_text
 from bapo.figures.difficulty_bins import difficulty_bins_data, difficulty_bins_figure
 from bapo.figures.groups import Group
 from bapo.figures.migration_matrix import migration_cells, migration_matrix_figure
@@ -56,7 +57,8 @@ def counts(selection: Selection) -> Section:
         "Tracked prompts per accuracy",
         "Which prompts become solvable? "
         "Tracked training prompts by how many of G responses are right, before training (outlines) and at the last "
-        "sampling (filled); the runs of a method are counted together. Re-sampling alone moves prompts between bars: "
+        "sampling (filled); the runs of a method are counted together. Panels that count equally many prompts have one "
+        "scale. Re-sampling alone moves prompts between bars: "
         "the rates beside Figure 7 say how many.",
         "After GRPO, most prompts at 0/8 are still there.",
     )
@@ -66,8 +68,9 @@ def counts(selection: Selection) -> Section:
 
     def draw(palette: Palette) -> Sequence[go.Figure]:
         figures = []
-        for each in found:
-            figure = accuracy_counts_figure(accuracy_counts(each.matrix, each.before, each.after), palette)
+        panels = [accuracy_counts(each.matrix, each.before, each.after) for each in found]
+        for each, panel, highest in zip(found, panels, shared_highest(panels), strict=True):
+            figure = accuracy_counts_figure(panel, palette, highest=highest)
             # Numbers of narrow bars stay readable.
             figure.update_traces(textfont={"size": 10}, constraintext="none", textangle=0)
             figures.append(named(figure, each))
@@ -237,6 +240,24 @@ def migration(selection: Selection) -> Section:
     return section._replace(
         caption=section.caption + note, shows=shown_counts([(group.label, movements[0].n)]), draw=draw
     )
+
+
+def datasets(selection: Selection) -> Section:
+    """Builds Table 4: data sets."""
+    section = Section(
+        "table-4",
+        "Table 4",
+        "Data sets",
+        "What do they train and test on? "
+        "Problems that the selected runs use. Grey: of sets of the paper that are read from a file, their published "
+        "size, licence and repository; licences are those of the paper's table, the repository decides.",
+        "Mathematics trains on 40,000 problems, planning on 49,000 and geometry on 2,100; Apache 2.0, but MIT for "
+        "AIME24 and none for MATH500.",
+    )
+    data = data_table_data(selection.runs)
+    if not data.rows:
+        return section._replace(needs="needs a run whose config names its task's data, or that has been evaluated.")
+    return section._replace(shows=shown_runs(selection.groups), table=data_text(data))
 
 
 def last_movement(group: Group) -> Movement | None:

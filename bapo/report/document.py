@@ -214,7 +214,7 @@ def _table(table: TextTable, label: str) -> str:
 
 def _cell(cell: Cell, align: str) -> str:
     text = html.escape(cell.text)
-    text = f"<strong>{text}</strong>" if cell.is_best else text
+    text = f"<strong>{text}</strong>" if cell.is_best else f"<u>{text}</u>" if cell.is_second else text
     note = f'<span class="paper-note">{html.escape(cell.note)}</span>' if cell.note else ""
     look = f"{align} quoted" if cell.is_quoted else align
     return f'<td class="{look}">{text}{note}</td>'

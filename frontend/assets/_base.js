@@ -75,6 +75,14 @@
     };
   }
 
+  // ---------------------------------------------------------------- addresses
+
+  // Scripts name the dashboard's own addresses, such as /runs. Where a proxy serves it under a path, such as /bapo, the
+  // browser needs that path before them: whatever is fetched, linked to or written into the address bar passes `served`.
+  const prefix = window.bapoPrefix ?? "";
+  const served = (path) => (/^\/(?!\/)/.test(path) ? prefix + path : path);
+  const here = (path = location.pathname) => path.slice(prefix.length) || "/";
+
   // ---------------------------------------------------------------- requests
 
   // The server's refusal as a sentence.
@@ -82,7 +90,7 @@
     (field ? `${field} = ${JSON.stringify(value)}: ` : "") + remedy + (request && request !== "none" ? ` (request ${request})` : "");
 
   async function ask(path, signal) {
-    const answer = await fetch(path, { signal });
+    const answer = await fetch(served(path), { signal });
     if (answer.ok) return answer.json();
     if (answer.status === 401) location.reload(); // The session ended: the gate shows the login page.
     const content = await answer.json().catch(() => ({}));
@@ -91,6 +99,6 @@
 
   window.bapo = {
     ...window.bapoFiles,
-    clientside, setProps, setChanged, noUpdate, find, inSight, scheme, make, button, icon, copy, count, plural, two, day, same, fileName, stored, refusal, ask,
+    clientside, setProps, setChanged, noUpdate, find, inSight, scheme, make, button, icon, copy, count, plural, two, day, same, fileName, stored, refusal, ask, served, here, prefix,
   };
 })();

@@ -2,9 +2,10 @@
 (function () {
   "use strict";
 
+  const { here, served } = window.bapo;
   const PUSHED = "_dashprivate_pushstate"; // As links of Mantine's menus say it.
 
-  const address = () => ({ pathname: location.pathname, search: location.search, href: location.href });
+  const address = () => ({ pathname: here(), search: location.search, href: location.href });
 
   window.bapo_elements.Location = ({ pathname, search, href, setProps }) => {
     const { useLayoutEffect, useRef } = window.React;
@@ -25,7 +26,7 @@
       const known = told.current;
       if (known) {
         if (href === known.href && pathname === known.pathname && search === known.search) return;
-        const asked = new URL(href === known.href ? pathname + search : href, location);
+        const asked = new URL(served(href === known.href ? pathname + search : href), location);
         if (asked.href !== location.href) history.pushState({}, "", asked);
       }
       tell();
@@ -34,7 +35,7 @@
   };
 
   window.bapo_elements.Link = ({ href, setProps: _, ...properties }) => {
-    const safe = window.dash_clientside.clean_url(href);
+    const safe = window.dash_clientside.clean_url(served(href));
     function visit(event) {
       if (event.metaKey || event.shiftKey || event.altKey || event.ctrlKey) return; // Another tab, or a download.
       event.preventDefault();

@@ -3,7 +3,7 @@
 (function () {
   "use strict";
 
-  const { clientside, find, plural, setProps } = window.bapo;
+  const { clientside, find, here, plural, served, setProps } = window.bapo;
 
   const GATHER_MS = 300; // Several alerts of one step are one question.
   const LONGEST_WAIT_MS = 60000;
@@ -22,7 +22,7 @@
     gather = null;
     if (!bell()) return;
     try {
-      const answer = await fetch("/api/v1/alerts/summary");
+      const answer = await fetch(served("/api/v1/alerts/summary"));
       if (answer.ok) show(await answer.json());
     } catch {
       // What is shown stays; the stream tells when there is something new.
@@ -45,13 +45,13 @@
   function refresh() {
     clearTimeout(coming);
     if (find("alerts-list")) setProps("alerts-poke", { data: Date.now() });
-    else if (location.pathname === "/alerts") coming = setTimeout(refresh, LOOK_MS);
+    else if (here() === "/alerts") coming = setTimeout(refresh, LOOK_MS);
   }
 
   function open() {
     clearTimeout(retryTimer);
     if (stream || document.hidden || !bell()) return;
-    stream = new EventSource("/api/v1/events?only=alert");
+    stream = new EventSource(served("/api/v1/events?only=alert"));
     stream.addEventListener("open", () => {
       retries = 0;
       changed();

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { csv, fileName, save } = window.bapo;
+  const { csv, fileName, here, save } = window.bapo;
   const charts = (window.bapoCharts = {}); // Filled by the other files on charts, which load after this one.
 
   const cardOf = (name) => document.querySelector(`[data-chart="${name}"]`);
@@ -84,7 +84,7 @@
     const content = {
       title: titleOf(name),
       chart: name,
-      run: { id: location.pathname.split("/")[2] || null, name: runName() },
+      run: { id: here().split("/")[2] || null, name: runName() },
       exported_at: new Date().toISOString(),
       address: location.href,
       note: cardOf(name).querySelector(".chart-note")?.textContent || null,

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { clientside, csv, fileName, find, noUpdate, plural, save, setProps } = window.bapo;
+  const { clientside, csv, fileName, find, here, noUpdate, plural, save, setProps } = window.bapo;
   // The server has searched already.
   const functions = (window.dashMantineFunctions = window.dashMantineFunctions || {});
   functions.compareFound = ({ options }) => options;
@@ -13,7 +13,7 @@
 
   clientside.compare = {
     address(runs, group, x, equal, smooth, metrics, dataset, reach, reference, other) {
-      if (!page() || location.pathname !== "/compare") return noUpdate();
+      if (!page() || here() !== "/compare") return noUpdate();
       const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
       const told = {
         runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
@@ -52,7 +52,7 @@
   }
 
   addEventListener("bapo:view", (event) => {
-    if (!page() || location.pathname !== "/compare") return;
+    if (!page() || here() !== "/compare") return;
     const query = event.detail;
     if (query.has("run_group")) {
       location.reload(); // The server knows which runs those are.

@@ -14,7 +14,8 @@
   document.documentElement.setAttribute("data-mantine-color-scheme", scheme);
 
   // Plotly is the largest file by far: where there will be charts it is on its way before anything else is.
-  const { plotly } = document.currentScript.dataset;
+  const { plotly, prefix } = document.currentScript.dataset;
+  window.bapoPrefix = prefix; // The path under which a proxy serves the dashboard; scripts use it through `served` (_base.js).
   let fetched = null;
   window.bapoPlotly = () => {
     fetched ??= new Promise((loaded, failed) => {
@@ -27,6 +28,6 @@
   };
   const HAS_CHARTS = /^\/(runs\/.|new$|compare$|paper$|studies\/.|boards\/.)/;
   const fetchFor = (path) => { if (HAS_CHARTS.test(path)) window.bapoPlotly().catch(() => {}); };
-  fetchFor(location.pathname);
+  fetchFor(location.pathname.slice(prefix.length));
   addEventListener("bapo:asked", ({ detail }) => fetchFor(detail));
 })();

@@ -4,7 +4,7 @@
 (function () {
   "use strict";
 
-  const { button, copy, count, icon, make, plural, setProps } = window.bapo;
+  const { button, copy, count, icon, make, plural, served, setProps } = window.bapo;
 
   const CLIPPED_LETTERS = 1200;
   const BEFORE_MATCH = 200; // Where a match lies beyond the clip, the clip begins so many letters before it.
@@ -93,7 +93,7 @@
   // A link inside the dashboard: no page load, except in another tab.
   function link(label, className, path, query = "") {
     const element = make("a", className, label);
-    element.href = path + query;
+    element.href = served(path + query);
     element.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
       event.preventDefault();

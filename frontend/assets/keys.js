@@ -3,7 +3,7 @@
 (function () {
   "use strict";
 
-  const { button, closeDialog, dialog, find, isCovered, make, setProps, stored } = window.bapo;
+  const { button, closeDialog, dialog, find, isCovered, make, served, setProps, stored } = window.bapo;
 
   const single = stored("bapo-single-keys");
   const SEQUENCE_MS = 1500;
@@ -24,7 +24,7 @@
 
   // The navigation may be out of sight on a phone; a page that this person may not use is not displayed in it at all.
   const linkTo = (href) =>
-    [...document.querySelectorAll(".shell-nav a")].find((each) => each.getAttribute("href") === href && getComputedStyle(each).display !== "none");
+    [...document.querySelectorAll(".shell-nav a")].find((each) => each.getAttribute("href") === served(href) && getComputedStyle(each).display !== "none");
 
   // Whatever leads elsewhere does so without loading everything anew.
   function visit(pathname) {

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { ask, clientside, count, inSight, noUpdate, scheme } = window.bapo;
+  const { ask, clientside, count, here, inSight, noUpdate, scheme } = window.bapo;
   const live = window.bapoLive;
   const charts = window.bapoCharts;
 
@@ -31,7 +31,7 @@
   let early = null;
 
   function askEarly(opened) {
-    const run = /^\/runs\/([a-z0-9]+)$/.exec(location.pathname)?.[1];
+    const run = /^\/runs\/([a-z0-9]+)$/.exec(here())?.[1];
     const tab = run && (opened || window.bapoView.read().get("tab") || TABS[0]);
     if (!TABS.includes(tab)) return;
     const { charts: _, ...query } = live.viewQuery({ charts: [], axes: {}, ...charts.look() });

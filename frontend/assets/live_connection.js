@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { clientside, find } = window.bapo;
+  const { clientside, find, served } = window.bapo;
   const live = window.bapoLive;
 
   const LONGEST_WAIT_MS = 15000;
@@ -27,7 +27,7 @@
   function open() {
     clearTimeout(state.retryTimer);
     // Later streams begin with how the run stands, and the page is told anew.
-    const stream = new EventSource(state.after === null ? state.url : `${state.url}?after=${state.after}`);
+    const stream = new EventSource(served(state.after === null ? state.url : `${state.url}?after=${state.after}`));
     state.after = null;
     state.stream = stream;
     stream.addEventListener("open", () => {
@@ -74,7 +74,7 @@
     state.retryTimer = setTimeout(async () => {
       if (document.hidden || !state.url) return;
       try {
-        const answer = await fetch(state.run ? `/api/v1/runs/${state.run}` : "/api/v1/me");
+        const answer = await fetch(served(state.run ? `/api/v1/runs/${state.run}` : "/api/v1/me"));
         if (answer.status === 401 || answer.status === 404) {
           location.reload(); // The session ended, or the run was deleted: the page says so.
           return;

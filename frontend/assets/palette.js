@@ -3,7 +3,7 @@
 (function () {
   "use strict";
 
-  const { ask, clientside, closeDialog, dialog, find, make, plural } = window.bapo;
+  const { ask, clientside, closeDialog, dialog, find, make, plural, served } = window.bapo;
   const { PAGES, help, isOffered, keysOf, linkTo, press, visit } = window.bapoKeys;
 
   const PAUSE_MS = 150;
@@ -79,7 +79,7 @@
     const documents = about && !about.hidden
       ? [
         { group: MORE, label: "About this page", hint: "document", act: inNewTab(about.href) },
-        { group: MORE, label: "Documents", act: inNewTab(DOCUMENTS) },
+        { group: MORE, label: "Documents", act: inNewTab(served(DOCUMENTS)) },
       ]
       : [];
     return [
@@ -88,7 +88,7 @@
       { group: MORE, label: "Keyboard shortcuts", keys: "?", act: help },
       { group: MORE, label: "Switch between light and dark", act: () => find("scheme-toggle").click() },
       ...documents,
-      { group: MORE, label: "API", hint: "reference", act: inNewTab(API) },
+      { group: MORE, label: "API", hint: "reference", act: inNewTab(served(API)) },
       { group: OWN, label: "Log out", act: () => clientside.shell.logout(1) },
     ];
   }

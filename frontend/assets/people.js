@@ -2,9 +2,11 @@
 (function () {
   "use strict";
 
+  const address = () => location.origin + window.bapo.prefix;
+
   window.bapo.clientside.people = {
     origin() {
-      return location.origin;
+      return address();
     },
 
     joining() {
@@ -13,7 +15,7 @@
       const note = isHere
         ? "This page's address leads to the server on its own machine only: put the server's https address in."
         : flag && "This page's address is not encrypted: others on the way can read the token.";
-      return [`bapo worker --server ${location.origin}${flag} --token-file worker-token`, note];
+      return [`bapo worker --server ${address()}${flag} --token-file worker-token`, note];
     },
   };
 })();

@@ -2,12 +2,12 @@
 (function () {
   "use strict";
 
-  const { clientside, find, noUpdate, setProps } = window.bapo;
+  const { clientside, find, here, noUpdate, setProps } = window.bapo;
 
   const FIRST = { tab: "overview", x: "step", smooth: "auto" }; // What an address without the key means.
 
   // The address changes before the page does.
-  const onRunPage = () => /^\/runs\/[^/]+$/.test(location.pathname);
+  const onRunPage = () => /^\/runs\/[^/]+$/.test(here());
 
   // Where the tabs are wider than the window, the open one is in sight: also after
   // a count, a font or a turned phone has made the row or one of its tabs wider.

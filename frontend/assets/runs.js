@@ -11,7 +11,7 @@
   const LEAST_HEIGHT = 220;
   const DEFAULT_SORT = "-created_at";
 
-  const { ask, clientside, find, make, noUpdate, plural, refusal, same, setChanged, setProps } = window.bapo;
+  const { ask, clientside, find, here, make, noUpdate, plural, refusal, same, served, setChanged, setProps } = window.bapo;
 
   const state = {
     box: null, // Element of the page that is shown: another one is another visit.
@@ -105,7 +105,7 @@
   function askEarly() {
     const query = window.bapoView.read();
     // What a view holds, and which states a quick choice stands for, comes with the page.
-    if (location.pathname !== "/runs" || ["view", "by", "status"].some((name) => query.has(name))) return;
+    if (here() !== "/runs" || ["view", "by", "status"].some((name) => query.has(name))) return;
     const { sort, asked } = runs.expectedLayout();
     const shown = { filters: runs.filtersOf(query), sort: query.get("sort") || sort || DEFAULT_SORT, asked };
     const address = addressOf(0, BLOCK, shown);
@@ -305,7 +305,7 @@
   runs.send = async (method, path, body, options) => {
     try {
       const content = body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-      const answer = await fetch(`/api/v1${path}`, { method, ...content, ...options });
+      const answer = await fetch(served(`/api/v1${path}`), { method, ...content, ...options });
       const text = await answer.text();
       const said = text ? JSON.parse(text) : {};
       if (answer.ok) return said;
@@ -343,7 +343,7 @@
     exportCsv(clicks) {
       if (clicks) {
         const link = make("a");
-        link.href = `/api/v1/runs.csv?${runs.parameters()}`;
+        link.href = served(`/api/v1/runs.csv?${runs.parameters()}`);
         link.download = "runs.csv";
         link.click();
       }

@@ -4,6 +4,7 @@
 
   const cells = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
   const create = (...parts) => window.React.createElement(...parts);
+  const { served } = window.bapo;
   const runs = window.bapoRuns;
   const MOVING = /^(running|starting|pausing|stopping)$/;
 
@@ -28,7 +29,7 @@
   cells.NameCell = cell((run) =>
     create("span", { className: "cell-name-box" },
       run.is_trashed ? create("span", { className: "cell-name", title: run.name }, run.name) : create("a", {
-        className: "cell-name", href: `/runs/${run.id}`, title: run.name,
+        className: "cell-name", href: served(`/runs/${run.id}`), title: run.name,
         onClick: (event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return;
           event.preventDefault();
@@ -62,7 +63,7 @@
   cells.FindingsCell = cell((run, { value }) => !run.num_findings
     ? create("span", null, value)
     : create("a", {
-      className: "cell-findings", "data-severity": run.gravest_finding, href: `/runs/${run.id}?tab=findings`,
+      className: "cell-findings", "data-severity": run.gravest_finding, href: served(`/runs/${run.id}?tab=findings`),
       title: `${run.num_findings} finding${run.num_findings === 1 ? "" : "s"}; the gravest is a ${run.gravest_finding}`,
     }, run.num_findings));
 

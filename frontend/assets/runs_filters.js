@@ -4,7 +4,7 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { button, clientside, day, find, icon, make, noUpdate, same, setChanged: setProps } = window.bapo;
+  const { button, clientside, day, find, here, icon, make, noUpdate, same, setChanged: setProps } = window.bapo;
 
   const LISTS = ["status", "method", "tag", "owner", "group", "project", "where"];
   const DATES = ["created_after", "created_before"];
@@ -291,7 +291,7 @@
 
   // A link to another view of this page, the search above, back and forward.
   addEventListener("bapo:view", async () => {
-    if (location.pathname !== "/runs" || !state.api || state.box !== find("runs-grid-box")) return;
+    if (here() !== "/runs" || !state.api || state.box !== find("runs-grid-box")) return;
     setProps("runs-views", { opened: false });
     await runs.restore();
     runs.restoreColumns();

@@ -5,7 +5,7 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { ask, button, clientside, count, find, make, noUpdate, plural, setProps } = window.bapo;
+  const { ask, button, clientside, count, find, make, noUpdate, plural, served, setProps } = window.bapo;
 
   const SHARES = new Set(["reward_mean", "eval_latest", "eval_best", "progress"]);
   const NUMBERS = new Set([...SHARES, "num_rollouts", "compute_hours", "attempt"]);
@@ -119,7 +119,7 @@
     const { rows, total } = await rowsOf(item);
     const lines = rows.map((run) => {
       const link = make("a", "", run.name);
-      link.href = `/runs/${run.id}`;
+      link.href = served(`/runs/${run.id}`);
       return make("tr", "runs-group-run", make("td", "", link), make("td", ""), make("td", "", run.status),
         ...names.map((name) => make("td", "number nowrap", run[`${name}_text`] ?? MISSING)), make("td", ""));
     });

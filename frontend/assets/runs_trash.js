@@ -6,7 +6,7 @@
   const runs = window.bapoRuns;
   const { state } = runs;
   const MOST_NAMED = 500; // In one request.
-  const { button, find, icon, make, plural, setChanged: setProps } = window.bapo;
+  const { button, find, icon, make, plural, served, setChanged: setProps } = window.bapo;
 
   runs.inTrash = () => state.filters.trash === "only";
 
@@ -37,7 +37,7 @@
     const closing = button(icon("cross"), "icon-button", hide);
     closing.setAttribute("aria-label", "Close");
     const open = make("a", "", "Open the trash");
-    open.href = "/runs?trash=only";
+    open.href = served("/runs?trash=only");
     bar.replaceChildren(
       make("span", "", `${plural(ids.length, "run")} moved to the trash.`),
       button("Undo", "runs-undo-button", () => undo(ids)), open, closing,

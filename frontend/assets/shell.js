@@ -2,17 +2,17 @@
 (function () {
   "use strict";
 
-  const { clientside, find, noUpdate, scheme, setProps, stored } = window.bapo;
+  const { clientside, find, here, noUpdate, scheme, served, setProps, stored } = window.bapo;
 
   // The one project whose runs an address lists.
   function projectOf(query) {
-    const names = location.pathname === "/runs" ? (query.get("project") || "").split(",") : [""];
+    const names = here() === "/runs" ? (query.get("project") || "").split(",") : [""];
     return names.length === 1 && names[0] ? decodeURIComponent(names[0]) : null;
   }
 
   // On a page of another kind the choice stays.
   addEventListener("bapo:view", ({ detail: query }) => {
-    if (location.pathname === "/runs" && find("project")) setProps("project", { value: projectOf(query) });
+    if (here() === "/runs" && find("project")) setProps("project", { value: projectOf(query) });
   });
 
   clientside.shell = {
@@ -38,7 +38,7 @@
     // To another page: its link is marked, and the navigation closes where it covers the page.
     go(path) {
       for (const link of document.querySelectorAll(".shell-nav a")) {
-        if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
+        if (link.getAttribute("href") === served(path)) link.setAttribute("aria-current", "page");
         else link.removeAttribute("aria-current");
       }
       scrollTo(0, 0);
@@ -47,10 +47,10 @@
 
     logout(clicks) {
       if (!clicks) return noUpdate();
-      fetch("/logout", { method: "POST" })
+      fetch(served("/logout"), { method: "POST" })
         .then((answer) => answer.json())
         .then(({ address }) => location.assign(address)) // After single sign-on it is the provider's.
-        .catch(() => location.assign("/login"));
+        .catch(() => location.assign(served("/login")));
       return true;
     },
 

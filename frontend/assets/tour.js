@@ -4,7 +4,7 @@
 (function () {
   "use strict";
 
-  const { button, find, make, setProps } = window.bapo;
+  const { button, find, here, make, served, setProps } = window.bapo;
   const { linkTo } = window.bapoKeys;
 
   const LOOK_MS = 150;
@@ -40,13 +40,13 @@
   const firstRun = () => {
     const told = document.querySelector("#runs-story a[href*='tab=batch']");
     const link = told ?? document.querySelector(".ag-center-cols-container .ag-row[row-index='0'] a.cell-name");
-    return link && new URL(link.href).pathname;
+    return link && here(new URL(link.href).pathname);
   };
 
   function go({ page, tab }) {
     const pathname = page === RUN ? tour.run : page;
     const search = tab ? `?tab=${tab}` : "";
-    if (location.pathname + location.search !== pathname + search) setProps("url", { pathname, search });
+    if (here() + location.search !== pathname + search) setProps("url", { pathname, search });
   }
 
   // ---------------------------------------------------------------- the card
@@ -80,7 +80,7 @@
     const stop = all[index];
     const isLast = index === all.length - 1;
     const more = make("a", "fact-link", "More");
-    Object.assign(more, { href: `/documents/docs/${stop.document}`, target: "_blank", rel: "noopener" });
+    Object.assign(more, { href: served(`/documents/docs/${stop.document}`), target: "_blank", rel: "noopener" });
     more.setAttribute("aria-label", `More about: ${stop.title}`);
     const next = button(isLast ? "Done" : "Next", "tour-next", () => (isLast ? leave() : show(index + 1)));
     const back = button("Back", "tour-back", () => show(index - 1));

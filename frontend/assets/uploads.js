@@ -3,7 +3,7 @@
 (function () {
   "use strict";
 
-  const { clientside, setProps, noUpdate, find, make, button, refusal } = window.bapo;
+  const { clientside, served, setProps, noUpdate, find, make, button, refusal } = window.bapo;
   const FIRST_PART = 1 << 20;
   const LARGEST_PART = 8 << 20;
   const QUICK_SECONDS = 3; // A part that took less is followed by one twice as large.
@@ -40,7 +40,7 @@
       headers: { "Content-Type": isPart ? "application/octet-stream" : "application/json" },
       body: isPart ? content : JSON.stringify(content),
     };
-    const answer = await fetch(`/api/v1/uploads${path}`, { method, signal, ...sent });
+    const answer = await fetch(served(`/api/v1/uploads${path}`), { method, signal, ...sent });
     const text = await answer.text();
     let said = {};
     try { said = text ? JSON.parse(text) : {}; } catch { said = { remedy: answer.statusText }; }

@@ -20,7 +20,7 @@
   // late, is no part of the next one's address.
   function isLeft() {
     const drawn = window.dash_component_api.getLayout("route")?.props.data;
-    return Boolean(drawn) && drawn.split("?")[0] !== location.pathname;
+    return Boolean(drawn) && drawn.split("?")[0] !== window.bapo.here();
   }
 
   function write(changes, { push = false, keep = null } = {}) {

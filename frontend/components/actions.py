@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from bapo.client import ApiError
 from bapo.config.findings import problems_said
+from frontend.calls import refusing_other_types
 from frontend.components.notices import error_text, toast
 
 Failure = ApiError | httpx.TransportError
@@ -137,6 +138,8 @@ def when_pressed(
     inputs = [each if isinstance(each, Input) else Input(each, "n_clicks") for each in buttons]
 
     def register(act: Act) -> Act:
+        take = refusing_other_types(act)
+
         @app.callback(
             *outputs,
             *inputs,
@@ -149,7 +152,7 @@ def when_pressed(
             # A list that is redrawn reports its buttons too, unpressed.
             if not any(each["value"] for each in ctx.triggered):
                 raise PreventUpdate
-            return await act(_pressed(), *values[len(inputs) :])
+            return await take(_pressed(), *values[len(inputs) :])
 
         return act
 
@@ -176,12 +179,14 @@ def when_submitted(
     """
 
     def register(act: Act) -> Act:
+        take = refusing_other_types(act)
+
         @when_pressed(app, button, outputs=outputs, states=states, on_error=at_fields(fields, problem), busy=button)
         async def submitted(_: Any, *values: Any) -> Any:
             for identifier in fields.values():
                 set_props(identifier, {"error": ""})
             show(problem, "")
-            return await act(*values)
+            return await take(*values)
 
         return act
 

@@ -15,6 +15,7 @@ import dash_mantine_components as dmc
 from dash import ALL, MATCH, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
+from frontend.calls import refusing_other_types
 from frontend.clientside import clientside
 from frontend.components.actions import Act, Failure, on_failure, when_pressed
 from frontend.components.notices import error_text
@@ -148,6 +149,8 @@ def when_agreed(
         return [text, *[no_update] * len(outputs)] if outputs else text
 
     def register_act(act: Act) -> Act:
+        take = refusing_other_types(act)
+
         @app.callback(
             Output(answer(name), "data"),
             *outputs,
@@ -158,10 +161,10 @@ def when_agreed(
             prevent_initial_call=True,
             on_error=on_failure(refused),
         )
-        async def agreed(clicks: int | None, asked: Question | None, *values: Any) -> Any:
+        async def agreed(clicks: int | None, asked: Mapping[str, Any] | None, *values: Any) -> Any:
             if not clicks:
                 raise PreventUpdate
-            given = await act((asked or {}).get("data"), *values)
+            given = await take((asked or {}).get("data"), *values)
             return [DONE, *given] if outputs else DONE
 
         return act

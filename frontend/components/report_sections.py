@@ -83,6 +83,6 @@ def _heading(column: Column) -> html.Th:
 
 
 def _cell(cell: Cell, column: Column) -> html.Td:
-    text = html.Strong(cell.text) if cell.is_best else cell.text
+    text = html.Strong(cell.text) if cell.is_best else html.U(cell.text) if cell.is_second else cell.text
     note = [html.Span(cell.note, className="paper-note")] if cell.note else []
     return html.Td([text, *note], className=f"{column.align} quoted" if cell.is_quoted else column.align)

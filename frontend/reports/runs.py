@@ -23,18 +23,18 @@ PATH = "/reports/paper.html"
 MOST_TITLE = 200
 
 
-async def reports(request: Request, api: Api) -> Response:
-    """The file as a download; problems as the API answers them."""
+async def reports(request: Request, api: Api, dashboard: str) -> Response:
+    """The file as a download; problems as the API answers them. `dashboard`: its address, which runs are linked to."""
     path = request.url.path
     study, board = asked_for(path), board_asked_for(path)
     if request.method not in ("GET", "HEAD") or (study is None and board is None and path != PATH):
         return problem(404, "not_found", "there is nothing at this address")
     if board is not None:
         return await answered(board_report(api, board))
-    return await answered(_paper(request, api) if study is None else study_report(request, api, *study))
+    return await answered(_paper(request, api, dashboard) if study is None else study_report(api, *study, dashboard))
 
 
-async def _paper(request: Request, api: Api) -> Response:
+async def _paper(request: Request, api: Api, dashboard: str) -> Response:
     run_ids = run_ids_of(request.query_params)
     if not run_ids:
         return problem(422, "invalid", "name at least one run, such as ?runs=a,b", field="runs")
@@ -44,9 +44,8 @@ async def _paper(request: Request, api: Api) -> Response:
         selection = selection_of(runs, request.query_params.get("group") or BY_CONFIG)
     except ValueError as error:
         return problem(422, "invalid", str(error))
-    base_url = str(request.base_url).rstrip("/")
     # Drawing takes a second or so of one core: other requests go on meanwhile.
-    content = await asyncio.to_thread(report, selection, title=title, base_url=base_url)
+    content = await asyncio.to_thread(report, selection, title=title, base_url=dashboard)
     name = f"bapo-report-{datetime.now(UTC):%Y-%m-%d}.html"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type="text/html; charset=utf-8", headers=headers)

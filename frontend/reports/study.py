@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from bapo.report.study import study_document
@@ -24,14 +23,13 @@ def asked_for(path: str) -> tuple[str, str] | None:
     return None if match is None else (match["study_id"], match["kind"])
 
 
-async def study_report(request: Request, api: Api, study_id: str, kind: str) -> Response:
-    """The file. Raises ApiError and httpx.TransportError."""
+async def study_report(api: Api, study_id: str, kind: str, dashboard: str) -> Response:
+    """The file, whose runs link to the address of the dashboard. Raises ApiError and httpx.TransportError."""
     report = await api.client().study_report(study_id)
     match kind:
         case "html":
-            base_url = str(request.base_url).rstrip("/")
             # Drawing takes a second or so of one core: other requests go on meanwhile.
-            content = await asyncio.to_thread(study_document, report, base_url=base_url)
+            content = await asyncio.to_thread(study_document, report, base_url=dashboard)
         case "md":
             content = markdown(report).encode()
         case _:

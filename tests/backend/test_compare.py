@@ -212,6 +212,7 @@ def test_groups_average_their_runs_and_are_paired_by_seed(admin: Client, recorde
     assert grpo.disagreement == seed_disagreement([first, second])
     assert group_of(found, "bapo").results[0].against_reference is None
     other = admin.compare(list(recorded.values()), reference="grpo")
+    assert admin.compare(list(recorded.values()), reference="GRPO").reference == "grpo", "as tables name it"
     bapo = group_of(other, "bapo").results[0].against_reference
     assert bapo is not None
     assert bapo.value == pytest.approx(-grpo.against_reference.value)

@@ -183,7 +183,7 @@ def test_only_what_lies_beneath_a_permitted_folder_is_opened(admin: Client, root
 
 
 def test_what_is_not_what_it_should_be_is_refused(admin: Client, roots: Path) -> None:
-    assert "row 2 is not JSON" in refused(admin, "dataset", "x", roots / "broken.jsonl").body.remedy
+    assert "row 2: this is not JSON" in refused(admin, "dataset", "x", roots / "broken.jsonl").body.remedy
     assert "config.json" in refused(admin, "model", "x", roots).body.remedy
     assert refused(admin, "verifier", "x", roots / "mine.py", function="nothing").body.field == "function"
     assert "takes two arguments" in refused(admin, "verifier", "x", roots / "mine.py", function="bad").body.remedy

@@ -149,6 +149,12 @@ def test_groups_have_counts_states_mean_and_spread(admin: Client, runs: dict[str
     assert names(admin, by_size.items[0].where or "") == ["b", "c"]
 
 
+def test_groups_of_methods_have_the_names_of_methods(admin: Client, runs: dict[str, str]) -> None:
+    (group,) = admin.run_groups("method", filters=ALL).items
+    # Filters and configs take the type.
+    assert (group.value, group.label, group.where) == ("bapo", "BAPO", 'method = ["bapo"]')
+
+
 def test_groups_by_tag_and_by_everything_but_the_seed(admin: Client, runs: dict[str, str]) -> None:
     by_tag = {each.value: each for each in admin.run_groups("tag", filters=ALL).items}
     assert {value: each.num_runs for value, each in by_tag.items()} == {"z": 2, None: 2, "x, y": 1}

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from bapo.records import (
     RATIO_BIN_EDGES,
     AnyRecord,
+    BoundTerms,
     BufferState,
     Cost,
     CriticStats,
@@ -41,6 +42,10 @@ def update(**changes: Any) -> UpdateStats:
         "ratio_max": 2.5, "ratio_histogram": [0] * (len(RATIO_BIN_EDGES) + 1), "num_mini_batches": 1,
         "num_tokens": 100, "num_groups_skipped": 3, "learning_rate": 3e-4,
         "tv_tokens": {BatchSource.FRESH: 0.02}, "tv_sequences": {BatchSource.FRESH: 0.04},
+        "bound": BoundTerms(
+            improvement={BatchSource.FRESH: 0.01}, surrogate={BatchSource.FRESH: 0.06},
+            tv_sequences={BatchSource.FRESH: 0.05},
+        ),
     }  # fmt: skip
     return UpdateStats(**values | changes)
 
@@ -223,7 +228,8 @@ def test_our_own_metrics_start_with_bapo() -> None:
         "bapo/batch/x1": 1, "bapo/batch/fill_rate": 0.25, "bapo/batch/reward_mean": 0.5,
         "bapo/thresholds/r_tot": 0.1, "bapo/thresholds/reusable_max_count": 0, "bapo/buffer/difficult/size": 5,
         "bapo/buffer/high_quality/age_mean": 1.5, "bapo/cost/num_rollouts": 28, "bapo/ratio/max": 2.5,
-        "bapo/tv/tokens/fresh": 0.02, "bapo/tv/sequences/fresh": 0.04, "bapo/policy/rollout_version": 4,
+        "bapo/tv/tokens/fresh": 0.02, "bapo/tv/sequences/fresh": 0.04, "bapo/bound/improvement/fresh": 0.01,
+        "bapo/bound/surrogate/fresh": 0.06, "bapo/bound/tv/fresh": 0.05, "bapo/policy/rollout_version": 4,
         # Trainer version 6 minus rollout version 4.
         "bapo/policy/rollout_staleness": 2, "bapo/system/rss": 1e6, "bapo/update/num_groups_skipped": 3,
     }  # fmt: skip

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from bapo.theory import TheoryConstants, bound_constant, theory_constants
+from bapo.theory import TheoryConstants, bound_constant, improvement_bound, theory_constants
 
 NO_EPSILON = 1e-4
 """ε = 1e-6 inside the root moves these constants by less."""
@@ -25,6 +25,11 @@ def test_a_variance_of_a_quarter_gives_one() -> None:
 def test_epsilon_stands_inside_the_root() -> None:
     # Variance 0: s = sqrt(1e-6) = 1e-3, (1 - 0.001) / 0.001 = 999.
     assert bound_constant(Fraction(0)) == pytest.approx(999)
+
+
+def test_the_least_improvement_is_the_surrogate_less_both_distances() -> None:
+    # 0.4 - 2·1.5·0.1 - 2·0.03
+    assert improvement_bound(k=1.5, surrogate=0.4, tv=0.1, tv_before=0.03) == pytest.approx(0.04)
 
 
 def test_constants_of_table_3_at_r_tot_0() -> None:

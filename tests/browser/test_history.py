@@ -205,7 +205,7 @@ def test_runs_are_grouped_with_means_and_open_in_place(page: Page, history: None
     expect(first.locator(".runs-group-run a").first).to_have_attribute("href", re.compile("/runs/h"))
     first.get_by_role("button", name="Show in list").click()
     shown(page, largest.num_runs)
-    expect(page.locator(".runs-chip")).to_have_text(f'method = ["{largest.label}"]')
+    expect(page.locator(".runs-chip")).to_have_text(f'method = ["{largest.value}"]')
 
 
 def test_a_view_is_saved_and_opens_by_its_link(

@@ -58,7 +58,7 @@ def test_runs_are_laid_out_as_the_papers_figures(
     page: Page, admin: Client, address: str, run_ids: dict[str, str]
 ) -> None:
     _open(page, address)
-    expect(page.locator(".paper-section")).to_have_count(16)
+    expect(page.locator(".paper-section")).to_have_count(17)
     numbers = page.locator(".paper-number").all_inner_texts()
     assert numbers[:3] == ["Figure 1", "Figure 4", "Table 1"]
 

@@ -18,6 +18,7 @@ from kombu.exceptions import OperationalError
 
 from bapo.api.workers import ClaimRequest, WorkerInfo
 from bapo.client import ApiError, Client
+from bapo.deploy.up.folder import DataFolder
 from tests.chaos.proxy import Cut, Network
 from tests.chaos.schedule import FAULTS, Fault
 from tests.chaos.world import (
@@ -35,6 +36,8 @@ from tests.chaos.world import (
 
 Undo = Callable[[], None]
 CLOCK_JUMP_SECONDS = 3_600.0
+THREE_DAYS_SECONDS = 3 * 86_400.0
+"""Longer than what waits for hours and what is kept for a day."""
 
 
 class NotNowError(Exception):
@@ -131,6 +134,12 @@ class Faults:
         undo = self._hang(self._service("redis"))
         self._submit()
         return undo
+
+    def _delete_redis_folder(self, _: Fault) -> None:
+        self._service("redis")
+        folder = DataFolder(self._world.stack.folder).redis
+        shutil.rmtree(folder.rename(folder.with_name("deleted-redis")))
+        self._submit()
 
     # ------------------------------------------------------------ network
 
@@ -255,6 +264,7 @@ _DOINGS: Mapping[str, Callable[[Faults, Fault], Undo | None]] = {
     "kill PostgreSQL": _killing("postgres"),
     "kill everything but the trainers": Faults._kill_everything,
     "Redis hangs while a run is submitted": Faults._redis_hangs,
+    "Redis' folder is deleted": Faults._delete_redis_folder,
     "the backend hangs": lambda faults, _: faults._hang(faults._service("backend")),
     "the remote worker hangs for longer than its lease": lambda faults, _: faults._hang(faults._worker(REMOTE)),
     "the network refuses": lambda faults, _: faults._network(Network.REFUSED),
@@ -267,6 +277,8 @@ _DOINGS: Mapping[str, Callable[[Faults, Fault], Undo | None]] = {
     "the disk is full for bapo up while Redis is killed": Faults._up_full,
     "the clock jumps ahead": lambda faults, _: faults._jump(CLOCK_JUMP_SECONDS),
     "the clock jumps back": lambda faults, _: faults._jump(-CLOCK_JUMP_SECONDS),
+    "the clock jumps three days ahead": lambda faults, _: faults._jump(THREE_DAYS_SECONDS),
+    "the clock jumps three days back": lambda faults, _: faults._jump(-THREE_DAYS_SECONDS),
     "deliveries are doubled and reordered": Faults._double_deliveries,
     "another worker claims": Faults._claim_as_another,
     "a trainer is killed and its newest checkpoint damaged": Faults._damage_checkpoint,

@@ -1,8 +1,10 @@
 """Real runs through the real product while parts of it are killed, hang, are cut off or full, by a seeded schedule.
 
-    python -m tests.chaos.harness --seed 1 --faults 50 [--minutes 30]
+    python -m tests.chaos.harness --seed 1 --faults 100 [--minutes 30] [--wall-clock]
     python -m tests.chaos.harness --day 2026-11-24
 
+The clock that jumps is the database's, by which leases, retries and retention are decided; `--wall-clock` lets
+that of every process jump instead, and needs a C compiler.
 `--minutes` goes on with schedules of further seeds until the time is over; `--day` is what ./test did that day (UTC).
 The faults and their order follow from the seed; when they happen, and to which step, is up to the machine.
 """
@@ -10,12 +12,14 @@ The faults and their order follow from the seed; when they happen, and to which 
 from __future__ import annotations
 
 import argparse
+import shutil
 import tempfile
 import time
 from collections import Counter
 from datetime import date
 from pathlib import Path
 
+from tests.chaos.clock import Clock, WallClock
 from tests.chaos.faults import LASTING, Faults, NotNowError, Undo
 from tests.chaos.invariants import check_all
 from tests.chaos.people import People
@@ -61,7 +65,8 @@ class Chaos:
         self._ask_after_people()
         say(f"{len(self._people.runs)} runs have ended after {self.done.total()} faults")
         check_all(self._world, self._people.runs, folder)
-        say("all is as it should be")
+        counts = ", ".join(f"{kind} {count}×" for kind, count in sorted(self.done.items()))
+        say(f"every record is there once; faults: {counts}")
 
     def _do(self, fault: Fault) -> None:
         deadline = time.monotonic() + GIVE_UP_SECONDS
@@ -97,9 +102,9 @@ class Chaos:
             raise AssertionError("what people did failed") from self._people.failure
 
 
-def run_schedule(stack: Stack, schedule: Schedule, folder: Path) -> Chaos:
+def run_schedule(stack: Stack, schedule: Schedule, folder: Path, clock: Clock | None = None) -> Chaos:
     """Start everything, break it, check, and end it; what is left then is a failure too."""
-    world = World(stack)
+    world = World(stack, clock)
     world.start()
     chaos = Chaos(world, schedule)
     chaos.run(folder)
@@ -117,18 +122,24 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=50, help="per schedule")
     parser.add_argument("--day", type=date.fromisoformat, help="the schedule of ./test on this day, once")
     parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--wall-clock", action="store_true", help="let the clock of every process jump")
     parser.add_argument("--keep", action="store_true", help="keep the folder of a schedule that failed")
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
     seed = options.seed
     while True:
-        place = tempfile.mkdtemp(prefix="bapo-chaos-")
-        stack = Stack(Path(place) / "data")
+        place = Path(tempfile.mkdtemp(prefix="bapo-chaos-"))
+        stack = Stack(place / "data")
+        is_kept = options.keep
         try:
             schedule = draw_for(options.day) if options.day else draw(seed, options.faults)
-            run_schedule(stack, schedule, Path(place))
+            clock = WallClock(place) if options.wall_clock else None
+            run_schedule(stack, schedule, place, clock)
+            is_kept = False
         finally:
             stack.close()
+            if not is_kept:
+                shutil.rmtree(place, ignore_errors=True)
         seed += 1
         if options.day or time.monotonic() >= end:
             return

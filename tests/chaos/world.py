@@ -20,6 +20,7 @@ from bapo.client.call import Call
 from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.postgres import EmbeddedPostgres
 from bapo.deploy.up.redis import EmbeddedRedis
+from tests.chaos.clock import Clock, DatabaseClock
 from tests.chaos.proxy import Proxy
 from tests.support.disks import mount_read_only
 from tests.support.stack import PATIENCE_SECONDS, Stack, wait_for
@@ -34,18 +35,6 @@ SETTINGS = {
     "BAPO_RETRY_DELAY_SECONDS": "1",
 }
 LOCAL, REMOTE = "local", "remote"
-
-INJECTED_CLOCK = """
-CREATE SCHEMA injected;
-CREATE TABLE injected.clock (ahead interval NOT NULL);
-INSERT INTO injected.clock VALUES ('0');
-CREATE FUNCTION injected.now() RETURNS timestamptz LANGUAGE sql STABLE
-    AS 'SELECT pg_catalog.now() + ahead FROM injected.clock';
-CREATE FUNCTION injected.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
-    AS 'SELECT pg_catalog.clock_timestamp() + ahead FROM injected.clock';
-ALTER DATABASE bapo SET search_path = public, injected, pg_catalog;
-"""
-"""The database's clock is the only one that anything is decided by. Sessions that begin after this find ours first."""
 
 
 class PatientClient(Client):
@@ -88,8 +77,10 @@ def kill(process: psutil.Process) -> None:
 class World:
     """The stack of a chaos run."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, clock: Clock | None = None) -> None:
+        """`clock`: the one that jumps; the database's unless another is given."""
         self.stack = stack
+        self._clock = clock or DatabaseClock()
         self.proxy = Proxy("127.0.0.1", stack.port)
         self.deleted: set[str] = set()
         """Runs whose folder was deleted under them."""
@@ -105,18 +96,21 @@ class World:
 
     def start(self) -> None:
         """Everything up, with the clock in place."""
-        self.stack.start("--no-demo", "--slots", "2", **SETTINGS)
+        self._start_stack()
         with self.database() as database:
-            database.execute(INJECTED_CLOCK)
-        # Its sessions have begun without the clock.
-        kill(self.stack.service("backend"))
+            self._clock.install(database)
+        if self._clock.begins_with_sessions:
+            kill(self.stack.service("backend"))
         with self.client() as client:
             client.workers()
         self.start_remote()
 
     def restart(self) -> None:
-        """After `bapo up` itself was killed."""
-        self.stack.start("--no-demo", "--slots", "2", **SETTINGS)
+        """Start again what was killed together with `bapo up` itself."""
+        self._start_stack()
+
+    def _start_stack(self) -> None:
+        self.stack.start("--no-demo", "--slots", "2", **SETTINGS, **self._clock.environment)
 
     def client(self) -> Client:
         """The administrator's, for a server that comes and goes."""
@@ -151,7 +145,7 @@ class World:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "OMP_NUM_THREADS": "1", **self._clock.environment},
             )
 
     def supervise(self) -> None:
@@ -195,7 +189,7 @@ class World:
     def move_clock(self, seconds: float) -> None:
         """Let the clock jump."""
         with self.database() as database:
-            database.execute("UPDATE injected.clock SET ahead = ahead + make_interval(secs => %s)", [seconds])
+            self._clock.move(database, seconds)
 
 
 def run_folder_of(trainer: psutil.Process) -> Path | None:

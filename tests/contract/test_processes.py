@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 STARTED: dict[str, set[str]] = {
+    "backend/files/resources/inspection.py": {"backend.files.resources.inspection_process"},
     "backend/files/uploads/models.py": {"backend.files.uploads.model_process"},
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import socket
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +12,7 @@ import pytest
 
 from backend.identity.auth.throttle import MOST_OF_NAME_AND_ADDRESS
 from bapo.api.runs import RunCreate
-from tests.support.compose import ROOT
-from tests.support.ports import free_port
-from tests.support.services import wait_until
+from tests.support.reverse_proxies import PROGRAMS, documented, running_proxy
 from tests.support.stack import Stack
 
 NAME = "bapo.example.org"
@@ -55,55 +49,13 @@ def tls_stack(make_stack: Callable[[], Stack]) -> Stack:
     return made
 
 
-@pytest.fixture(scope="module", params=["nginx", "caddy"])
+@pytest.fixture(scope="module", params=PROGRAMS)
 def front(
     request: pytest.FixtureRequest, tls_stack: Stack, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Front]:
-    program = shutil.which(request.param, path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
-    if program is None:
-        pytest.skip(f"{request.param} is not installed")
     folder = tmp_path_factory.mktemp(request.param)
-    key, certificate = folder / "bapo.key", folder / "bapo.crt"
-    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
-    names = ["-addext", f"subjectAltName=DNS:{NAME}", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*make, *names], check=True, capture_output=True)
-    port = free_port()
-    documented = _documented(request.param).replace("127.0.0.1:8000", f"127.0.0.1:{tls_stack.port}")
-    config = folder / "config"
-    if request.param == "nginx":
-        documented = documented.replace("/etc/ssl", str(folder)).replace("listen 443", f"listen 127.0.0.1:{port}")
-        places = "".join(
-            f"{each}_temp_path {folder}/{each};" for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        config.write_text(
-            f"daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
-            f"http {{ access_log off; {places}\n{documented}\n}}"
-        )
-        command = [program, "-p", str(folder), "-c", str(config)]
-    else:
-        own = f"{NAME}:{port} {{\n    bind 127.0.0.1\n    tls {certificate} {key}\n"
-        config.write_text("{\n    admin off\n    auto_https off\n}\n" + documented.replace(f"{NAME} {{\n", own))
-        command = [program, "run", "--adapter", "caddyfile", "--config", str(config)]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), "PATH": "/usr/bin:/bin"})
-    try:
-        wait_until(lambda: _listens(port) or process.poll() is not None)
-        assert process.poll() is None, (folder / "log").read_text()
-        yield Front(tls_stack, port, ssl.create_default_context(cafile=str(certificate)))
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _documented(program: str) -> str:
-    text = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
-    (found,) = re.findall(rf"^{program}:\n\n```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL | re.IGNORECASE)
-    return str(found)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    with running_proxy(request.param, documented(request.param), folder, upstream=tls_stack.port) as proxy:
+        yield Front(tls_stack, proxy.port, proxy.trusted)
 
 
 def test_a_login_gives_a_cookie_for_tls_only_and_opens_the_pages(front: Front) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from frontend.calls import CallError, check_call
+from bapo.client.errors import UnreachableError
+from frontend.calls import CallError, check_call, refusing_other_types
 
 CALLBACKS: dict[str, dict[str, Any]] = {
     "a.b": {"inputs": [{"id": "x", "property": "value"}], "state": [{"id": "y", "property": "data"}]}
@@ -70,3 +74,43 @@ def test_a_call_that_lacks_what_its_callback_has_is_refused(changes: dict[str, A
     with pytest.raises(CallError) as caught:
         check_call(json.dumps(CALL | changes).encode(), CALLBACKS)
     assert field in str(caught.value)
+
+
+async def act(run_id: str, steps: Sequence[int], store: Mapping[str, Any], *names: str) -> str:
+    if run_id == "away":
+        raise UnreachableError("http://server.test", "away")
+    return run_id.upper() + str(sum(steps)) + store["name"] + "".join(name.strip() for name in names)
+
+
+def test_what_a_callback_takes_is_handed_on() -> None:
+    assert asyncio.run(refusing_other_types(act)("a", [1, 2], {"name": "b"}, " c", "d ")) == "A3bcd"
+    assert refusing_other_types(lambda value: value)(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ((1, [], {"name": ""}), "run_id = '1': Input should be a valid string: reload the page"),
+        (("a", [1, "2"], {"name": ""}), r"steps\[1\] = '2': Input should be a valid integer: reload the page"),
+        (("a", [], None), "store = 'None': Input should be .*: reload the page"),
+        (("a", [], {"name": ""}, "b", 3), "names = '3': Input should be a valid string: reload the page"),
+        (("a", [], {}), "the values of the page do not fit together: reload the page"),
+    ],
+)
+def test_a_value_that_a_callback_cannot_take_is_named(values: tuple[Any, ...], problem: str) -> None:
+    with pytest.raises(CallError, match=problem):
+        asyncio.run(refusing_other_types(act)(*values))
+
+
+def test_what_fails_at_values_of_the_right_types_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR), pytest.raises(CallError):
+        asyncio.run(refusing_other_types(act)("a", [], {}))
+    (record,) = caplog.records
+    assert record.__dict__["callback"].endswith("test_calls.act")
+    assert record.__dict__["failure"] == "KeyError('name')"
+    assert "test_calls.py:" in record.__dict__["place"]
+
+
+def test_a_refusal_of_the_server_stays_one() -> None:
+    with pytest.raises(UnreachableError):
+        asyncio.run(refusing_other_types(act)("away", [], {}))

@@ -12,6 +12,17 @@ test("numbers are written with thousands, and words follow them", () => {
   assert.equal(bapo.plural(2, "run stays", "runs stay"), "2 runs stay");
 });
 
+test("under a path the browser asks for our addresses with it, and pages know their own without", async () => {
+  const page = open([], { address: "/bapo/runs/r1?tab=batch", prefix: "/bapo", answers: { "/bapo/api/v1/me": { content: { role: "admin" } } } });
+  const { served, here, ask } = page.window.bapo;
+  assert.deepEqual(["/runs?x=1", "#a", "//other.test/", "https://other.test/runs"].map(served), ["/bapo/runs?x=1", "#a", "//other.test/", "https://other.test/runs"]);
+  assert.equal(here(), "/runs/r1");
+  assert.equal(here("/bapo"), "/");
+  assert.deepEqual(await ask("/api/v1/me"), { role: "admin" });
+  assert.equal(bapo.served("/runs"), "/runs");
+  assert.equal(open([], { address: "/runs/r1" }).window.bapo.here(), "/runs/r1");
+});
+
 test("a day is written in the viewer's own calendar", () => {
   assert.equal(bapo.day(new Date(2026, 0, 5, 23, 59)), "2026-01-05");
   assert.equal(bapo.two(7), "07");
@@ -20,6 +31,11 @@ test("a day is written in the viewer's own calendar", () => {
 test("a table becomes lines, with quotes where a cell needs them", () => {
   const rows = [["run", "x"], ["a, b", 0.5], ['says "yes"', null], ["two\nlines", undefined], ["plain", Number.NaN]];
   assert.equal(bapo.csv(rows), 'run,x\n"a, b",0.5\n"says ""yes""",\n"two\nlines",\nplain,\n');
+});
+
+test("a text that a spreadsheet would run as a formula gets an apostrophe, and a number none", () => {
+  const rows = [["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1"], [-0.5, "-0.5", "+3.2 %", "-1e-5", "a=b"]];
+  assert.equal(bapo.csv(rows), "'=1+1,'+cmd|' /C calc'!A0,'-2+3,'@SUM(A1),'\t=1\n-0.5,-0.5,+3.2 %,-1e-5,a=b\n");
 });
 
 test("a file is named with small letters, digits and hyphens, 80 of them at most", () => {

@@ -47,6 +47,46 @@ test("the choice of a project opens its runs, and says nothing new where the add
   assert.equal(project(null), "/runs");
 });
 
+test("under a path the frame knows its page, marks its link and logs out there", async () => {
+  const link = (href) => {
+    const marks = new Map([["href", href]]);
+    return {
+      getAttribute: (name) => marks.get(name), setAttribute: (name, value) => marks.set(name, value),
+      removeAttribute: (name) => marks.delete(name), isMarked: () => marks.get("aria-current") === "page",
+    };
+  };
+  const [runs, queue] = ["/bapo/runs", "/bapo/queue"].map(link);
+  const page = open(["shell.js"], { address: "/bapo/runs?project=one", prefix: "/bapo", found: { ".shell-nav a": [runs, queue] } });
+  page.window.scrollTo = () => {};
+  const { go, logout, project } = page.clientside.shell;
+  assert.equal(project("one"), NO_UPDATE);
+  go("/queue");
+  assert.deepEqual([runs.isMarked(), queue.isMarked()], [false, true]);
+  const left = [];
+  page.window.location.assign = (address) => left.push(address);
+  logout(1);
+  await page.settled();
+  assert.deepEqual(page.requests.map(({ path }) => path), ["/bapo/logout"]);
+  assert.deepEqual(left, ["/bapo/login"]); // No server: to its login page.
+});
+
+test("the page's address is told without the path, and written with it", () => {
+  const page = open(["_markup.js", "address.js"], { address: "/bapo/runs?x=1", prefix: "/bapo" });
+  const { window } = page;
+  window.dash_clientside.clean_url = (address) => address;
+  const told = { current: null };
+  window.React = { useRef: () => told, useLayoutEffect: (act) => act(), createElement: (name, properties) => properties };
+  const set = [];
+  window.bapo_elements.Location({ setProps: (address) => set.push(address) });
+  equal(set.at(-1), { pathname: "/runs", search: "?x=1", href: "http://bapo.test/bapo/runs?x=1" });
+  window.bapo_elements.Location({ ...set.at(-1), pathname: "/runs/r1", search: "?tab=log", setProps: (address) => set.push(address) });
+  assert.equal(window.location.pathname + window.location.search, "/bapo/runs/r1?tab=log");
+  assert.equal(set.at(-1).pathname, "/runs/r1");
+  window.bapo_elements.Location({ ...set.at(-1), href: "/queue", setProps: (address) => set.push(address) });
+  equal(set.at(-1), { pathname: "/queue", search: "", href: "http://bapo.test/bapo/queue" });
+  assert.equal(window.bapo_elements.Link({ href: "/queue" }).href, "/bapo/queue");
+});
+
 test("the navigation of a phone opens and closes", () => {
   const { navbar } = open(["shell.js"]).clientside.shell;
   equal(navbar(true, { width: 220 }), { width: 220, collapsed: { mobile: false } });

@@ -30,7 +30,7 @@ test("every page of the navigation has a letter of its own, and the palette has 
   equal(PAGES.map(([, label, href]) => [label, href]), navigation);
   assert.equal(new Set(PAGES.map(([letter]) => letter)).size, PAGES.length);
 
-  const menu = (text) => [...text.matchAll(/MenuItem\(\s*"([^"]+)", href="([^"]+)"/g)].map(([, label, href]) => [label, href]);
+  const menu = (text) => [...text.matchAll(/MenuItem\(\s*"([^"]+)",\s*href=served\("([^"]+)"/g)].map(([, label, href]) => [label, href]);
   const [own, administration] = shell.split("def _administration");
   equal([...bapoPalette.ACCOUNT, ["API", bapoPalette.API]], menu(own));
   equal(bapoPalette.ADMINISTRATION, menu(administration));

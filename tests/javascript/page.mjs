@@ -25,8 +25,8 @@ export const pages = () => globSync(["frontend/**/*.py", "bapo/report/*.py"], { 
 export const equal = (actual, expected) => assert.deepEqual(structuredClone(actual), expected);
 
 // `elements`: by id. `found`: what querySelectorAll answers, by selector. `answers`: of the server, by path.
-// `ofTab`: the tab's storage, which outlives a page.
-export function open(scripts, { address = "/", elements = {}, found = {}, answers = {}, width = 1200, scheme = "light", ofTab = new Map() } = {}) {
+// `ofTab`: the tab's storage, which outlives a page. `prefix`: the path under which a proxy serves the dashboard.
+export function open(scripts, { address = "/", elements = {}, found = {}, answers = {}, prefix = "", width = 1200, scheme = "light", ofTab = new Map() } = {}) {
   const target = new EventTarget();
   const told = new EventTarget();
   const timers = [];
@@ -57,7 +57,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
       getElementById: (id) => elements[id] ?? null,
       querySelector: (selector) => found[selector]?.[0] ?? null,
       querySelectorAll: (selector) => found[selector] ?? [],
-      currentScript: { dataset: { plotly: "/plotly.js" } },
+      currentScript: { dataset: { plotly: "/plotly.js", prefix } },
       documentElement: {
         getAttribute: (name) => root.get(name) ?? null,
         setAttribute: (name, value) => root.set(name, value),
@@ -98,6 +98,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
     location, CustomEvent, Event, URL, URLSearchParams,
   };
   window.window = window;
+  window.bapoPrefix = prefix;
   const context = vm.createContext(window);
   window.now = () => now;
   vm.runInContext("Date.now = now;", context);

@@ -17,6 +17,18 @@ test("scripts load one after another in the order of their names, as Dash loads 
   for (const name of ["bapo", "bapoView", "bapoCharts", "bapoLive", "bapoRuns", "bapoGroups", "bapoPaper"]) assert.ok(window[name], name);
 });
 
+// Behind a proxy the dashboard may be served under a path, which only these two add and take off.
+test("scripts name addresses by way of served and here", () => {
+  for (const name of assetNames()) {
+    const script = sourceOf(name);
+    const asked = [...script.matchAll(/\b(fetch|EventSource|location\.assign|window\.open)\((?!\))(.{0,12})/g)].map(([, call, first]) => `${call}(${first}`);
+    const direct = asked.filter((each) => !/\((served\(|address)/.test(each)); // `address` is what `served` gave, or the provider's.
+    assert.deepEqual(direct, [], name);
+    assert.doesNotMatch(script, /href(:|\s=)\s*["'`]\//, name);
+    if (!["_base.js", "first.js", "view.js"].includes(name)) assert.doesNotMatch(script, /location\.pathname/, name);
+  }
+});
+
 test("what a script puts on the page goes under a name of ours", () => {
   const before = new Set(Object.keys(open([]).window));
   const { window } = open(assetNames().filter((name) => !BEFORE_ALL.includes(name)));

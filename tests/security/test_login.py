@@ -128,6 +128,31 @@ def test_one_address_does_not_try_many_names(http: httpx.Client, database: Datab
     assert attempt(http, "another", "guess guess guess", "203.0.113.10").status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("others", "status"),
+    [
+        # The lower 64 bits are the client's to choose.
+        (["2001:db8:1:2::9", "2001:db8:1:2:ffff:ffff:ffff:ffff"], 429),
+        (["2001:db8:1:3::1", "2001:db8:1:1:ffff:ffff:ffff:ffff", "203.0.113.9"], 401),
+    ],
+)
+def test_a_network_of_ipv6_counts_as_one_address(http: httpx.Client, others: list[str], status: int) -> None:
+    for number in range(throttle.MOST_OF_NAME_AND_ADDRESS):
+        assert attempt(http, "newton", "guess guess guess", f"2001:db8:1:2::{number:x}").status_code == 401
+    assert [attempt(http, "newton", "guess guess guess", other).status_code for other in others] == [status] * len(
+        others
+    )
+
+
+def test_an_owner_is_known_by_the_network_of_an_ipv6_address(http: httpx.Client, ada: str, database: Database) -> None:
+    assert attempt(http, "ada", PASSWORD, "2001:db8:5:6::1").status_code == 200
+    with database.session() as session, session.begin():
+        for number in range(throttle.MOST_OF_NAME):
+            session.add(LoginAttempt(name="ada", address=f"203.0.113.{number}"))
+    assert attempt(http, "ada", PASSWORD, "2001:db8:5:6:aaaa::2").status_code == 200
+    assert attempt(http, "ada", PASSWORD, "2001:db8:5:7::2").status_code == 429
+
+
 def test_a_second_server_process_counts_the_same_failures(
     http: httpx.Client, ada: str, backend_server: BackendServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

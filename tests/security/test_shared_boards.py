@@ -172,6 +172,11 @@ def test_requests_of_one_address_are_bounded() -> None:
     rate.take("a")
     with pytest.raises(Problem):
         rate.take("a")
+    rate.take("2001:db8:1:2::1")
+    rate.take("2001:db8:1:2::2")
+    rate.take("2001:db8:1:3::1")
+    with pytest.raises(Problem):
+        rate.take("2001:db8:1:2:ffff::3")
 
 
 def test_the_page_needs_no_login_and_loads_nothing_of_others(

@@ -33,7 +33,7 @@ def redis() -> Iterator[str]:
         folder.prepare()
         supervisor = Supervisor(folder, print, threading.Event())
         server = EmbeddedRedis(folder)
-        supervisor.wait_until(supervisor.start(server.spec()), server.is_ready, seconds=PATIENCE_SECONDS)
+        supervisor.wait_until(supervisor.start(server.spec()), server.is_ready)
         yield server.url
         supervisor.stop_all()
 

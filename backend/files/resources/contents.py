@@ -1,10 +1,13 @@
-"""Inspects data sets, model folders and verifiers without executing or unpickling them."""
+"""Inspects data sets, model folders and verifiers without executing or unpickling them.
+
+What this reads is other people's: a request asks a separate process for it, by `backend.files.resources.inspecting`.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,19 +16,17 @@ import pyarrow
 import pyarrow.parquet
 from safetensors import SafetensorError, safe_open
 
-from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind, ResourcePreview
 from bapo.config.model_files import lfs_pointer
 from bapo.config.syntax import syntax_tree
 from bapo.config.task import FileTaskConfig
+from bapo.own_data.formats import MOST_READ_COLUMNS, MOST_ROWS, FormatError, read_single
 from bapo.own_data.storable import storable
 from bapo.tasks.problem_files import SOURCE_COLUMN
 
 MOST_CHARACTERS = 2_000
 """Of a value in a preview."""
 MOST_SOURCE_CHARACTERS = 100_000
-LONGEST_LINE = 10_000_000
-"""Bytes of a row that are read."""
 MOST_CONFIG_BYTES = 2_000_000
 """Of a model's config.json, which is read within a request: JSON takes thirty times as much memory."""
 MODEL_FIELDS = (
@@ -41,6 +42,18 @@ MODEL_FIELDS = (
 )
 
 
+MOST_SHOWN_COLUMNS = 500
+"""Of a preview."""
+
+
+class ContentError(ValueError):
+    """A resource is not what its kind asks for; the message says what to do."""
+
+    def __init__(self, remedy: str, *, field: str = "path", value: str | None = None) -> None:
+        super().__init__(remedy)
+        self.remedy, self.field, self.value = remedy, field, value
+
+
 class Rows(NamedTuple):
     """Some rows of a data set."""
 
@@ -49,7 +62,7 @@ class Rows(NamedTuple):
 
 
 def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str, Any]:
-    """Summary of a resource, as it can be stored. Raises Problem 422 if it is not readable as its kind."""
+    """Summary of a resource, as it can be stored. Raises ContentError if it is not readable as its kind."""
     details: dict[str, Any] = storable(_details_of(path, kind, function))
     return details
 
@@ -71,17 +84,19 @@ def _details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[st
 
 
 def preview(path: Path, kind: ResourceKind, *, offset: int, limit: int, num_rows: int | None) -> ResourcePreview:
-    """Rows of a data set, fields of a model's config, source of a verifier."""
+    """Rows of a data set, fields of a model's config, source of a verifier. Raises ContentError."""
     match kind:
         case "dataset":
             columns, rows = _rows(path, offset, limit)
-            cut = [[_cut(value) for value in row] for row in rows]
-            return ResourcePreview(columns=columns, rows=cut, num_rows=num_rows, text=None)
+            cut = [[_cut(value) for value in row[:MOST_SHOWN_COLUMNS]] for row in rows]
+            shown = [storable(name) for name in columns[:MOST_SHOWN_COLUMNS]]
+            return ResourcePreview(columns=shown, rows=cut, num_rows=num_rows, text=None)
         case "model":
             fields = [[name, _cut(value)] for name, value in sorted(_model_config(path).items())]
             return ResourcePreview(columns=["field", "value"], rows=fields, num_rows=len(fields), text=None)
         case "verifier":
-            text = path.read_text(encoding="utf-8", errors="replace")[:MOST_SOURCE_CHARACTERS]
+            with path.open(encoding="utf-8", errors="replace") as file:
+                text = file.read(MOST_SOURCE_CHARACTERS)
             return ResourcePreview(columns=[], rows=[], num_rows=None, text=text)
 
 
@@ -92,7 +107,13 @@ def _shape(path: Path) -> tuple[list[str], int]:
     if path.suffix.lower() == ".parquet":
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
-                return list(file.schema_arrow.names), file.metadata.num_rows
+                if file.metadata.num_rows > MOST_ROWS:
+                    raise _refused(
+                        path, f"the file has {file.metadata.num_rows:,} rows: at most {MOST_ROWS:,} are read; split it"
+                    )
+                return _bounded(path, file.schema_arrow.names), file.metadata.num_rows
+        except ContentError:
+            raise
         except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
             raise _unreadable(path, error) from None
     num_rows = 0
@@ -100,9 +121,16 @@ def _shape(path: Path) -> tuple[list[str], int]:
     for row in _json_rows(path):
         num_rows += 1
         columns.update(dict.fromkeys(row))
+        _bounded(path, columns)
     if not num_rows:
         raise _refused(path, "the file has no rows: name a file with problems")
     return list(columns), num_rows
+
+
+def _bounded(path: Path, columns: Collection[str]) -> list[str]:
+    if len(columns) > MOST_READ_COLUMNS:
+        raise _refused(path, f"the file has more than {MOST_READ_COLUMNS:,} columns: give each row the same ones")
+    return list(columns)
 
 
 def _no_prompt_twice(path: Path, columns: Sequence[str]) -> None:
@@ -134,7 +162,7 @@ def _columns(path: Path, names: list[str]) -> Iterator[tuple[str, ...]]:
         raise _unreadable(path, error) from None
 
 
-def _unreadable(path: Path, error: Exception) -> Problem:
+def _unreadable(path: Path, error: Exception) -> ContentError:
     return _refused(path, f"the file is not readable as parquet ({error}): write it again")
 
 
@@ -169,20 +197,14 @@ def _parquet_rows(path: Path, offset: int, limit: int) -> Rows:
         raise _unreadable(path, error) from None
 
 
-def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    number = 0
-    with path.open("rb") as lines:
-        while line := lines.readline(LONGEST_LINE):
-            number += 1
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise _refused(path, f"row {number} is not JSON ({error}): correct it") from None
-            if not isinstance(row, dict):
-                raise _refused(path, f"row {number} is not a JSON object: write one object per line")
-            yield row
+def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        for row in read_single(path, ".jsonl"):
+            if row.values is None:
+                raise _refused(path, f"row {row.number}: {row.reason}: correct it")
+            yield row.values
+    except FormatError as error:
+        raise _refused(path, str(error)) from None
 
 
 def _cut(value: Any) -> Any:
@@ -237,7 +259,7 @@ def _folder_bytes(path: Path) -> int:
 def _signature(path: Path, function: str | None) -> str:
     """The function as its file declares it, read and not run."""
     if function is None:
-        raise Problem(422, "invalid_request", "name the function that verifies, such as reward", field="function")
+        raise ContentError("name the function that verifies, such as reward", field="function")
     try:
         tree = syntax_tree(path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -246,14 +268,14 @@ def _signature(path: Path, function: str | None) -> str:
     if function not in functions:
         known = ", ".join(functions) or "none"
         remedy = f"the file has no function of that name (found: {known}): define `def {function}(problem, response)`"
-        raise Problem(422, "invalid_request", remedy, field="function", value=function)
+        raise ContentError(remedy, field="function", value=function)
     arguments = functions[function].args
     num_needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
     if num_needed > 2 or (len(arguments.args) + len(arguments.posonlyargs) < 2 and arguments.vararg is None):
         remedy = f"a verifier takes two arguments: define `def {function}(problem, response)`"
-        raise Problem(422, "invalid_request", remedy, field="function", value=function)
+        raise ContentError(remedy, field="function", value=function)
     return f"{function}({ast.unparse(arguments)})"
 
 
-def _refused(path: Path, remedy: str) -> Problem:
-    return Problem(422, "invalid_request", remedy, field="path", value=str(path))
+def _refused(path: Path, remedy: str) -> ContentError:
+    return ContentError(remedy, value=str(path))

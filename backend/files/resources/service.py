@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.files.resources import contents, repository, roots
+from backend.files.resources import inspection, repository, roots
+from backend.files.resources.contents import ContentError
+from backend.files.resources.inspection import BusyError, Found, Inspection, Window
 from backend.files.resources.repository import ResourceRow
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
@@ -39,6 +42,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, folders:
         remedy = f"only a verifier has a function: leave it out for a {body.kind}"
         raise Problem(422, "invalid_request", remedy, field="function", value=body.function)
     path = roots.permitted(body.path, folders, body.kind)
+    details = _inspected(Inspection(path=path, kind=body.kind, function=body.function)).details
     resource = Resource(
         project_id=choice.for_new(session, caller, body.project).id,
         kind=body.kind,
@@ -47,7 +51,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, folders:
         function=body.function,
         description=body.description,
         owner_id=caller.id,
-        details=contents.details_of(path, body.kind, body.function),
+        details=details,
     )
     try:
         with session.begin_nested():
@@ -95,8 +99,22 @@ def preview(session: Session, resource_id: str, folders: PermittedFolders, offse
     else:
         # The permitted folders, or a link on the way, may have changed since.
         path = roots.permitted(resource.path, folders, kind)
-    num_rows = resource.details.get("num_rows")
-    return contents.preview(path, kind, offset=offset, limit=limit, num_rows=num_rows)
+    window = Window(offset=offset, limit=limit, num_rows=resource.details.get("num_rows"))
+    found = _inspected(Inspection(path=path, kind=kind, window=window)).preview
+    assert found is not None, "rows were asked for"
+    return found
+
+
+def _inspected(job: Inspection) -> Found:
+    """Raises Problem 422 where it is not what its kind asks for, 503 where many are being inspected."""
+    try:
+        return inspection.inspect_apart(job)
+    except ContentError as error:
+        raise Problem(422, "invalid_request", error.remedy, field=error.field, value=error.value) from None
+    except BusyError:
+        seconds = math.ceil(inspection.TURN_SECONDS)
+        remedy = f"many files are being read: try again in {seconds} s"
+        raise Problem(503, "busy", remedy, headers={"Retry-After": str(seconds)}) from None
 
 
 def remove(session: Session, resource_id: str, caller: Principal) -> None:

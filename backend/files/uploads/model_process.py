@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from backend.files.uploads.models import ModelJob, unpack_model
-from bapo.own_data.job import bound_process
+from bapo.own_data.bounds import bound_process
 
 if __name__ == "__main__":
     job = ModelJob.model_validate_json(sys.stdin.buffer.read())

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.files.resources import contents
-from backend.kit.errors import Problem
+from backend.files.resources.contents import ContentError
 from bapo.config.model_files import INDEX as INDEXES
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
@@ -82,8 +82,8 @@ def unpack_model(job: ModelJob) -> ModelResult:
         files = _files(folder)
         num_bytes = sum(file.num_bytes for file in files)
         return ModelResult(path=folder, files=files, num_bytes=num_bytes, details=_details(folder))
-    except (ArchiveError, Problem) as error:
-        problem = error.remedy if isinstance(error, Problem) else str(error)
+    except (ArchiveError, ContentError) as error:
+        problem = str(error)
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
         problem = f"the archive cannot be unpacked: {error}"
     except Exception as error:

@@ -3,7 +3,7 @@
 Failures count for a name from one address, for an address, and for a name; a try counts as a failure from its beginning
 until it has succeeded, so that many at once gain nothing. A refused try does not count: whoever goes on trying
 does not prolong the wait. The limit of a name holds only for addresses from which its owner has never logged in: others
-who try a name do not keep its owner out.
+who try a name do not keep its owner out. An IPv6 address counts as its /64 network, all of which one client has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from backend.kit.errors import Problem
 from backend.models import LoginAttempt
+from bapo.deploy.proxies import network_of
 
 WINDOW_SECONDS = 300.0
 """A failure is forgotten after so long."""
@@ -30,6 +31,7 @@ _LOCKS = text("SELECT pg_advisory_xact_lock(1819239283, hashtext(:name))")
 
 def begin(session: Session, name: str, address: str) -> int:
     """Note a try; its identifier. Raises Problem 429 where there were too many failures."""
+    address = network_of(address)
     # Of several tries at once for a name each sees those before it.
     session.execute(_LOCKS, {"name": name})
     limits: list[tuple[int, ColumnElement[bool]]] = [
@@ -51,6 +53,7 @@ def begin(session: Session, name: str, address: str) -> int:
 
 def succeeded(session: Session, attempt_id: int, name: str, address: str) -> None:
     """The try was right: earlier failures of the same person at the same place are forgotten, and old ones of all."""
+    address = network_of(address)
     session.execute(update(LoginAttempt).where(LoginAttempt.id == attempt_id).values(succeeded=True))
     same = (LoginAttempt.name == name) & (LoginAttempt.address == address) & ~LoginAttempt.succeeded
     session.execute(delete(LoginAttempt).where(same & (LoginAttempt.id < attempt_id)))

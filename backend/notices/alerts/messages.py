@@ -20,6 +20,7 @@ from bapo.api.alerts import (
     StalledCondition,
 )
 from bapo.api.findings import LABELS
+from bapo.config.method import method_name
 
 MOST_TITLES = 5
 """Findings that one alert tells in words."""
@@ -43,7 +44,7 @@ def _scope(scope: RuleScope) -> str:
     if scope.run_id is not None:
         runs = f"run {scope.run_id}"
     elif scope.method is not None:
-        runs = f"every {scope.method} run"
+        runs = f"every {method_name(scope.method)} run"
     else:
         runs = "every run of the project"
     return runs + ("" if scope.tag is None else f" tagged “{scope.tag}”")

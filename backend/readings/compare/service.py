@@ -32,6 +32,7 @@ from bapo.analysis.comparison import (
     groups_of,
     replicate_keys,
     seed_in,
+    shown_name,
 )
 from bapo.analysis.held_out_sets import NamedSets
 from bapo.analysis.outcome_text import outcome_text
@@ -261,6 +262,10 @@ def _reference(groups: Sequence[RunGroup], label: str | None) -> int:
     if label is None:
         return 0
     if label not in labels:
+        # As tables show them.
+        shown = [shown_name(each) for each in labels]
+        if label in shown:
+            return shown.index(label)
         remedy = f"the groups are {', '.join(labels)}: name one of these"
         raise Problem(422, "invalid_request", remedy, field="reference", value=label)
     return labels.index(label)

@@ -24,8 +24,6 @@ from bapo.deploy.up.services import Addresses, backend_environment
 from bapo.deploy.up.supervision import Supervisor
 from bapo.run.run_folder import RESTORING_FILE, unfinished_restore
 
-READY_SECONDS = 60.0
-
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -109,7 +107,7 @@ def deployment_of(folder: DataFolder) -> Iterator[Deployment]:
         try:
             postgres.prepare()
             child = supervisor.start(postgres.spec())
-            supervisor.wait_until(child, postgres.is_ready, seconds=READY_SECONDS)
+            supervisor.wait_until(child, postgres.is_ready)
             yield deployment
         finally:
             supervisor.stop_all()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bapo.deploy.commands import service_command
+from bapo.deploy.settings import prefix_of
 from bapo.deploy.up.child import ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
 
@@ -27,13 +30,14 @@ class Addresses:
     listen: str = HOST
     """Address that the frontend listens on."""
     given_public_url: str | None = None
-    """Public address, where a proxy stands in front or the machine has a name."""
+    """Public address, where a proxy is in front or the machine has a name."""
 
     @property
     def local_url(self) -> str:
         """The dashboard's address on this machine."""
         host = HOST if self.listen in EVERYWHERE else self.listen
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        named = f"[{host}]" if ":" in host else host
+        return f"http://{named}:{self.port}{prefix_of(self.given_public_url or '')}"
 
     @property
     def public_url(self) -> str:
@@ -53,27 +57,28 @@ class Addresses:
         return f"http://{HOST}:{self.backend_port}"
 
 
-def check_port(port: int, host: str = HOST) -> None:
-    """Check that a port is free. Raises StartError."""
-    try:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except socket.gaierror as error:
-        raise StartError(
-            f"{host} is not an address of this machine ({error.strerror}): give one with --listen."
-        ) from None
-    except (OSError, OverflowError) as error:
-        where = f"Port {port}" if host == HOST else f"Port {port} of {host}"
-        raise StartError(f"{where} cannot be used ({error}): choose another with --port.") from None
+@contextmanager
+def hold_port(port: int = 0, host: str = HOST) -> Iterator[int]:
+    """Bind a port, by default any that is free, without listening on it; yields its number. Raises StartError.
 
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    On Linux, the system gives a bound port to nobody else, while a service that sets SO_REUSEADDR, as ours do, can
+    listen on it, also after a restart. Other systems would refuse the service: there the port is only tried.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as held:
+        try:
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind((host, port))
+        except socket.gaierror as error:
+            raise StartError(
+                f"{host} is not an address of this machine ({error.strerror}): give one with --listen."
+            ) from None
+        except (OSError, OverflowError) as error:
+            where = f"Port {port}" if host == HOST else f"Port {port} of {host}"
+            raise StartError(f"{where} cannot be used ({error}): choose another with --port.") from None
+        number: int = held.getsockname()[1]
+        if sys.platform != "linux":
+            held.close()
+        yield number
 
 
 def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, str]:

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from bapo.deploy.commands import service_command
 from bapo.deploy.foreign_variables import without_foreign_variables
 from bapo.deploy.healthcheck import answers
-from bapo.deploy.settings import is_this_machine
+from bapo.deploy.settings import is_this_machine, prefix_of
 from bapo.deploy.stopping import Stop
-from bapo.deploy.up.child import OUR_PYTHON, Child
+from bapo.deploy.up.child import OUR_PYTHON
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
@@ -28,16 +28,13 @@ from bapo.deploy.up.services import (
     Addresses,
     backend_environment,
     backend_spec,
-    check_port,
-    free_port,
     frontend_spec,
+    hold_port,
     worker_spec,
 )
 from bapo.deploy.up.supervision import StartInterruptedError, Supervisor
 from bapo.run.run_folder import unfinished_restore
 
-READY_SECONDS = 60.0
-"""Time for each service to become ready; a busy machine with two cores needs a tenth of it."""
 _POLL_SECONDS = 0.2
 
 
@@ -65,16 +62,17 @@ class Stack:
         self._stop = Stop()
         self._supervisor = Supervisor(self._folder, say, self._stop)
         self._foreign: Mapping[str, str] = {}
+        self._backend_port = 0
 
     def run(self) -> None:
         """Run until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start, with nothing left running."""
-        folder = self._folder
+        folder, options = self._folder, self._options
         unfinished = unfinished_restore(folder.runs)
         if unfinished is not None:
             raise StartError(f"{unfinished}.")
         folder.prepare()
-        check_listening(self._options)
-        folder.lock(f"http://{self._options.listen}:{self._options.port}")
+        check_listening(options)
+        folder.lock(f"http://{options.listen}:{options.port}{prefix_of(options.public_url or '')}")
         handlers = {
             number: signal.signal(number, lambda *_: self._stop.set())
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -83,8 +81,11 @@ class Stack:
             left = end_leftovers(folder.processes)
             if left:
                 self._say(f"ended what an earlier start left running: {', '.join(left)}")
-            check_port(self._options.port, self._options.listen)
-            with without_foreign_variables() as self._foreign:
+            with (
+                hold_port(self._options.port, self._options.listen),
+                hold_port() as self._backend_port,
+                without_foreign_variables() as self._foreign,
+            ):
                 self._serve()
         finally:
             for number, handler in handlers.items():
@@ -110,7 +111,7 @@ class Stack:
         postgres = EmbeddedPostgres(folder)
         addresses = Addresses(
             options.port,
-            free_port(),
+            self._backend_port,
             postgres.url,
             redis.url,
             options.listen,
@@ -123,19 +124,16 @@ class Stack:
             self._say(f"PostgreSQL does not run as root: other accounts may now pass through {', '.join(opened)}")
         database = supervisor.start(postgres.spec())
         broker = supervisor.start(redis.spec())
-        self._wait(database, postgres.is_ready)
-        self._wait(broker, redis.is_ready)
+        supervisor.wait_until(database, postgres.is_ready)
+        supervisor.wait_until(broker, redis.is_ready)
         # One process for both: each imports for about two seconds.
         login_code = self._backend(addresses, "migrate", "--login-code")
         backend = supervisor.start(backend_spec(folder, addresses))
-        self._wait(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
+        supervisor.wait_until(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
         supervisor.start(worker_spec(folder, addresses, self._foreign, slots=self._options.slots))
-        self._wait(frontend, lambda: answers(f"{addresses.local_url}/healthz"))
+        supervisor.wait_until(frontend, lambda: answers(f"{addresses.local_url}/healthz"))
         self._submit_demo_once(addresses)
         self._greet(addresses, login_code)
-
-    def _wait(self, child: Child, is_ready: Callable[[], bool]) -> None:
-        self._supervisor.wait_until(child, is_ready, seconds=READY_SECONDS)
 
     def _submit_demo_once(self, addresses: Addresses) -> None:
         marker = self._folder.started_before

@@ -15,6 +15,8 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
 STEADY_SECONDS = 30.0
 """A child that lived this long is restarted after the shortest pause."""
+WORD_SECONDS = 60.0
+"""How often a wait for a child's readiness is mentioned."""
 _POLL_SECONDS = 0.05
 
 
@@ -68,17 +70,20 @@ class Supervisor:
             self._say(f"{self._record} is written again")
         self._is_recorded = True
 
-    def wait_until(self, child: Child, is_ready: Callable[[], bool], *, seconds: float) -> None:
-        """Wait for a child's first readiness.
+    def wait_until(self, child: Child, is_ready: Callable[[], bool]) -> None:
+        """Wait for a child's first readiness while it runs; others that die meanwhile are started again.
 
-        Raises StartError with the end of its log where it never comes, and StartInterruptedError.
+        Raises StartError with the end of its log where it ends, and StartInterruptedError.
         """
-        deadline = time.monotonic() + seconds
+        next_word = time.monotonic() + WORD_SECONDS
         while not is_ready():
             code = child.exit_code()
-            if code is not None or time.monotonic() > deadline:
-                ended = f"ended with code {code}" if code is not None else f"was not ready after {seconds:.0f} s"
-                raise StartError(f"{child.spec.name} {ended}; {child.log} says:\n{child.last_lines()}")
+            if code is not None:
+                raise StartError(f"{child.spec.name} ended with code {code}; {child.log} says:\n{child.last_lines()}")
+            if time.monotonic() > next_word:
+                next_word += WORD_SECONDS
+                self._say(f"{child.spec.name} runs and is not ready yet; {child.log} says:\n{child.last_lines(1)}")
+            self.restart_dead()
             if self._stop.wait(_POLL_SECONDS):
                 raise StartInterruptedError
 

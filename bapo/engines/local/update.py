@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 from bapo.config import RunConfig
 from bapo.engines.finite_values import require_finite
 from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batches
+from bapo.engines.local.bound_terms import bound_terms, is_measured
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
 from bapo.engines.local.number_format import forward_passes
@@ -71,10 +72,13 @@ class Updater:
         for index, batch in enumerate(one_pass if is_warm_up else batches):
             is_first = index == 0 and not self._objective.needs_current
             self._train(batch, stats, current, reference, is_first=is_first, moves=not is_warm_up)
+        measures_bound = self._config.method.has_thresholds and is_measured(step)
+        after = self._logprobs(self._model, one_pass) if measures_bound else {}
         return stats.summary(
             num_groups_skipped=sum(not self._has_gradient(group) for group in groups),
             learning_rate=training.learning_rate,
             critic=critic_stats,
+            bound=bound_terms(groups, stats.before, after),
         )
 
     def _train(

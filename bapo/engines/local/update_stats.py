@@ -12,7 +12,7 @@ from bapo.config.objective import Objective
 from bapo.engines.local.batches import TrainingGroup
 from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossOutput
-from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats, effective_sample_share
+from bapo.records import RATIO_BIN_EDGES, BoundTerms, CriticStats, UpdateStats, effective_sample_share
 from bapo.rollout import BatchSource
 
 
@@ -36,11 +36,15 @@ class UpdateStatsCollector:
     token_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     sequence_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     gap: GapSums = field(default_factory=GapSums)
+    before: dict[TrainingGroup, Tensor] = field(default_factory=dict)
+    """Log-probabilities of the tokens before the update."""
 
     def add_before(self, groups: Sequence[TrainingGroup], logprobs: Tensor) -> None:
         """|ρ - 1| of tokens and of whole responses before the update; what is on policy shows the gap."""
+        sizes = [group.num_tokens for group in groups]
+        self.before |= zip(groups, torch.split(logprobs, sizes), strict=True)
         log_ratios = logprobs.cpu() - rollout_logprobs(groups)
-        for group, part in zip(groups, torch.split(log_ratios, [group.num_tokens for group in groups]), strict=True):
+        for group, part in zip(groups, torch.split(log_ratios, sizes), strict=True):
             lengths = list(group.payload.sampled.lengths)
             sums = torch.stack([each.sum() for each in torch.split(part, lengths)])
             for distances, values in ((self.token_distances, part), (self.sequence_distances, sums)):
@@ -62,7 +66,9 @@ class UpdateStatsCollector:
         self.losses.append(loss)
         self.grad_norms.append(grad_norm)
 
-    def summary(self, *, num_groups_skipped: int, learning_rate: float, critic: CriticStats | None) -> UpdateStats:
+    def summary(
+        self, *, num_groups_skipped: int, learning_rate: float, critic: CriticStats | None, bound: BoundTerms | None
+    ) -> UpdateStats:
         """Means over the tokens trained on. Where all groups were skipped: no deviation, ratio 1."""
         ratios = torch.cat(self.ratios) if self.ratios else torch.empty(0)
         bins = torch.bucketize(ratios, torch.tensor(RATIO_BIN_EDGES), right=True)
@@ -88,6 +94,7 @@ class UpdateStatsCollector:
             tv_sequences=_half_means(self.sequence_distances),
             critic=critic,
             logprob_gap=self.gap.gap(),
+            bound=bound,
         )
 
 

@@ -32,6 +32,11 @@ class Attempts:
         self._step = -1
         self._earlier: dict[int, _Earlier] = {}
 
+    @property
+    def group_size(self) -> int:
+        """Of the step before; 0 at first."""
+        return self._earlier[self._step].group_size if self._earlier else 0
+
     def is_taken(
         self, step: int, keys: Sequence[int], file: str, row: int, is_last: bool, left_out: Counter[str]
     ) -> bool:

@@ -76,7 +76,7 @@ def _parquet_rows(folder: Path, parts: Sequence[str]) -> Iterator[Row]:
 
 
 def number_types(folder: Path, parts: Sequence[str]) -> Mapping[str, bool | None]:
-    """Return whether each column of a Parquet file is one of floating-point numbers; None where it has no value.
+    """Return whether each column of a Parquet file is one of numbers with a fraction; None where it has no value.
 
     Raises ConfigError and OSError.
     """
@@ -89,7 +89,8 @@ def number_types(folder: Path, parts: Sequence[str]) -> Mapping[str, bool | None
             schema = pyarrow.parquet.read_schema(opened)
     except pyarrow.ArrowException as error:
         raise dump_error("file", name, f"not readable as Parquet ({error}): remove it, or write it again") from None
+    types = pyarrow.types
     return {
-        field.name: None if pyarrow.types.is_null(field.type) else pyarrow.types.is_floating(field.type)
+        field.name: None if types.is_null(field.type) else types.is_floating(field.type) or types.is_decimal(field.type)
         for field in schema
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-from bapo.observe.dumps.attempts import Attempts
+from bapo.observe.dumps.attempts import REPLACED, Attempts
 from bapo.observe.dumps.columns import Rollout
 from bapo.observe.dumps.files import DumpFile
 from bapo.observe.dumps.formats import Dump
@@ -43,6 +43,8 @@ class _Rows(NamedTuple):
     rollouts: Sequence[Rollout]
     first_file: DumpFile
     file: DumpFile
+    num_before: int
+    """Rows of it that lie in files before the last one."""
     is_last: bool
     """Of the whole dump."""
 
@@ -55,13 +57,14 @@ def read_steps(dump: Dump, left_out: Counter[str]) -> Iterator[DumpedStep]:
     """
     attempts = Attempts()
     before: tuple[Any, ...] = ()
-    for rows in _consecutive(dump, left_out):
+    for found in _consecutive(dump, left_out):
         if dump.repeats:
-            rollouts = _recognised(rows.rollouts)
+            rollouts = _recognised(found.rollouts)
             if rollouts == before:
                 left_out[REPEATS] += 1
                 continue
             before = rollouts
+        rows = _last_file_alone(found, attempts.group_size, left_out)
         keys = [_key(each) for each in rows.rollouts]
         if attempts.is_taken(rows.step, keys, rows.first_file.name, rows.rollouts[0].row, rows.is_last, left_out):
             yield DumpedStep(rows.step, rows.rollouts, rows.file, attempts.number)
@@ -70,7 +73,7 @@ def read_steps(dump: Dump, left_out: Counter[str]) -> Iterator[DumpedStep]:
 
 def _consecutive(dump: Dump, left_out: Counter[str]) -> Iterator[_Rows]:
     current: list[Rollout] = []
-    step = begun = 0
+    step = begun = num_before = 0
     first = latest = dump.files[0] if dump.files else None
     with_more = {file.parts[:-2] for file in dump.counted}
     for file in dump.files:
@@ -89,16 +92,33 @@ def _consecutive(dump: Dump, left_out: Counter[str]) -> Iterator[_Rows]:
                 if current and its != step:
                     assert first is not None, "it held the rows"
                     assert latest is not None, "it held the rows"
-                    yield _Rows(step, current, first, latest, is_last=False)
+                    yield _Rows(step, current, first, latest, num_before, is_last=False)
                     current = []
                 if not current:
                     first = file
+                if is_new or not current:
+                    num_before = len(current)
                 if is_new:
                     is_new, begun = False, its
                 step, latest = its, file
                 current.append(each)
     if current and first is not None and latest is not None:
-        yield _Rows(step, current, first, latest, is_last=True)
+        yield _Rows(step, current, first, latest, num_before, is_last=True)
+
+
+def _last_file_alone(rows: _Rows, group_size: int, left_out: Counter[str]) -> _Rows:
+    """Leave out what the files before the last one have of a step that a resumed trainer began a new file with.
+
+    Both hold the same prompts, in whole groups of the step before; a log that was cut between two rows holds others.
+    """
+    before, last = rows.rollouts[: rows.num_before], rows.rollouts[rows.num_before :]
+    counts = Counter(map(_key, last))
+    if not before or not group_size or Counter(map(_key, before)) != counts:
+        return rows
+    if any(count % group_size for count in counts.values()):
+        return rows
+    left_out[REPLACED] += 1
+    return rows._replace(rollouts=last, first_file=rows.file, num_before=0)
 
 
 def _refuse_parts(file: DumpFile, before: DumpFile, row: int, step: int) -> None:

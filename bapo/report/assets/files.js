@@ -2,8 +2,12 @@
 (function () {
   "use strict";
 
+  // A spreadsheet would run a text that begins so as a formula; numbers and percentages are none.
+  const isFormula = (text) => /^[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.,]+(e[+-]?\d+)?\s*%?$/i.test(text);
+
   function quoted(value) {
-    const text = value === null || value === undefined || Number.isNaN(value) ? "" : String(value);
+    const given = value === null || value === undefined || Number.isNaN(value) ? "" : String(value);
+    const text = typeof value === "string" && isFormula(given) ? `'${given}` : given;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }
 

@@ -16,6 +16,7 @@ from frontend.components.icon import icon
 from frontend.components.store import Store
 from frontend.components.store_button import button_store, store_button
 from frontend.pages.boards import editor, sharing
+from frontend.prefix import served
 from frontend.session import Api
 
 
@@ -57,7 +58,7 @@ async def layout(api: Api, parts: Mapping[str, str], _: Mapping[str, str]) -> An
 def _buttons(board: BoardInfo) -> list[Any]:
     export = html.A(
         dmc.Button("Export as one HTML file", leftSection=icon("download", 16), size="xs", variant="default"),
-        href=f"/reports/board/{board.id}.html",
+        href=served(f"/reports/board/{board.id}.html"),
         download="",
         className="plain-link",
         id="board-export",

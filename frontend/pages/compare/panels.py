@@ -22,6 +22,7 @@ from frontend.components.graph import Graph
 from frontend.components.icon import IconName, icon
 from frontend.pages.compare.looks import shown_names
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
+from frontend.prefix import served
 from frontend.symbols import short_name
 
 USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
@@ -196,5 +197,5 @@ def downloads(view: View, keys: Sequence[str]) -> dmc.Group:
         ("Tables as JSON", api_address(view, "compare")),
     )
     return dmc.Group(
-        [html.A(label, href=href, download="", className="compare-download") for label, href in links], gap="md"
+        [html.A(label, href=served(href), download="", className="compare-download") for label, href in links], gap="md"
     )

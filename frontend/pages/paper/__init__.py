@@ -29,6 +29,7 @@ from frontend.components.icon import icon
 from frontend.components.notices import error_notice, link_button, notice
 from frontend.components.report_sections import body
 from frontend.components.store import Store
+from frontend.prefix import served
 from frontend.reports.runs import PATH, run_ids_of
 from frontend.session import Api
 
@@ -92,7 +93,7 @@ def _links(run_ids: Sequence[str], group: str) -> list[Any]:
             leftSection=icon("download", 16),
             size="xs",
         ),
-        href=address,
+        href=served(address),
         download="",
         className="plain-link",
         id="paper-export",

@@ -30,6 +30,7 @@ from frontend.components.store import Store
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompt_lists.editing import entry_form, pick_entry
 from frontend.pages.prompt_lists.overview import FIELD, run_link
+from frontend.prefix import served
 from frontend.session import Api
 
 ROWS = 100
@@ -74,7 +75,7 @@ def _actions(info: PromptListInfo, version: int) -> list[Any]:
         *(
             html.A(
                 [icon("download", 16), label],
-                href=f"/api/v1/prompt-lists/{info.id}/entries.{ending}{query}",
+                href=served(f"/api/v1/prompt-lists/{info.id}/entries.{ending}{query}"),
                 download=f"{info.name}-{version}.{ending}",
                 className="fact-link",
             )

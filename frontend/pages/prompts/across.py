@@ -12,6 +12,7 @@ from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.number_format import bounds_text, counted, percent
 from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTotalsAcross, SampledIn
+from bapo.config.method import method_name
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import in_place, open_when_pressed, unchanged
@@ -27,6 +28,7 @@ from frontend.components.status_badge import status_badge
 from frontend.components.store import Store
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
+from frontend.prefix import served
 from frontend.session import Api
 
 RUNS = 20
@@ -76,7 +78,7 @@ def _head(prompt_id: str, found: PromptInRuns) -> html.Div:
     exports = [
         html.A(
             [icon("download", 16), label],
-            href=f"/api/v1/prompt-history.{ending}?{query}",
+            href=served(f"/api/v1/prompt-history.{ending}?{query}"),
             download=f"prompt-history.{ending}",
             className="fact-link",
             title="Every visit in every run",
@@ -233,7 +235,7 @@ def _sampled(each: SampledIn) -> html.Section:
         html.Div(
             [
                 Link(each.run_name, href=f"/runs/{each.run_id}", className="sample-link wrap-anywhere"),
-                html.Span(f" {each.method} · {each.model}", className="queue-detail"),
+                html.Span(f" {method_name(each.method)} · {each.model}", className="queue-detail"),
             ]
         ),
         html.Div(
@@ -289,7 +291,7 @@ def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
                 suspected,
             ]
         ),
-        html.Div([each.method, html.Div(each.model, className="queue-detail wrap-anywhere")]),
+        html.Div([method_name(each.method), html.Div(each.model, className="queue-detail wrap-anywhere")]),
         status_badge(each.status),
         cell(_visits(each), "number"),
         accuracy_cell(each.accuracy),

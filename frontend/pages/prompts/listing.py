@@ -22,6 +22,7 @@ from frontend.components.notices import link_button, notice
 from frontend.components.prompt_marking import marking_dialog, marks, pick
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
+from frontend.prefix import served
 from frontend.projects import first_choice
 from frontend.session import Api
 
@@ -89,7 +90,7 @@ def _actions(kept: Mapping[str, str]) -> list[Any]:
     return [
         html.A(
             [icon("download", 16), label],
-            href=f"/api/v1/prompts.{ending}{query}",
+            href=served(f"/api/v1/prompts.{ending}{query}"),
             download=f"prompts.{ending}",
             className="fact-link",
         )

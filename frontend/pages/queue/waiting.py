@@ -11,6 +11,7 @@ from dash import html
 
 from bapo.analysis.number_format import counted
 from bapo.api.queue import WaitingRun
+from bapo.config.method import method_name
 from bapo.figures import formatting
 from frontend.components.address import Link
 from frontend.components.attributes import attributes
@@ -45,7 +46,7 @@ def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime
 
 def _row(run: WaitingRun, now: datetime) -> html.Tr:
     progress = f"resumes at step {run.step:,} of {run.num_steps:,}" if run.attempt else f"{run.num_steps:,} steps"
-    details = " · ".join(part for part in (run.method, progress, needs_text(run)) if part)
+    details = " · ".join(part for part in (method_name(run.method), progress, needs_text(run)) if part)
     return row(
         cell(_handles(run) if run.may_cancel else None, "queue-handles"),
         cell("held" if run.position is None else f"{run.position:,}", "number"),

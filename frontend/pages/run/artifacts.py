@@ -23,6 +23,7 @@ from frontend.components.moment import moment
 from frontend.components.store import Interval
 from frontend.components.store_button import button_store, pressed_in, store_button
 from frontend.components.table import cell, row, table
+from frontend.prefix import served
 from frontend.session import Api
 
 ARTIFACT = "artifact"
@@ -127,7 +128,7 @@ def _action(kind: str, step: int | None, artifact: ArtifactInfo | None, what: st
 def _link(artifact: ArtifactInfo, what: str) -> html.A:
     return html.A(
         [icon("download", 16), f"Download {formatting.size(artifact.num_bytes)}"],
-        href=f"/api/v1/runs/{artifact.run_id}/artifacts/{artifact.id}/content",
+        href=served(f"/api/v1/runs/{artifact.run_id}/artifacts/{artifact.id}/content"),
         download=artifact.file_name,
         className="artifact-link",
         title=f"{artifact.file_name}, until {formatting.exact_time(artifact.expires_at)}; SHA-256 {artifact.sha256}",

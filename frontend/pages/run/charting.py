@@ -13,7 +13,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, html
 from bapo.api.alerts import AlertPage
 from bapo.api.runs import TERMINAL_STATUSES, RunDetail, RunStatus
 from bapo.client import AsyncClient
-from bapo.config.method import has_trait, is_trainable
+from bapo.config.method import has_trait, is_trainable, method_name
 from bapo.figures.axes import X_KINDS, XKind
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
@@ -81,7 +81,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
     hint = []
     if tab == "batch" and not has_trait(run.method, "reuses_groups"):
         text = (
-            f"{run.method} keeps no buffers, so nothing is re-evaluated or reused."
+            f"{method_name(run.method)} keeps no buffers, so nothing is re-evaluated or reused."
             if is_trainable(run.method)
             else "X2, X3, buffers and thresholds are not recorded: this run is trained by another trainer."
         )

@@ -22,6 +22,7 @@ from frontend.components.card import card
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.pages.run.history import changed_values
+from frontend.prefix import served
 from frontend.session import Api
 
 COLOURS: Mapping[Severity, str] = {"problem": "red", "warning": "yellow", "note": "gray"}
@@ -123,7 +124,7 @@ def _remedy(run_id: str, finding: Finding, remedy: Remedy) -> html.Div:
 def _list_link(run_id: str, finding: Finding) -> html.A:
     return html.A(
         [icon("download", 16), f"Download {counted(finding.num_prompts, 'prompt')} (CSV)"],
-        href=f"/api/v1/runs/{quote(run_id, safe='')}/findings/{finding.kind}/prompts.csv",
+        href=served(f"/api/v1/runs/{quote(run_id, safe='')}/findings/{finding.kind}/prompts.csv"),
         download=f"{run_id}-{finding.kind.replace('_', '-')}.csv",
         className="finding-list fact-link",
     )

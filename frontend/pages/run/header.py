@@ -113,9 +113,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
     """Returns state and facts."""
     facts: list[Any] = [
         status_badge(run.status),
-        dmc.Badge(method_label(run.config["method"]), color="gray", variant="outline")
-        if not is_trainable(run.method)
-        else dmc.Badge(run.method, color="gray", variant="outline"),
+        dmc.Badge(method_label(run.config["method"]), color="gray", variant="outline"),
         *([dmc.Badge("imported", color="gray", variant="outline")] if run.origin == "imported" else []),
         *([dmc.Badge(f"attempt {run.attempt}", color="gray", variant="outline")] if run.attempt > 1 else []),
         _fact("owner", run.owner),

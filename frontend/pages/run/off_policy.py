@@ -8,6 +8,7 @@ from typing import Any
 from dash import html
 
 from bapo.api.runs import RunDetail
+from bapo.config.method import method_name
 from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.charts.off_policy import constants_of
 
@@ -22,8 +23,9 @@ def reading_of(run: RunDetail) -> html.P:
     known = constants_of(run)
     if known is None:
         return html.P(
-            f"{run.method} has no thresholds, so Theorem 3.2 does not apply. Ratios and ages still show how stale its "
-            "data are: a wide band around 1 and a large clipped share mean that much of a batch gives no gradient.",
+            f"{method_name(run.method)} has no thresholds, so Theorem 3.2 does not apply. Ratios and ages still show "
+            "how stale its data are: a wide band around 1 and a large clipped share mean that much of a batch gives no "
+            "gradient.",
             className="panel-text",
         )
     k1 = "not defined (the filter keeps groups without mixed rewards)" if known.k1 is None else f"{known.k1:.2f}"

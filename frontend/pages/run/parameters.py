@@ -15,7 +15,7 @@ from bapo.analysis.steered import values_in_force
 from bapo.api.configs import ConfigDraft, ConfigFieldInfo
 from bapo.api.runs import ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError, AsyncClient
-from bapo.config.method import steerable_fields
+from bapo.config.method import method_name, steerable_fields
 from bapo.config.resolve import flatten
 from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
@@ -44,7 +44,8 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
     }
     fields = [by_path[path] for path in steerable_fields(method) if path in by_path]
     if not fields:
-        text = f"{run.method} has no parameter that can be changed while a run trains. To change others, clone the run."
+        name = method_name(method)
+        text = f"{name} has no parameter that can be changed while a run trains. To change others, clone the run."
         return [dmc.Text(text, c="dimmed", size="sm")]
     return [
         dmc.Text(

@@ -5,7 +5,7 @@ The browser keeps the choice in the address and fetches the rows (assets/runs_fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -13,6 +13,7 @@ from dash import html
 
 from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
 from bapo.api.views import RunListLayouts
+from bapo.config.method import method_name
 from frontend.components import controls
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
@@ -99,7 +100,7 @@ def panel(facets: RunFacets) -> dmc.Popover:
         # First, because it takes the focus, and a choice would open its list.
         dmc.Switch(id=CONTROLS["starred"], label="Only my starred runs", checked=False, size="xs"),
         _choices("status", "State", states, "Any of"),
-        _choices("method", "Method", options(facets.methods), "Any of"),
+        _choices("method", "Method", options(facets.methods, method_name), "Any of"),
         _choices("tag", "Tags", options(facets.tags), "All of"),
         _choices("group", "Group", options(facets.groups), "Any of"),
         _choices("owner", "Owner", options(facets.owners), "Any of"),
@@ -179,9 +180,9 @@ def _any_column() -> html.Div:
     )
 
 
-def options(counts: Sequence[NamedCount]) -> list[dict[str, str]]:
-    """Returns choices with their numbers of runs."""
-    return [{"value": each.name, "label": f"{each.name} ({each.count:,})"} for each in counts]
+def options(counts: Sequence[NamedCount], shown: Callable[[str], str] = str) -> list[dict[str, str]]:
+    """Return choices with their numbers of runs; `shown` names a value where people call it otherwise."""
+    return [{"value": each.name, "label": f"{shown(each.name)} ({each.count:,})"} for each in counts]
 
 
 def _choices(name: str, label: str, data: list[dict[str, str]], placeholder: str) -> dmc.MultiSelect:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bapo.analysis.number_format import counted
 from bapo.api.runs import RunSummary
+from bapo.config.method import method_name
 from bapo.figures import formatting
 from frontend.components.compute import compute_text
 
@@ -35,7 +36,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "starred_text": "yes" if run.is_starred else "no",
         "tags": list(run.tags),
         "tags_text": ", ".join(run.tags),
-        "method_text": run.method,
+        "method_text": method_name(run.method),
         "recipe_text": run.recipe or formatting.MISSING,
         "progress": run.step / run.num_steps if run.num_steps else 0.0,
         "progress_text": f"{run.step:,} / {run.num_steps:,}" if run.num_steps else f"{run.step:,}",

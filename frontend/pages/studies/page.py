@@ -39,6 +39,7 @@ from frontend.pages.studies.declared import report_parts, run_grid
 from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
 from frontend.pages.studies.progress import progress
 from frontend.pages.studies.results import result_tables
+from frontend.prefix import served
 from frontend.reports.study import STUDY_PREFIX
 from frontend.session import Api
 
@@ -161,7 +162,7 @@ def _links(study: StudyDetail) -> list[Any]:
     downloads = [
         html.A(
             dmc.Button(label, size="xs", variant="default", leftSection=icon("download", 16)),
-            href=f"{STUDY_PREFIX}{study.id}.{kind}",
+            href=served(f"{STUDY_PREFIX}{study.id}.{kind}"),
             download="",
             className="plain-link",
             **attributes(aria_label=f"Download the report as {label}"),

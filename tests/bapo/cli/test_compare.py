@@ -124,6 +124,10 @@ def test_the_tables_say_what_the_server_answered() -> None:
         "not reached",
     ):
         assert part in text, part
+    # Methods have the names that pages give them.
+    assert "against BAPO" in text
+    assert next(line.split()[1] for line in text.splitlines() if "grpo" in line.lower()) == "GRPO"
+    assert "bapo" not in text
     # Seeds last, collapsed.
     rows = [line for line in text.splitlines() if "method.c1" in line or "training.seed" in line]
     assert ["0.125" in rows[0], "1, 2" in rows[1]] == [True, True]

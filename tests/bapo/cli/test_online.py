@@ -141,7 +141,7 @@ def test_runs_are_listed_filtered_and_sorted(cli: Cli, trained: RunDetail) -> No
     )
     assert lines(sized)[1].split() == [trained.id, str(trained.config["rollout"]["group_size"])]
     grouped = lines(cli("runs", trained.id, "--group-by", "method"))
-    assert grouped[1].split()[:4] == ["bapo", "1", "1", "succeeded"]
+    assert grouped[1].split()[:4] == ["BAPO", "1", "1", "succeeded"]
     assert "'moon': choose from id, name" in cli("runs", "--columns", "moon", code=2, COLUMNS="400").stderr
     assert cli("runs", "no run has these words").stdout == ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,6 +39,18 @@ def test_signs_that_cannot_be_written_are_replaced_one_by_one(monkeypatch: pytes
     assert written.getvalue() == b"1-2 > 3x ? ? \xff\n"
 
 
+def test_a_table_needs_no_command_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    output.console.cache_clear()
+    made = output.table("name", "eval")
+    made.add_row("run", "–")
+    output.print_table(made)
+    sys.stdout.flush()
+    output.console.cache_clear()
+    assert written.getvalue() == b"name  eval\nrun   -\n"
+
+
 def test_a_file_on_standard_output_is_in_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
@@ -60,6 +73,40 @@ def test_piped_output_has_no_boxes_colours_or_cut_text(
     assert "\x1b" not in printed.stdout
     assert "…" not in printed.stdout
     output.console.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["runs", "--help"], 0),
+        (["study", "--help"], 0),
+        (["study", "submit", "--help"], 0),
+        (["runs", "--nope"], 2),
+        (["nonsense"], 2),
+        (["study", "run"], 2),
+        (["study", "nonsense", "--nope"], 2),
+        (["runs", "--limit", "x"], 2),
+    ],
+)
+def test_piped_help_and_usage_errors_are_plain_text(arguments: list[str], code: int) -> None:
+    printed = run_here(*arguments, env={"FORCE_COLOR": "1", "COLUMNS": "60"})
+    text = printed.stdout if code == 0 else printed.stderr
+    assert printed.returncode == code
+    assert "Usage: " in text
+    assert not set(BOXES) & set(text)
+    assert "\x1b" not in text
+    assert "[bold]" not in text
+    assert "paired..." not in text
+
+
+def test_piped_help_lists_each_command_in_its_panel() -> None:
+    lines = run_here("--help").stdout.splitlines()
+    assert (
+        lines.index("Servers:")
+        < lines.index("  up          Start all services on this machine.")
+        < lines.index("Runs:")
+    )
 
 
 def test_a_framed_table_becomes_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataFolder:
     [
         ("http://127.0.0.1:8400", "http://127.0.0.1:8400"),
         ("http://0.0.0.0:8400", "http://127.0.0.1:8400"),
+        ("http://127.0.0.1:8400/tools/bapo", "http://127.0.0.1:8400/tools/bapo"),
         ("backup or restore", "http://127.0.0.1:8000"),
     ],
 )

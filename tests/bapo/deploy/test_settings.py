@@ -12,6 +12,7 @@ from bapo.deploy.settings import (
     SettingsError,
     known_variables,
     load,
+    prefix_of,
     unknown_variables,
     with_password,
 )
@@ -162,12 +163,42 @@ def test_a_password_that_is_not_to_be_had_is_said(tmp_path: Path, monkeypatch: p
     assert "other" not in str(refused.value)
 
 
-@pytest.mark.parametrize("settings", [Settings, FrontendSettings])
-def test_a_public_address_with_a_path_is_refused(
-    settings: type[ServiceSettings], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("given", "address", "prefix"),
+    [
+        ("https://bapo.example.org", "https://bapo.example.org", ""),
+        ("https://bapo.example.org/", "https://bapo.example.org", ""),
+        ("https://example.org/bapo", "https://example.org/bapo", "/bapo"),
+        ("http://10.0.0.5:8000/tools/bapo-2.0_x/", "http://10.0.0.5:8000/tools/bapo-2.0_x", "/tools/bapo-2.0_x"),
+    ],
+)
+def test_a_public_address_may_have_a_path(
+    given: str, address: str, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("BAPO_PUBLIC_URL", "https://example.org/bapo")
-    with pytest.raises(SettingsError, match=r"cannot be served under a path \(/bapo\): give it a host name of its own"):
+    monkeypatch.setenv("BAPO_PUBLIC_URL", given)
+    settings = load(FrontendSettings)
+    assert (settings.public_url, settings.prefix, prefix_of(given)) == (address, prefix, prefix)
+
+
+@pytest.mark.parametrize("settings", [Settings, FrontendSettings])
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("https://example.org/my bapo", "the path /my bapo cannot be served: give one of letters, digits"),
+        ("https://example.org/../bapo", r"the path /\.\./bapo cannot be served"),
+        ("https://example.org//bapo", "the path //bapo cannot be served"),
+        ("https://example.org/b%61po", "the path /b%61po cannot be served"),
+        ('https://example.org/"><script>', "cannot be served"),
+        ("https://example.org/bapo?x=1", "give the address alone"),
+        ("https://user@example.org/bapo", "give the address alone"),
+        ("example.org/bapo", "give an address such as"),
+    ],
+)
+def test_a_public_address_that_cannot_be_served_is_refused(
+    settings: type[ServiceSettings], address: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAPO_PUBLIC_URL", address)
+    with pytest.raises(SettingsError, match=problem):
         load(settings)
 
 

@@ -8,7 +8,7 @@ import pytest
 from bapo.analysis.accuracy_transitions import accuracy_classes
 from bapo.analysis.transition_results import MigrationMatrix, MigrationSummary
 from bapo.api.difficulty import FlowClass, FlowPath, Flows
-from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
+from bapo.figures.accuracy_counts import AccuracyCounts, accuracy_counts, accuracy_counts_figure, shared_highest
 from bapo.figures.flows import FlowBand, class_colours, class_name, flow_columns, flows_figure
 from bapo.figures.migration_matrix import migration_cells, migration_matrix_figure, row_shares
 from bapo.figures.theme import DARK, LIGHT, Palette, accuracy_ramp, readable_on
@@ -161,3 +161,16 @@ def test_classes_have_the_colour_of_the_ramp_in_their_middle() -> None:
     colours = class_colours(classes, 8, LIGHT)
     assert colours == [ramp[0], ramp[2], ramp[4], ramp[7], ramp[8], LIGHT.reference]
     assert [class_name(each, 8) for each in classes] == ["0/8", "1–2/8", "3–5/8", "6–7/8", "8/8", "not seen"]
+
+
+def test_panels_over_equally_many_prompts_share_a_scale() -> None:
+    # 10 prompts each, the highest bars 6 and 8; and 20 prompts of two runs, the highest 15.
+    panels = [
+        AccuracyCounts(2, "step 0", "step 9", [6, 2, 2], [5, 2, 3]),
+        AccuracyCounts(2, "step 0", "step 9", [8, 1, 1], [4, 3, 3]),
+        AccuracyCounts(2, "step 0", "step 9", [15, 3, 2], [9, 6, 5]),
+    ]
+    assert shared_highest(panels) == [8, 8, 15]
+    ends = [accuracy_counts_figure(panel, LIGHT, highest=8).layout.yaxis.range[1] for panel in panels[:2]]
+    assert ends == [pytest.approx(8.96)] * 2
+    assert accuracy_counts_figure(panels[0], LIGHT).layout.yaxis.range[1] == pytest.approx(6.72)

@@ -12,7 +12,7 @@ from bapo.figures.ratio_distribution import bin_names, ratio_distribution_data, 
 from bapo.figures.staleness import staleness_course, staleness_totals, staleness_totals_figure
 from bapo.figures.theme import LIGHT
 from bapo.figures.timings import timings_data, timings_figure
-from bapo.figures.tv_bounds import penalties_data
+from bapo.figures.tv_bounds import bound_data, bound_figure, penalties_data
 from frontend.pages.run.charts import is_empty
 
 AXIS = XAxis("step", [1, 2], [1, 2], 0)
@@ -65,6 +65,36 @@ def test_penalties_follow_the_reuse_window() -> None:
     # K3 = (1 - s) / s; s = sqrt(0.16) = 0.4 gives 1.5, s = sqrt(0.25) = 0.5 gives 1.
     assert list(data.constants[2]) == pytest.approx([1.5, 1.0], rel=1e-4)
     assert list(data.values[2]) == pytest.approx([2 * 2.5 * 0.2, 2 * 2 * 0.2], rel=1e-4)
+
+
+def test_both_sides_of_the_bound_are_drawn_for_each_source() -> None:
+    columns = {
+        "bapo/bound/improvement/fresh": [0.02, None],
+        "bapo/bound/surrogate/fresh": [0.1, None],
+        "bapo/bound/tv/fresh": [0.15, None],
+        "bapo/tv/sequences/fresh": [0.05, 0.06],
+        "bapo/bound/improvement/reused": [0.01, None],
+        "bapo/bound/surrogate/reused": [0.3, None],
+        "bapo/bound/tv/reused": [0.2, None],
+        "bapo/tv/sequences/reused": [0.25, 0.2],
+        "bapo/thresholds/c2": [0.5, 0.5],
+        "bapo/thresholds/c3": [0.5, 0.5],
+    }
+    data = bound_data(Series(steps=[1, 2], columns=columns), AXIS, k1=2.0, k2=1.5)
+    # L - 2·K·TV - 2·TV_t: 0.1 - 2·2·0.15 - 2·0.05.
+    assert list(data.bounds[0]) == [pytest.approx(-0.6), None]
+    assert list(data.bounds[1]) == [None, None]
+    # K3 = 1: 0.3 - 2·0.2 - 2·0.25.
+    assert list(data.bounds[2]) == [pytest.approx(-0.6, rel=1e-4), None]
+    solid, dashed = bound_figure(data, LIGHT).data[:2]
+    assert (list(solid.y), solid.line.dash, dashed.name, dashed.line.dash) == (
+        [0.02, None],
+        "solid",
+        "X1 fresh, bound",
+        "dash",
+    )
+    assert solid.mode == "lines+markers", "a lone point is seen"
+    assert all(line.connectgaps for line in (solid, dashed))
 
 
 def test_phases_add_up_to_the_step() -> None:

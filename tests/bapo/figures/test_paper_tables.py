@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bapo.analysis.result import MeanEstimate
+from bapo.figures.data_table import data_table_data, data_text
 from bapo.figures.groups import grouped
 from bapo.figures.recorded import RecordedRun
-from bapo.figures.results_table import clear_best, results_table_data, results_table_figure, results_text
+from bapo.figures.results_table import clear_best, clear_second, results_table_data, results_table_figure, results_text
 from bapo.figures.tables import Cell, Column, percent_cell
 from bapo.figures.theme import LIGHT
 from bapo.figures.time_table import time_table_data, time_table_figure, time_text, total_seconds
@@ -81,6 +82,30 @@ def test_the_best_must_beat_every_other() -> None:
     assert clear_best([low, [(8, 0.4), (9, 0.6)], high]) is None
 
 
+def test_the_second_is_above_all_but_the_best_beyond_doubt() -> None:
+    low, middle, high = ([(1, value), (2, value + 0.001)] for value in (0.1, 0.5, 0.51))
+    assert clear_second([high, low, middle], 0) == 2
+    # Of two, the other one is the last as well.
+    assert clear_second([high, low], 0) is None
+    # Seeds of the middle one differ by 0.2: below the best, but not beyond doubt above the lowest.
+    assert clear_second([[(8, 0.0), (9, 0.2)], low, high], 2) is None
+
+
+def test_the_second_is_underlined() -> None:
+    runs = [
+        _evaluated(f"{method}{seed}", method, seed, counts)
+        for method, counts in (("bapo", [4, 4]), ("grpo", [1, 1]), ("dapo", [3, 3]))
+        for seed in (1, 2)
+    ]
+    data = results_table_data(grouped(runs))
+    column = [(row[2].text, row[2].is_best, row[2].is_second) for row in results_text(data).rows[1:]]
+    assert column == [("100.0", True, False), ("25.0", False, False), ("75.0", False, True)]
+    # DAPO's second place is underlined in a figure too; all three solve every problem.
+    shown = results_table_figure(data, LIGHT).data[0].cells["values"]
+    assert [text.partition("<br>")[0] for text in shown[2][1:]] == ["<b>100.0</b>", "25.0", "<u>75.0</u>"]
+    assert "<u>" not in "".join(shown[3])
+
+
 def test_the_best_is_bold_in_the_text_and_intervals_stay_within_shares() -> None:
     # Of a hundred problems, BAPO has 400 and 398 of 400 responses right: 99.75 ± 12.7 · 0.25 points, cut at 100.
     runs = [
@@ -130,6 +155,24 @@ def test_the_papers_accuracies_stand_in_a_column_of_their_own() -> None:
     # Table 1(b): Qwen2.5 Math 1.5B, with BAPO and with GRPO; it has no GSPO.
     assert [row[quoted].text for row in table.rows] == ["1.1", "73.0", "62.9", "–"]
     assert all(row[quoted].is_quoted for row in table.rows)
+
+
+def test_published_size_and_licence_stand_next_to_the_problems_that_runs_use() -> None:
+    task = {"type": "file", "train_file": "data/deepscaler/deepscaler.parquet", "test_files": ["data/aime24.parquet"]}
+    filed = run("a", evaluations=[evaluation(0, [0, 1], dataset="aime24"), evaluation(0, [1], dataset="mine")])
+    filed = filed._replace(config={**filed.config, "task": task})
+    generated = run("b", evaluations=[evaluation(0, [0, 1, 2])])
+    generated = generated._replace(config={**generated.config, "task": {"type": "countdown", "num_train": 64}})
+    rows = [[cell.text for cell in row] for row in data_text(data_table_data([filed, generated, generated])).rows]
+    deepscaler = ["40,000", "Apache 2.0", "agentica-org/DeepScaleR-Preview-Dataset"]
+    unpublished = ["–", "–", "–"]
+    assert rows == [
+        ["deepscaler", "train", "–", "1", *deepscaler],
+        ["countdown, generated", "train", "64", "2", *unpublished],
+        ["aime24", "test", "2", "1", "30", "MIT", "HuggingFaceH4/aime_2024"],
+        ["mine", "test", "1", "1", *unpublished],
+        ["CD-4", "test", "3", "2", *unpublished],
+    ]
 
 
 def test_user_text_is_no_markup() -> None:

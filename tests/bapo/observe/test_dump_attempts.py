@@ -55,6 +55,25 @@ def test_steps_that_a_resumed_trainer_repeats_replace_the_earlier_ones(tmp_path:
     assert "2 × steps that a later attempt repeats" in events[-1].message
 
 
+def test_a_resumed_trainer_that_begins_a_new_file_with_its_last_step_replaces_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log_of(log / "1.jsonl", *(step_rows(step) for step in (1, 2, 3)))
+    log_of(log / "2.jsonl", *(step_rows(step, 1.0) for step in (3, 4)))
+    result = imported(log, Format.JSONL, tmp_path / "run")
+    assert counts_of(tmp_path / "run") == {1: [0, 0], 2: [0, 0], 3: [1, 1], 4: [1, 1]}
+    assert result.left_out == {"steps that a later attempt repeats": 1}
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_step_that_a_log_continues_in_its_next_file_is_one_step(tmp_path: Path, at: int) -> None:
+    log, cut = tmp_path / "log", step_rows(2, 1.0)
+    log_of(log / "1.jsonl", step_rows(1), cut[:at])
+    log_of(log / "2.jsonl", cut[at:], step_rows(3))
+    result = imported(log, Format.JSONL, tmp_path / "run")
+    assert counts_of(tmp_path / "run") == {1: [0, 0], 2: [1, 1], 3: [0, 0]}
+    assert not result.left_out
+
+
 def test_an_import_of_a_log_that_has_been_resumed_since_adds_the_attempt(tmp_path: Path) -> None:
     first = [step_rows(step) for step in (1, 2, 3)]
     log = log_of(tmp_path / "log.jsonl", *first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,20 @@ def test_a_reward_function_that_abstains_throughout_a_file_is_known_by_the_other
     result = imported(tmp_path, Format.TRL, tmp_path / "run")
     assert rewards_of(tmp_path / "run") == [None, [[3, 2], [3, 2]]]
     assert result.understood["reward"] == "columns a + b, added up"
+
+
+def test_a_reward_in_decimals_is_a_number(tmp_path: Path) -> None:
+    halves = pyarrow.array([Decimal("0.50"), Decimal("1.00"), None, Decimal("0.00")], pyarrow.decimal128(5, 2))
+    write_table(
+        tmp_path / "c/completions_00001.parquet",
+        1,
+        a=halves,
+        b=numbers(1, 0, 1, 0),
+        c=pyarrow.nulls(4),
+    )
+    imported(tmp_path, Format.TRL, tmp_path / "run")
+    # 0.5 + 1, 1 + 0; where a abstains, b alone.
+    assert rewards_of(tmp_path / "run") == [[[1.5, 1], [1, 0]]]
 
 
 def test_a_column_of_numbers_here_and_texts_there_is_refused(tmp_path: Path) -> None:

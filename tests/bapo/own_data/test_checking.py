@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -160,6 +161,19 @@ def test_csv_and_parquet_are_read_with_their_rows(tmp_path: Path) -> None:
     assert proposal(seen).columns == {"prompt": "question", "answer": "reward_model.ground_truth"}
 
 
+def test_long_fields_of_csv_are_read_without_raising_the_limit_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    # 200,000 characters, where a process begins with a limit of 131,072.
+    path.write_text(f"question,answer\n{'x' * 200_000},1\nshort,2\n")
+    rows = read(path, ".csv")
+    limits = []
+    for row, length in zip(rows, (200_000, 5), strict=True):
+        assert row.values is not None
+        assert len(row.values["question"]) == length
+        limits.append(csv.field_size_limit())
+    assert limits == [131_072, 131_072]
+
+
 @pytest.mark.parametrize(
     ("ending", "content", "why"),
     [
@@ -178,6 +192,13 @@ def test_csv_and_parquet_are_read_with_their_rows(tmp_path: Path) -> None:
 def test_what_is_not_what_its_name_says_is_told_by_its_first_bytes(ending: str, content: bytes, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         check_beginning(ending, content)
+
+
+def test_a_csv_file_of_more_columns_than_are_read_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{number}" for number in range(200_000)) + "\n")
+    with pytest.raises(FormatError, match="names 200,000 columns"):
+        preview(path, ".csv")
 
 
 def test_a_cut_letter_at_the_end_is_no_reason(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.support.figure_runs import full, run, tracked
 
 ORDER = (
     *("Figure 1", "Figure 4", "Table 1", "Figure 5", "Figure 6", "Figure 7, 13", "Figure 7, rates", "Figure 8, 14"),
-    *("Figure 9", "Figure 10", "Figure 11", "Figure 12", "Table 2", "Savings", "Figure 15", "Figure 16"),
+    *("Figure 9", "Figure 10", "Figure 11", "Figure 12", "Table 2", "Savings", "Figure 15", "Table 4", "Figure 16"),
 )
 
 

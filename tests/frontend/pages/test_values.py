@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,14 +14,6 @@ from frontend.symbols import SYMBOLS
 FIELDS = {
     field.path: ConfigFieldInfo.model_validate(field, from_attributes=True, extra="ignore") for field in documentation()
 }
-
-
-@pytest.fixture
-def usual_csv_limit() -> Iterator[None]:
-    """The length of a CSV field with which a process begins: reading a CSV file of data raises it for all of them."""
-    raised = csv.field_size_limit(131_072)
-    yield
-    csv.field_size_limit(raised)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +61,6 @@ def test_what_is_shown_means_the_value_again(path: str, value: Any, inputs: list
         ("task.exclude_prompts", ['"' + "a:1f, " * 30_000], ['"' + ("a:1f, " * 30_000).strip()]),
     ],
 )
-@pytest.mark.usefixtures("usual_csv_limit")
 def test_what_is_no_value_goes_to_the_server_as_typed(path: str, inputs: list[Any], value: Any) -> None:
     assert parsed(FIELDS[path], inputs) == value
 

@@ -20,6 +20,7 @@ from backend.identity.auth.openid.provider import MAX_HINT_CHARACTERS, Provider
 from backend.identity.auth.openid.refusals import SignInRefusedError
 from backend.kit.principal import hash_of, new_secret
 from bapo.api.accounts import SignInReturn
+from bapo.deploy.proxies import network_of
 
 if TYPE_CHECKING:
     from backend.kit.context import Context
@@ -30,7 +31,7 @@ T = TypeVar("T")
 PENDING_SECONDS = 600.0
 """So long somebody may take at the provider."""
 MOST_PENDING = 5_000
-"""Sign-ins that one address may have under way; behind a proxy a whole company shares one."""
+"""Sign-ins that one address, or /64 network of IPv6, may have under way; behind a proxy a whole company shares one."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,60}")
 
 
@@ -46,11 +47,12 @@ class Begun(NamedTuple):
 async def begin(context: Context, address: str) -> Begun:
     """Begin a sign-in from an address. Raises SignInRefusedError."""
     state, browser_secret, issuer = new_secret(), new_secret(), context.settings.oidc_issuer
+    client = network_of(address)
 
     def note(session: Session) -> None:
-        if repository.num_pending(session, address) >= MOST_PENDING:
+        if repository.num_pending(session, client) >= MOST_PENDING:
             raise refusals.too_many()
-        repository.add_pending(session, hash_of(state), hash_of(browser_secret), issuer, address, PENDING_SECONDS)
+        repository.add_pending(session, hash_of(state), hash_of(browser_secret), issuer, client, PENDING_SECONDS)
 
     with _logged(issuer):
         provider = _provider(context)

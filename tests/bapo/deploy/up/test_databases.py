@@ -41,7 +41,7 @@ def test_postgres_keeps_its_data_over_a_restart(data: DataFolder, said: list[str
         postgres.prepare()
         try:
             child = supervisor.start(postgres.spec())
-            supervisor.wait_until(child, postgres.is_ready, seconds=PATIENCE_SECONDS)
+            supervisor.wait_until(child, postgres.is_ready)
             engine = sqlalchemy.create_engine(postgres.url)
             with engine.begin() as connection:
                 if start == 1:
@@ -78,7 +78,7 @@ def test_variables_of_another_database_and_another_broker_do_not_reach_ours(
         postgres.prepare()
         try:
             child = supervisor.start(postgres.spec())
-            supervisor.wait_until(child, postgres.is_ready, seconds=PATIENCE_SECONDS)
+            supervisor.wait_until(child, postgres.is_ready)
         finally:
             supervisor.stop_all()
     assert os.environ["PGSERVICE"] == "mine"
@@ -87,7 +87,7 @@ def test_variables_of_another_database_and_another_broker_do_not_reach_ours(
 def test_postgres_listens_on_no_network_and_on_a_socket_of_its_own(folder: DataFolder, supervisor: Supervisor) -> None:
     postgres = EmbeddedPostgres(folder)
     postgres.prepare()
-    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready, seconds=PATIENCE_SECONDS)
+    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready)
     engine = sqlalchemy.create_engine(postgres.url)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SHOW listen_addresses").scalar_one() == ""
@@ -101,17 +101,17 @@ def test_postgres_left_by_a_killed_instance_is_stopped_and_starts_again(
     postgres = EmbeddedPostgres(folder)
     postgres.prepare()
     child = supervisor.start(postgres.spec())
-    supervisor.wait_until(child, postgres.is_ready, seconds=PATIENCE_SECONDS)
+    supervisor.wait_until(child, postgres.is_ready)
     assert end_leftovers(folder.processes) == ["postgres"]
     again = supervisor.start(postgres.spec())
-    supervisor.wait_until(again, postgres.is_ready, seconds=PATIENCE_SECONDS)
+    supervisor.wait_until(again, postgres.is_ready)
 
 
 def test_a_first_start_that_was_killed_half_way_begins_anew(folder: DataFolder, supervisor: Supervisor) -> None:
     (folder.postgres / "new" / "base").mkdir(parents=True)
     postgres = EmbeddedPostgres(folder)
     postgres.prepare()
-    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready, seconds=PATIENCE_SECONDS)
+    supervisor.wait_until(supervisor.start(postgres.spec()), postgres.is_ready)
 
 
 def test_redis_carries_messages(data: DataFolder, said: list[str]) -> None:
@@ -119,7 +119,7 @@ def test_redis_carries_messages(data: DataFolder, said: list[str]) -> None:
     redis = EmbeddedRedis(data)
     try:
         child = supervisor.start(redis.spec())
-        supervisor.wait_until(child, redis.is_ready, seconds=PATIENCE_SECONDS)
+        supervisor.wait_until(child, redis.is_ready)
         with Connection(redis.url) as connection, connection.SimpleQueue("letters") as letters:
             letters.put({"run_id": "r1"})
             message = letters.get(timeout=PATIENCE_SECONDS)
@@ -135,7 +135,7 @@ def test_redis_comes_back_where_its_folder_is_deleted(
 ) -> None:
     monkeypatch.setattr(supervision, "FIRST_PAUSE_SECONDS", 0.01)
     redis = EmbeddedRedis(folder)
-    supervisor.wait_until(supervisor.start(redis.spec()), redis.is_ready, seconds=PATIENCE_SECONDS)
+    supervisor.wait_until(supervisor.start(redis.spec()), redis.is_ready)
     supervisor.restart_dead()
     shutil.rmtree(folder.redis)
 

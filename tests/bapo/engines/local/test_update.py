@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from bapo.config import RunConfig
 from bapo.config.resolve import apply_changes
 from bapo.records import UpdateStats
 from bapo.rollout import BatchSource
+from bapo.theory import bound_constant, improvement_bound
 from tests.support.late_imports import late_imports
 
 with late_imports():
@@ -166,6 +168,55 @@ def test_without_any_gradient_adam_moves_by_its_momentum(
     assert (stats.ratio_mean, stats.ratio_max, sum(stats.ratio_histogram)) == (1, 1, 0)
     assert stats.effective_sample_share == 1
     assert (stats.tv_tokens, stats.tv_sequences) == ({}, {})
+
+
+def test_both_sides_of_the_bound_are_measured_after_the_update(toy_model: PreTrainedModel, make_payload: Any) -> None:
+    # One response is right, one wrong: r̄ = 1/2, Â = ±1. The behaviour policy's log-probabilities are set so that the
+    # ratios before the update are 2 and 1/2.
+    prompt, responses, wanted = [5, 6], [[7], [8]], [2.0, 0.5]
+    logits = toy_model(input_ids=torch.tensor([prompt])).logits[0, -1]
+    policy = torch.log_softmax(logits, -1)[[7, 8]].tolist()
+    logprobs = [value - math.log(ratio) for value, ratio in zip(policy, wanted, strict=True)]
+    group = training_group(make_payload(prompt, responses, [1, 0], logprobs=logprobs), BatchSource.REUSED)
+    config = run_config(method__type="bapo")
+    stats = Updater(toy_model, config).update([group], step=8)
+    logits = toy_model(input_ids=torch.tensor([prompt])).logits[0, -1]
+    now = torch.log_softmax(logits, -1)[[7, 8]].detach().double()
+    right, wrong = (now - torch.tensor(logprobs, dtype=torch.float64)).exp().tolist()
+    assert stats.bound is not None
+    # J(π_θ) - J(π_θt) = ½·((ρ1 - 2)·½ - (ρ2 - ½)·½)
+    improvement = ((right - 2) - (wrong - 0.5)) / 4
+    assert stats.bound.improvement == {BatchSource.REUSED: pytest.approx(improvement, rel=1e-4)}
+    assert improvement > 0
+    # ε = 1e-6 in Â.
+    assert stats.bound.surrogate == {BatchSource.REUSED: pytest.approx((right - wrong) / 2, rel=1e-4)}
+    distance = (abs(right - 1) + abs(wrong - 1)) / 4
+    assert stats.bound.tv_sequences == {BatchSource.REUSED: pytest.approx(distance, rel=1e-4)}
+    # ½·(1 + ½)/2 before the update.
+    assert stats.tv_sequences == {BatchSource.REUSED: pytest.approx(0.375, rel=1e-4)}
+    # The theorem holds on the samples themselves, with K of μ = 1/2.
+    bound = improvement_bound(
+        k=bound_constant(Fraction(1, 4)), surrogate=(right - wrong) / 2, tv=distance, tv_before=0.375
+    )
+    assert improvement >= bound
+
+
+@pytest.mark.parametrize(("method", "step"), [("bapo", 7), ("bapo", 9), ("grpo", 8)])
+def test_the_bound_is_measured_every_seventh_step_where_it_is_defined(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup], method: str, step: int
+) -> None:
+    assert Updater(toy_model, run_config(method__type=method)).update(groups, step=step).bound is None
+
+
+def test_measuring_the_bound_changes_no_weight(toy_model: PreTrainedModel, groups: list[TrainingGroup]) -> None:
+    twin = copy.deepcopy(toy_model)
+    config = run_config(method__type="bapo", training__mini_batch_size=2)
+    measured = Updater(toy_model, config).update(groups, step=8)
+    measuring_never = Updater(twin, run_config(method__type="bapo_mini", training__mini_batch_size=2))
+    assert measuring_never.update(groups, step=8).bound is None
+    assert measured.bound is not None
+    assert measured.bound.improvement.keys() == set(BatchSource)
+    torch.testing.assert_close(toy_model.state_dict(), twin.state_dict(), rtol=0, atol=0)
 
 
 def test_an_empty_batch_is_refused(toy_model: PreTrainedModel) -> None:

@@ -1,0 +1,95 @@
+"""The inspection of resources in a separate process: registered files are read with the limits of uploads."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from backend.files.resources import contents
+from backend.files.resources.contents import ContentError
+from bapo.api.resources import ResourceKind, ResourcePreview
+from bapo.own_data.isolated import ApartError, run_apart
+
+SUMMARY_SECONDS = 120.0
+"""Of the inspection of a whole file, for which a request waits."""
+PREVIEW_SECONDS = 20.0
+MOST_AT_ONCE = 4
+TURN_SECONDS = 5.0
+"""A request waits for one of them to end before it is refused."""
+
+_TURNS = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+
+class BusyError(Exception):
+    """Too many inspections are under way."""
+
+
+class Window(BaseModel):
+    """Rows to be shown."""
+
+    offset: int
+    limit: int
+    num_rows: int | None
+    """Of the whole file; None where it is not known."""
+
+
+class Inspection(BaseModel):
+    """What is to be found out about a file or folder."""
+
+    path: Path
+    kind: ResourceKind
+    function: str | None = None
+    """Of a verifier."""
+    window: Window | None = None
+    """Rows to be shown; None: a summary of the whole."""
+
+
+class Refusal(BaseModel):
+    """Why a resource is not taken."""
+
+    remedy: str
+    field: str
+    value: str | None
+
+
+class Found(BaseModel):
+    """What was found out."""
+
+    details: dict[str, Any] = {}
+    preview: ResourcePreview | None = None
+    refusal: Refusal | None = None
+
+
+def inspect(job: Inspection) -> Found:
+    """Read the file or folder."""
+    try:
+        if job.window is None:
+            return Found(details=contents.details_of(job.path, job.kind, job.function))
+        return Found(preview=contents.preview(job.path, job.kind, **job.window.model_dump()))
+    except ContentError as error:
+        return Found(refusal=Refusal(remedy=error.remedy, field=error.field, value=error.value))
+
+
+def inspect_apart(job: Inspection) -> Found:
+    """Read it in a separate process. Raises ContentError and BusyError."""
+    if not _TURNS.acquire(timeout=TURN_SECONDS):
+        raise BusyError
+    try:
+        command = [sys.executable, "-m", "backend.files.resources.inspection_process"]
+        given = job.model_dump_json().encode()
+        seconds = SUMMARY_SECONDS if job.window is None else PREVIEW_SECONDS
+        answer = run_apart(command, given, is_cancelled=lambda: False, seconds=seconds)
+    except ApartError as error:
+        raise ContentError(str(error), value=str(job.path)) from None
+    finally:
+        _TURNS.release()
+    assert answer is not None, "nothing cancels it"
+    found = Found.model_validate_json(answer)
+    if found.refusal is not None:
+        refusal = found.refusal
+        raise ContentError(refusal.remedy, field=refusal.field, value=refusal.value)
+    return found
