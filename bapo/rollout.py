@@ -24,8 +24,8 @@ ANSWERS_MARK = "-"
 
 
 def problems_digest(prompt_ids: Iterable[str], answers: Mapping[str, Any] | None = None) -> str:
-    """Digest of the problems of a held-out set, whatever their order: of their prompts, and after a hyphen of their
-    answers by prompt, where these are known.
+    """Return the digest of a held-out set in any order: of its prompts, and after a hyphen of its answers by prompt, if
+    these are known.
     """
     prompts = _digest(sorted(prompt_ids))
     if answers is None:
@@ -41,7 +41,7 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 def same_problems(one: str, other: str) -> bool:
-    """Whether two digests are of the same problems, as far as both tell: one may know no answers."""
+    """Return whether two digests are of the same problems; answers count only if both digests have them."""
     prompts, _, answers = one.partition(ANSWERS_MARK)
     other_prompts, _, other_answers = other.partition(ANSWERS_MARK)
     return prompts == other_prompts and (not answers or not other_answers or answers == other_answers)

@@ -117,7 +117,7 @@ def _values(
 
 
 def _refuse_several_sets(session: Session, number: LiveNumber, conditions: Sequence[ColumnElement[bool]]) -> None:
-    """Raises LiveNumberError where the runs were evaluated on different held-out sets."""
+    """Raise LiveNumberError if the runs were evaluated on different held-out sets."""
     num_sets = session.scalar(select(different_sets()).where(*conditions)) or 0
     if num_sets > 1:
         remedy = f"the runs were evaluated on {num_sets} different held-out sets: narrow them with “of” to one"

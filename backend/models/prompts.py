@@ -56,11 +56,11 @@ class PromptTotals(Base):
     run_id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey(PROJECT_ID), index=True)
     is_due: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether other runs with the same steps have come or gone since, so that other answers are its own."""
+    """Runs with the same steps were added or deleted since, so that other answers count here."""
     digests: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    """Of each step, in their order: `RunColumns.digests`."""
+    """`RunColumns.digests` of the steps, in their order."""
     first_digest: Mapped[int | None] = mapped_column(BigInteger)
-    """The first of these: runs that hold copies of one another's steps share it. None without one."""
+    """The first of these, which runs with copies of one another's steps share. None without one."""
     inherited_steps: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     """Steps that count in an older run."""
     group_size: Mapped[int]

@@ -19,7 +19,7 @@ RUN_ID = "runs.id"
 
 
 INHERITED_ATTEMPT = 0
-"""Of what a fork has from its parent: any attempt of the fork itself replaces what it records again."""
+"""Attempt of the records that a fork has from its parent: any attempt of the fork itself replaces them."""
 
 
 class StepRow(Base):
@@ -100,7 +100,7 @@ class SparseRecord(Base):
     """What a later attempt's record replaces: the data set, the replicate; for an event its place in the journal."""
     attempt: Mapped[int]
     num_problems: Mapped[int | None]
-    """Of an evaluation's held-out set; so is the next."""
+    """Size of the held-out set, for an evaluation; the next is its digest."""
     problems: Mapped[str | None]
     """Digest: `EvaluationRecord.problem_set`."""
     metrics: Mapped[dict[str, Any]]

@@ -20,7 +20,7 @@ class Best(NamedTuple):
 
 
 def best_evaluation(session: Session, run_id: str, name: str, problems: str | None) -> Best:
-    """The best of the run's evaluations of this name, such as "CD-34 avg@8", on these problems; the earliest of equals.
+    """Return the best evaluation of the run of this name, such as "CD-34 avg@8", on these problems; the earliest of ties.
 
     `problems`: their digest; None for any.
     """
@@ -42,7 +42,7 @@ def best_evaluation(session: Session, run_id: str, name: str, problems: str | No
 
 
 def _are(problems: str) -> ColumnElement[bool]:
-    """As `bapo.rollout.same_problems`."""
+    """Match like `bapo.rollout.same_problems`."""
     prompts, _, answers = problems.partition(ANSWERS_MARK)
     has_prompts = func.split_part(SparseRecord.problems, ANSWERS_MARK, 1) == prompts
     return (

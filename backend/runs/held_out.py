@@ -16,12 +16,13 @@ def held_out_key(
     name: ColumnElement[str | None] | InstrumentedAttribute[str | None],
     problems: ColumnElement[str | None] | InstrumentedAttribute[str | None],
 ) -> ColumnElement[str | None]:
-    """One text for each set, k included; NULL without an evaluation. Where answers are known, they are not looked at:
-    a run whose answers are not recorded would be of a set of another key.
+    """Return one text for each set, k included; NULL without an evaluation.
+
+    Answers do not count, because a run that does not record them would get another key.
     """
     return name + "\n" + func.split_part(func.coalesce(problems, ""), ANSWERS_MARK, 1)
 
 
 def different_sets() -> ColumnElement[int]:
-    """How many sets the runs of a query were evaluated on."""
+    """Count the sets that the runs of a query were evaluated on."""
     return func.count(held_out_key(Run.eval_name, Run.eval_problems).distinct())

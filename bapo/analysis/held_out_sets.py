@@ -20,7 +20,7 @@ class HeldOutSet(NamedTuple):
     """A held-out set as a run was evaluated on it."""
 
     dataset: str
-    """Its name."""
+    """Name of the set."""
     num_problems: int
     num_samples: int
     """k of avg@k."""
@@ -28,12 +28,12 @@ class HeldOutSet(NamedTuple):
     """Digest: `bapo.rollout.problems_digest`."""
 
     def equals(self, other: HeldOutSet) -> bool:
-        """Whether all that is known of both is the same."""
+        """Return whether everything known of both is the same."""
         return self[:3] == other[:3] and same_problems(self.problems, other.problems)
 
     @property
     def has_answers(self) -> bool:
-        """Whether the digest is of the answers as well."""
+        """Return whether the digest covers the answers as well."""
         return ANSWERS_MARK in self.problems
 
 
@@ -53,7 +53,7 @@ class NamedSets(NamedTuple):
     """Labels of sets that several runs have, and of which the answers are not known of each."""
 
     def of_one_name(self, label: str) -> frozenset[str]:
-        """Labels of the other sets that are called like this one."""
+        """Return the labels of the other sets of the same name."""
         names = {each.dataset for each, given in self.labels.items() if given == label}
         return frozenset(given for each, given in self.labels.items() if each.dataset in names and given != label)
 
@@ -119,7 +119,7 @@ def named_sets(found: Iterable[HeldOutSet]) -> NamedSets:
 
 
 def _mark(one: HeldOutSet, kinds: Sequence[Sequence[HeldOutSet]]) -> str:
-    """What tells sets of one size apart: their problems, or where these agree their answers."""
+    """Return what distinguishes sets of one size: their problems, or their answers if the problems agree."""
     prompts, _, answers = one.problems.partition(ANSWERS_MARK)
     alike = sum(members[0].problems.partition(ANSWERS_MARK)[0] == prompts for members in kinds)
     if alike == 1:
@@ -128,7 +128,7 @@ def _mark(one: HeldOutSet, kinds: Sequence[Sequence[HeldOutSet]]) -> str:
 
 
 def newest_of_run(records: Iterable[tuple[HeldOutSet, int]]) -> dict[str, HeldOutSet]:
-    """By name, the set of a run's newest evaluation of sets with their steps: a run may change a set on its way."""
+    """Return the set of a run's newest evaluation by name: a run may change a set on its way."""
     newest: dict[str, tuple[int, HeldOutSet]] = {}
     for each, step in records:
         if each.dataset not in newest or step >= newest[each.dataset][0]:

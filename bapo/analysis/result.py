@@ -182,7 +182,7 @@ class Outcome(Standing):
     unevaluated: Sequence[str]
     """Labels of groups that were not evaluated."""
     other_sets: str | None = None
-    """Where runs were evaluated on other sets of that name, which sets these are; they are not compared."""
+    """Sentence on other sets of that name, which are not compared; `None` if no run was evaluated on one."""
 
 
 class AppliedChange(Result):

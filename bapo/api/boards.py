@@ -153,7 +153,7 @@ class ChartData(Body):
 
     curves: Sequence[ComparedCurve]
     note: str = ""
-    """Which runs are left out because they were evaluated on another held-out set of that name."""
+    """Sentence on runs left out because they were evaluated on another held-out set of that name."""
     num_shown: int
     """Runs that the curves are of."""
     num_matching: int

@@ -213,8 +213,8 @@ class Comparison(Body):
     dataset: str | None
     """The held-out set of the accuracy to reach."""
     held_out_note: str | None = None
-    """Which held-out sets have one name and differ, in problems, answers or responses per problem, so that they are not
-    compared; and of which compared sets not all of that is recorded. Null without either."""
+    """Sentences on held-out sets of one name that differ in problems, answers or responses per problem, so that they
+    are not compared, and on compared sets of which not all of this is recorded. Null without either."""
     reach: float | None
     budget: EqualBudget | None
     """Null if runs are not cut off."""
@@ -295,7 +295,7 @@ class ComparedCurves(Body):
     curves: dict[str, Sequence[ComparedCurve]]
     """By metric."""
     notes: Mapping[str, str] = Field(default_factory=dict)
-    """By metric of a held-out set, which runs are left out because they were evaluated on another set of that name."""
+    """Sentence on runs left out because they were evaluated on another set of the same name, by metric."""
     budget: EqualBudget | None
     is_interpolated: bool
     """True if values lie between measurements: at budgets, and in means of runs measured at other positions."""

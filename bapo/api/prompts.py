@@ -222,7 +222,7 @@ class PromptInRun(Body):
     created_at: datetime
     num_visits: int
     num_inherited_visits: int
-    """Of these, in steps that count in an older run."""
+    """Visits among these in steps that count in an older run."""
     accuracy: Accuracy
     first_correct: int
     last_correct: int

@@ -367,8 +367,8 @@ class Aggregate(Body):
     min: float | None
     max: float | None
     num_sets: int | None = None
-    """Of an accuracy, how many held-out sets the runs were evaluated on where there are several: then it has no mean
-    and no range. Null otherwise."""
+    """Number of held-out sets behind an accuracy if there are several: then it has no mean and no range. Null
+    otherwise."""
 
 
 class GroupedRuns(Body):

@@ -42,7 +42,7 @@ class Selection(NamedTuple):
     runs: Sequence[RecordedRun]
     groups: Sequence[Group]
     held_out_note: str | None = None
-    """What is not compared because the held-out sets differ, and what is compared although not all of it is known."""
+    """Sentences on held-out sets that differ and are not compared, and on compared sets that are not fully known."""
 
 
 def shown_runs(groups: Sequence[Group]) -> str:

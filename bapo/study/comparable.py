@@ -11,7 +11,7 @@ from bapo.study.observation import Observation
 
 
 def on_one_set(observed: Mapping[str, Observation], names: Sequence[str]) -> tuple[dict[str, Observation], str | None]:
-    """The runs, of which those with these names keep the evaluations on the sets that most of them have; and a note.
+    """Return the runs and a note; those with these names keep only evaluations on the sets that most of them have.
 
     A study names its test sets: of each name there is one in its report.
     """

@@ -299,5 +299,5 @@ class StudyReport(Result):
     tuning: Sequence[StudyTuningPoint]
     regimes: Sequence[StudyRegimeReport]
     held_out_note: str | None = None
-    """Which test sets differ between runs although they have one name, and what is left out; None where all are the
-    same and known to be."""
+    """Sentences on test sets of one name that differ between runs, and on what is left out; None if all are known to be
+    the same."""

@@ -1,4 +1,4 @@
-"""Which steps of a run count in an older one, so that the totals of prompts count each answer once."""
+"""Steps of a run that count in an older one, so that the totals of prompts count each answer once."""
 
 from __future__ import annotations
 

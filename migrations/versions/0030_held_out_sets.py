@@ -1,4 +1,4 @@
-"""Which held-out set an evaluation is of: how many problems, and their digest."""
+"""The held-out set of an evaluation: the number of problems, and their digest."""
 
 from __future__ import annotations
 

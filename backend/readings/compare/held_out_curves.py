@@ -21,7 +21,7 @@ _KEY = re.compile(r"val-core/(?P<dataset>.+)/acc/.+")
 def of_one_set(
     session: Session, columns: Mapping[str, Mapping[str, Column]], keys: Sequence[str]
 ) -> tuple[dict[str, dict[str, Column]], dict[str, str]]:
-    """The columns by run and key with values of one set for each key, that of most runs; and by key what is left out.
+    """Return the columns with values of one set per key, that of most runs; and by key what is left out.
 
     Of a set that a run changed on its way, the newest counts.
     """

@@ -25,7 +25,7 @@ class Accuracies(NamedTuple):
     """avg@k of a run on one held-out set, by step."""
 
     dataset: str
-    """Its name among the runs."""
+    """Name of the set among the runs."""
     held_out: HeldOutSet
     steps: NDArray[np.int64]
     values: Floats
@@ -42,7 +42,7 @@ class HeldOut(NamedTuple):
 
 
 def held_out_of(session: Session, run_ids: Sequence[str], axes: Mapping[str, Axes]) -> HeldOut:
-    """All evaluations by run and held-out set; of a set that a run changed on its way, those of the newest."""
+    """Return all evaluations by run and held-out set; if a run changed a set on its way, only those of the newest."""
     rows: dict[str, list[EvaluationRow]] = {run_id: [] for run_id in run_ids}
     for row in repository.evaluations(session, run_ids):
         rows[row.run_id].append(row)

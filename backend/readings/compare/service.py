@@ -213,9 +213,9 @@ def equal_budget(budget: Budget | None, evaluated: Mapping[str, float]) -> Equal
 
 
 def _asked(name: str | None, datasets: Sequence[str], accuracies: Mapping[str, Mapping[str, Accuracies]]) -> str | None:
-    """The set that is asked for, by its name among the runs or in their records; the first without a question.
+    """Return the requested set, by its name among the runs or in their records; by default the first.
 
-    Raises Problem 422 where no run was evaluated on such a set.
+    Raises Problem 422 if no run was evaluated on such a set.
     """
     if name is None or not datasets:
         return name or next(iter(datasets), None)
@@ -234,7 +234,7 @@ def _is_of(known: Accuracies | None, name: str) -> bool:
 
 
 def _is_evaluated_elsewhere(of_run: Mapping[str, Accuracies], dataset: str | None, sets: NamedSets) -> bool:
-    """Whether a run was evaluated on another set of the same name, so that it says nothing of this one."""
+    """Return whether a run was evaluated on another set of the same name only, so that it says nothing of this one."""
     return dataset is not None and dataset not in of_run and not sets.of_one_name(dataset).isdisjoint(of_run)
 
 

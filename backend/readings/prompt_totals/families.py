@@ -17,12 +17,12 @@ from backend.readings.visits.columns import NO_DIGEST, RunColumns
 
 
 def first_digest(columns: RunColumns) -> int | None:
-    """What the copies of a run have in common; None where no copy could be told from another run."""
+    """Return the digest that all copies of a run share; None if no step has one."""
     return next((digest for digest in columns.digests.tolist() if digest != NO_DIGEST), None)
 
 
 def inherited_steps(session: Session, run: Run, columns: RunColumns) -> list[int]:
-    """Steps of the run that count in an older one."""
+    """Return the steps of the run that count in an older one."""
     first = first_digest(columns)
     older = set[int]() if first is None else _older(session, run, first)
     # The answers of a parent that is not counted yet will count there.
@@ -62,7 +62,7 @@ def _waits_for_parent(session: Session, run: Run) -> bool:
 
 
 def note_change(session: Session, changed: Collection[tuple[str, int | None]]) -> None:
-    """Have runs counted again where other steps are their own by now: in these projects, that begin with these steps.
+    """Mark runs for a recount whose own steps have changed: in these projects, with these first steps.
 
     Between them the runs of a project that begin with one step hold each of their steps as their own once.
     """

@@ -104,14 +104,14 @@ def _place(prompt: ProjectPrompt) -> ColumnElement[int]:
 
 
 def num_holding(session: Session, prompt: ProjectPrompt) -> int:
-    """Runs that visited the prompt or inherited visits of it."""
+    """Count the runs that visited the prompt or inherited visits of it."""
     return session.scalars(select(func.count()).select_from(_holding(prompt).subquery())).one()
 
 
 def in_runs(
     session: Session, prompt: ProjectPrompt, offset: int, limit: int, *, answering: bool = False
 ) -> list[InRun]:
-    """The prompt in its runs, the newest first; `answering`: without those that inherited all answers to it."""
+    """Return the prompt in its runs, the newest first; `answering` leaves out those that inherited all answers."""
     totals = PromptTotals
     place = _place(prompt)
     columns = (

@@ -167,7 +167,7 @@ def _newest_answering(session: Session, prompt_id: str, project_name: str | None
 
 
 def curves(session: Session, context: Context, prompt_id: str, project_name: str | None) -> PromptCurves:
-    """Every evaluation of a prompt in the newest runs that answered it, each in the run that it counts in."""
+    """Return every evaluation of a prompt in the newest runs that answered it, each in the run where it counts."""
     rows = _newest_answering(session, prompt_id, project_name, MOST_CURVES)
     return PromptCurves(items=[_curve(session, context, row, prompt_id) for row in rows])
 
@@ -253,7 +253,7 @@ HISTORY_COLUMNS = (
 
 
 def history(session: Session, prompt_id: str, project_name: str | None) -> Iterator[dict[str, Any]]:
-    """Every visit of a prompt in every run, run by run, the newest first; of an inherited step, in the oldest run."""
+    """Return every visit of a prompt, run by run, the newest first; inherited ones in the oldest run only."""
     prompt = totals.one(session, project_of(session, project_name).id, prompt_id)
     if prompt is None:
         return

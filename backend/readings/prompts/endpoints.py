@@ -118,7 +118,7 @@ def export_project_prompt_lines(
 def get_prompt_curves(
     _: Reader, session: DbSession, context: ContextOf, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptCurves:
-    """Every evaluation of a prompt in the twelve newest runs that answered it; of many, 400 evenly spaced ones.
+    """Return every evaluation of a prompt in the twelve newest runs that answered it; of many, 400 evenly spaced ones.
 
     A fork's begin with its own steps.
     """
@@ -132,14 +132,14 @@ def get_prompt_answers(
     """Pool the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
 
     Five groups of each run are pooled, inherited ones in the oldest run alone. A wrong answer that 60 % of the
-    responses give makes the label suspect; a model that errs alike each time looks the same.
+    responses give makes the label suspect; a model that repeats one error looks the same.
     """
     return across.answers(session, prompt_id, project)
 
 
 @router.get("/prompt-history.csv", summary="Export a prompt's visits as CSV", response_class=Response, responses=TABLE)
 def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None) -> Response:
-    """Every visit of a prompt in every run of the project; of a step that several hold, in the oldest of them.
+    """Return every visit of a prompt in every run of the project; of a step that several hold, in the oldest of them.
 
     It takes a look at each step of these runs.
     """
@@ -153,7 +153,7 @@ def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, pr
 def export_prompt_history_lines(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> Response:
-    """Every visit of a prompt in every run of the project, one JSON object a line; an inherited step's once."""
+    """Return every visit of a prompt in every run of the project, one JSON object per line; inherited ones once."""
     lines = b"".join(orjson.dumps(visit) + b"\n" for visit in across.history(session, prompt_id, project))
     return _download(lines, "text/plain", "prompt-history.jsonl")
 

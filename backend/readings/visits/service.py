@@ -23,5 +23,5 @@ def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
 
 
 def columns_of_run(session: Session, context: Context, run: Run) -> RunColumns:
-    """As `visits_of_run`, with the steps that recorded the visits."""
+    """Return the same visits as `visits_of_run`, with the steps that recorded them."""
     return context.part(VisitCache).columns(session, run.id, group_size_of(run.config))

@@ -252,7 +252,7 @@ _HEAD = ("Run", "Method and model", "State", "Visits", "Accuracy", "First → la
 
 
 def _inheritance(found: PromptInRuns) -> html.Div | None:
-    """Returns why the table shows more than the totals count; None where it does not."""
+    """Return why the table shows more than the totals count; None if it does not."""
     if not any(each.num_inherited_visits for each in found.items):
         return None
     assert found.totals is not None, "runs of a prompt have totals"

@@ -81,7 +81,7 @@ def recorded_text(value: Any) -> str:
 
 
 def _held_out(run: RunSummary) -> str:
-    """Returns which held-out set the accuracies are of, with its size: others have no common scale with it."""
+    """Return the held-out set of the accuracies with its size: accuracies on other sets are on no common scale."""
     if run.eval_name is None or run.eval_num_problems is None:
         return run.eval_name or ""
     return f"{run.eval_name}, {counted(run.eval_num_problems, 'problem')}"
