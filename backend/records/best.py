@@ -20,7 +20,7 @@ class Best(NamedTuple):
 
 
 def best_evaluation(session: Session, run_id: str, name: str, problems: str | None) -> Best:
-    """Return the best evaluation of the run of this name, such as "CD-34 avg@8", on these problems; the earliest of ties.
+    """Return the best evaluation of the run of this name, such as "CD-34 avg@8", on these problems; first of ties.
 
     `problems`: their digest; None for any.
     """

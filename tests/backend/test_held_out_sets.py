@@ -83,6 +83,17 @@ def test_different_sets_are_not_compared_and_both_are_named(admin: Client, two_s
     assert (result.recorded_as, result.num_problems, result.num_samples) == ("CD-34", 50, 2)
 
 
+def test_a_run_on_another_set_is_not_said_to_be_left_out_as_unevaluated(admin: Client, two_sets: list[str]) -> None:
+    clone = imported(admin, "short clone", [evaluated(0, 0.0, 200, 8)], 3)
+    for equal in (False, True):
+        found = admin.compare([*two_sets, clone], group="method", dataset="CD-34 (200 × 8)", equal=equal)
+        assert found.outcome is not None
+        assert [(each.name, each.reason) for each in found.outcome.left_out] == [("short clone", "untrained")]
+        assert found.outcome_text.endswith(
+            f"{SAID} Left out: short clone (cancelled at step 2, evaluated before the first only)."
+        )
+
+
 def test_a_set_is_asked_for_by_either_name(admin: Client, two_sets: list[str]) -> None:
     assert admin.compare(two_sets, dataset="CD-34 (50 × 2)").dataset == "CD-34 (50 × 2)"
     found = admin.compare(two_sets, group="method", dataset="CD-34", reach=0.2)
