@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
-
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.model_files import LFS_POINTER
 from bapo.files.column_paths import has_column, outer_paths
@@ -47,6 +44,9 @@ def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[s
 
 
 def _parquet_rows(path: str, field: str, columns: Sequence[str], also: Sequence[str]) -> Iterator[Row]:
+    import pyarrow  # noqa: PLC0415 - reports and findings import tasks, and come without pyarrow
+    import pyarrow.parquet  # noqa: PLC0415
+
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
