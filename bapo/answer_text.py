@@ -12,7 +12,7 @@ _OPEN, _CLOSE = "<answer>", "</answer>"
 
 
 def last_answer(text: str) -> str | None:
-    """The text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
+    """Return the text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
     return last_tagged(text) if _OPEN in text else last_boxed(text)
 
 

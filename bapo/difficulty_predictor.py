@@ -37,7 +37,7 @@ def text_features(text: str) -> Vectors:
 
 
 def predicted_accuracies(candidates: Vectors, references: Vectors, accuracies: Sequence[float]) -> Vectors:
-    """The success rate of each candidate `[candidates, features]`, from references with known accuracies.
+    """Return the success rate of each candidate `[candidates, features]`, from references with known accuracies.
 
     p̂ = Σ_i a_i·p_i with a = softmax(s·cos(z, z_i)), then calibrated: the line that fits the references' own accuracies
     best, each predicted from the others, maps p̂ to the answer. Where texts say nothing about accuracies, its slope is

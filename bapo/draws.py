@@ -10,11 +10,11 @@ import random
 
 
 def seed_of(seed: int, step: int, purpose: str) -> int:
-    """A 63-bit seed for this purpose in this step."""
+    """Return a 63-bit seed for this purpose in this step."""
     digest = hashlib.sha256(f"{seed}:{step}:{purpose}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def generator(seed: int, step: int, purpose: str) -> random.Random:
-    """A fresh generator for this purpose in this step."""
+    """Return a fresh generator for this purpose in this step."""
     return random.Random(seed_of(seed, step, purpose))

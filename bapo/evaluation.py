@@ -91,7 +91,7 @@ def pass_at_k(num_correct: Sequence[int], num_samples: int, k: int) -> Interval:
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Mean of `second` - `first` over the same problems, in the same order.
+    """Return mean of `second` - `first` over the same problems, in the same order.
 
     The interval is normal, from the spread of the differences: what the two evaluations have in common cancels.
     At least some 30 problems are needed for it to hold its 95 %.
@@ -151,7 +151,7 @@ def wilson_interval(mean: float, trials: float) -> Interval:
 
 @cache
 def _least_expected(count: float) -> float:
-    """The mean of a Poisson variable that reaches the count with probability 0.05, by bisection."""
+    """Return the mean of a Poisson variable that reaches the count with probability 0.05, by bisection."""
     low, high = 0.0, count
     for _ in range(50):
         middle = (low + high) / 2

@@ -15,7 +15,7 @@ from bapo.rollout import RolloutGroup
 
 
 def keep_range(fresh: Sequence[RolloutGroup]) -> list[RolloutGroup]:
-    """Groups with 1/G ≤ accuracy ≤ (G-1)/G: those with mixed rewards."""
+    """Return groups with 1/G ≤ accuracy ≤ (G-1)/G: those with mixed rewards."""
     return [group for group in fresh if not group.is_homogeneous]
 
 
@@ -31,7 +31,7 @@ def keep_uniform(fresh: Sequence[RolloutGroup], *, share: float, draw: random.Ra
 
 
 def keep(config: FilterConfig, fresh: Sequence[RolloutGroup], draw: random.Random) -> list[RolloutGroup]:
-    """The fresh groups that the configured filter lets into X1."""
+    """Return the fresh groups that the configured filter lets into X1."""
     match config.type:
         case "range":
             return keep_range(fresh)

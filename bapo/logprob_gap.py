@@ -45,7 +45,7 @@ class GapSums:
 
 
 def gap_sums(differences: Float[Tensor, "tokens"], lengths: Sequence[int], objective: Objective) -> GapSums:
-    """Sums over Δ = log π(token) as trained on - log π(token) as generated, both of the same weights.
+    """Return sums over Δ = log π(token) as trained on - log π(token) as generated, both of the same weights.
 
     The ratio, which equal implementations would make 1, is e^Δ, or e^mean(Δ) of the response at `ratio_level`
     "sequence". It is outside where it is below 1 - ε_low or above 1 + ε_high. None is where the objective clips the

@@ -53,7 +53,7 @@ class LossOutput:
     kl: Float[Tensor, "tokens"]
     """ρ·log ρ - (ρ - 1), nats: unbiased for KL(π_θ ‖ b) in the mean."""
     is_clipped: Bool[Tensor, "tokens"]
-    """Whether clipping took the token's policy gradient away."""
+    """True if clipping took the token's policy gradient away."""
     reference_kl: Float[Tensor, "tokens"] | None
     """The same of KL(π_θ ‖ π_ref); None without a reference policy."""
 

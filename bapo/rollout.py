@@ -63,7 +63,7 @@ class RolloutGroup:
         return Fraction(self.num_correct, self.group_size)
 
     def without_payload(self) -> tuple[str, int, int, int, int]:
-        """The group in a checkpoint's JSON; the engine writes the payload."""
+        """Return the group in a checkpoint's JSON; the engine writes the payload."""
         return self.prompt_id, self.num_correct, self.group_size, self.policy_version, self.step
 
     @classmethod

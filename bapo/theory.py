@@ -17,7 +17,7 @@ def bound_constant(variance: Fraction) -> float:
 
 
 def improvement_bound(*, k: float, surrogate: float, tv: float, tv_before: float) -> float:
-    """The least improvement J(π_θ) - J(π_θt) that the theorem leaves to a source, in expected reward.
+    """Return the least improvement J(π_θ) - J(π_θt) that the theorem leaves to a source, in expected reward.
 
     L_α(π_θ) - 2·K·TV(π_θ, α) - 2·TV(π_θt, α), with `surrogate` L_α, `tv` after and `tv_before` before the update.
     """

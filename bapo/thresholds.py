@@ -23,7 +23,7 @@ def threshold_at(r_tot: Fraction, bounds: ThresholdRange) -> Fraction:
 
 
 def difficult_max_count(c1: Fraction, group_size: int) -> int:
-    """The largest k with k/G ≤ c1."""
+    """Return the largest k with k/G ≤ c1."""
     return math.floor(c1 * group_size)
 
 
@@ -44,7 +44,7 @@ class Thresholds:
     def at(
         cls, r_tot: Fraction, *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
     ) -> Thresholds:
-        """The thresholds in force at mean accuracy r_tot."""
+        """Return the thresholds in force at mean accuracy r_tot."""
         (limits,) = count_limits([r_tot], c1=c1, c2=c2, c3=c3, group_size=group_size)
         return cls(c1, threshold_at(r_tot, c2), threshold_at(r_tot, c3), r_tot, **limits._asdict())
 
@@ -71,7 +71,7 @@ class CountLimits(NamedTuple):
 def count_limits(
     r_tots: Iterable[Fraction], *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
 ) -> list[CountLimits]:
-    """What the thresholds at each mean accuracy let in. In whole numbers: a twentieth of what fractions take."""
+    """Return what the thresholds at each mean accuracy let in. In whole numbers: a twentieth of what fractions take."""
     difficult_max = difficult_max_count(c1, group_size)
     (slope_2, start_2, unit_2), (slope_3, start_3, unit_3) = (_whole_line(each, group_size) for each in (c2, c3))
     found = []
@@ -92,7 +92,7 @@ def _whole_line(bounds: ThresholdRange, group_size: int) -> tuple[int, int, int]
 
 
 def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: int) -> list[tuple[Fraction, Fraction]]:
-    """The open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
+    """Return the open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
 
     What `admitting_r_tot_intervals` leaves over; 0 and 1 themselves belong to a gap unless they are admitted.
     """
@@ -110,13 +110,14 @@ def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: in
 def admitting_r_tot_intervals(
     c2: ThresholdRange, c3: ThresholdRange, group_size: int
 ) -> list[tuple[Fraction, Fraction]]:
-    """The closed intervals of r_tot in [0, 1] in which [c2, c3] contains some k/G, one per such k, by their start."""
+    """Return the closed intervals of r_tot in [0, 1] in which [c2, c3] contains some k/G, one per such k, by their
+    start."""
     intervals = (_r_tot_admitting(Fraction(k, group_size), c2, c3) for k in range(group_size + 1))
     return sorted(interval for interval in intervals if interval is not None)
 
 
 def _r_tot_admitting(accuracy: Fraction, c2: ThresholdRange, c3: ThresholdRange) -> tuple[Fraction, Fraction] | None:
-    """The closed interval of r_tot in [0, 1] with c2(r_tot) ≤ accuracy ≤ c3(r_tot), or None."""
+    """Return the closed interval of r_tot in [0, 1] with c2(r_tot) ≤ accuracy ≤ c3(r_tot), or None."""
     start, end = Fraction(0), Fraction(1)
     # Both conditions as slope·r_tot ≤ room.
     for slope, room in ((c2[1] - c2[0], accuracy - c2[0]), (c3[0] - c3[1], c3[0] - accuracy)):

@@ -33,7 +33,7 @@ class Figure(NamedTuple):
 
     name: str
     kept: float | None
-    """None where none is kept."""
+    """`None` if none is kept."""
     now: float
     more_is_better: bool = False
 
@@ -46,7 +46,7 @@ class Figure(NamedTuple):
 
 
 def kept(name: str) -> dict[str, Any]:
-    """What a benchmark's own run has written; nothing where there was none."""
+    """Return what a benchmark's own run has written; nothing where there was none."""
     path = FOLDER / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

@@ -96,7 +96,7 @@ def build(size: Size) -> Method:
 
 
 def groups(prompt_ids: Sequence[str], accuracies: Sequence[float], size: Size, step: int) -> list[RolloutGroup]:
-    """One group per prompt, with accuracies drawn from those given."""
+    """Return one group per prompt, with accuracies drawn from those given."""
     draw = random.Random(step)
     return [
         RolloutGroup(prompt_id, round(draw.choice(accuracies) * size.group_size), size.group_size, step - 1, step)
@@ -105,7 +105,7 @@ def groups(prompt_ids: Sequence[str], accuracies: Sequence[float], size: Size, s
 
 
 def fresh_ids(size: Size, step: int) -> list[str]:
-    """Identifiers as long as those of real prompts; each prompt comes once."""
+    """Return identifiers as long as those of real prompts; each prompt comes once."""
     return [f"countdown:{step:06x}{index:010x}" for index in range(size.batch_size)]
 
 
@@ -145,7 +145,7 @@ def measure(size: Size, *, num_steps: int) -> Figures:
 
 
 def markdown(figures: Sequence[Figures]) -> str:
-    """One line per size."""
+    """Return one line per size."""
     heads = ["B", "G", "difficult prompts held", "groups stored", "reused for", "generated per step", "ms per step"]
     heads += ["µs per generated group", "µs per group generated or held"]
     rows = [

@@ -52,7 +52,8 @@ def chromium(
 
 
 def delays(page: Page, last: int, finished: Mapping[int, float]) -> dict[int, float]:
-    """Seconds from when steps were `finished` to their points in the watched chart, once it has the last of them.
+    """Return seconds from when steps were `finished` to their points in the watched chart, once it has the last of
+    them.
 
     Points that are drawn together appear together.
     """

@@ -38,7 +38,7 @@ class Clock:
 
 
 def config_of(steps: int, model: str, device: str) -> RunConfig:
-    """The settings of all three, in our words."""
+    """Return the settings of all three, in our words."""
     settings: dict[str, Any] = {
         "model.path": model,
         "engine.device": device,

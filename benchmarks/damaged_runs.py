@@ -57,7 +57,7 @@ class Damaged(NamedTuple):
 
 
 def damaged_runs(folder: Path, seed: int) -> list[Damaged]:
-    """The runs, with the files that they need written into the folder."""
+    """Return the runs, with the files that they need written into the folder."""
     verifier = folder / "flipping.py"
     verifier.write_text(FLIPPING, encoding="utf-8")
     problems = countdown_problems(CountdownTaskConfig(num_train=NUM_PROBLEMS, seed=seed)).train
@@ -77,7 +77,7 @@ def damaged_runs(folder: Path, seed: int) -> list[Damaged]:
 
 
 def _labelled(folder: Path, seed: int) -> Iterator[Damaged]:
-    """Sums with right labels, and with some that are wrong."""
+    """Yield sums with right labels, and with some that are wrong."""
     settings = {
         "model.path": str(folder / f"sums-{seed}"),
         "task.verifier": "exact",
@@ -117,7 +117,8 @@ def train(run: Damaged, steps: int, seed: int, folder: Path) -> Search:
 
 
 def label_quality(search: Search, run_folder: Path, wrong: frozenset[str]) -> str:
-    """The suspected labels beside the wrong ones: how many are wrong, and how many of those that could be checked."""
+    """Return the suspected labels beside the wrong ones: how many are wrong, and how many of those that could be
+    checked."""
     stream = read_stream(run_folder)
     suspected = search.prompts.get("label_suspected")
     listed = {stream.prompts[item.prompt_id] for item in suspected.items} if suspected else set()

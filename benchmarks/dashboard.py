@@ -86,7 +86,8 @@ FOLLOW = f"""([link, sign, root]) => new Promise((resolve) => {{
 
 
 def opened(window: Window, address: str, root: str) -> list[float]:
-    """Milliseconds from asking for a page until it is drawn, in a new window each time; the first does not count."""
+    """Return milliseconds from asking for a page until it is drawn, in a new window each time; the first does not
+    count."""
     times = []
     for _ in range(REPETITIONS + 1):
         context = window()
@@ -99,7 +100,7 @@ def opened(window: Window, address: str, root: str) -> list[float]:
 
 
 def followed(window: Window, url: str, run_id: str) -> dict[str, list[float]]:
-    """Milliseconds from a click until a page is drawn: from the list to the run, to the form, and back."""
+    """Return milliseconds from a click until a page is drawn: from the list to the run, to the form, and back."""
     context = window()
     page = context.new_page()
     # The run stands on the first of many pages.
@@ -122,7 +123,7 @@ def followed(window: Window, url: str, run_id: str) -> dict[str, list[float]]:
 
 
 def tabs(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds from a click on each tab until it is drawn."""
+    """Return milliseconds from a click on each tab until it is drawn."""
     context = window()
     page = context.new_page()
     page.goto(address)
@@ -168,7 +169,7 @@ OWN_PARAMETERS = frozenset({"after", "heard", "tiles", "rebuild", "recorded"})
 
 
 def view_of(address: str) -> dict[str, str]:
-    """The part of a page's question that says how it looks at the run."""
+    """Return the part of a page's question that says how it looks at the run."""
     return {name: value for name, value in parse_qsl(urlsplit(address).query) if name not in OWN_PARAMETERS}
 
 
@@ -212,7 +213,7 @@ def live(
 
 
 def _busy_seconds(protocol: Any) -> tuple[float, float]:
-    """How long the page's main thread had a task, while others took the processor too, and how long it computed."""
+    """Return how long the page's main thread had a task, while others took the processor too, and how long it computed."""
     metrics = {each["name"]: each["value"] for each in protocol.send("Performance.getMetrics")["metrics"]}
     return metrics["TaskDuration"], metrics["ThreadTime"]
 
@@ -221,7 +222,7 @@ def _busy_seconds(protocol: Any) -> tuple[float, float]:
 
 
 def history(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds until another page, another order, a filter and a search are shown."""
+    """Return milliseconds until another page, another order, a filter and a search are shown."""
     context = window()
     page = context.new_page()
     page.goto(address)
@@ -268,7 +269,8 @@ FIRST_ROW = """(address) => {
 
 
 def first_rows(server: Deployment) -> list[float]:
-    """Milliseconds from the first byte of JavaScript to the first row of the run list, in a new browser each time."""
+    """Return milliseconds from the first byte of JavaScript to the first row of the run list, in a new browser each
+    time."""
     times = []
     for _ in range(FRESH_BROWSERS + 1):
         # Its profile is new: no file, no compiled script and no connection is left of another.
@@ -290,7 +292,7 @@ CHANGED = f"""() => {{
 
 
 def _timed(page: Page, act: Callable[[], None], sign: str, argument: str | None = None) -> float:
-    """Milliseconds from the click or the input that comes of `act` until there is the sign.
+    """Return milliseconds from the click or the input that comes of `act` until there is the sign.
 
     By the page's own clock: what moves the mouse for us takes longer than some of what it asks for.
     """
@@ -326,7 +328,8 @@ CHECKED = "(text) => () => document.querySelector('#new-diff').textContent.inclu
 
 
 def form(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds from a typed value until it is checked, a pause of 200 ms among them, and the freezes meanwhile."""
+    """Return milliseconds from a typed value until it is checked, a pause of 200 ms among them, and the freezes
+    meanwhile."""
     context = window()
     page = context.new_page()
     page.goto(address)
@@ -346,7 +349,7 @@ def form(window: Window, address: str) -> dict[str, list[float]]:
 
 
 def answers(server: Deployment, wide: str, many: str) -> dict[str, list[float]]:
-    """Milliseconds of what-if and migration over HTTP, each question another one, so that no answer is kept."""
+    """Return milliseconds of what-if and migration over HTTP, each question another one, so that no answer is kept."""
     times: dict[str, list[float]] = {"what_if": [], "migration": []}
     with httpx.Client(**server.http_options()) as client:
 
@@ -417,7 +420,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_live(options: argparse.Namespace) -> dict[str, Any]:
-    """The live run alone."""
+    """Return the live run alone."""
     with deployment(with_dashboard=True) as server, server.client() as client:
         upload, journal = _long_run(client, options.steps)
         with chromium(server.url, server.token) as window:
@@ -426,7 +429,7 @@ def measure_live(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _long_run(client: Client, num_steps: int) -> tuple[Upload, Iterator[AnyRecord]]:
-    """A run that is stored up to a step, and what follows."""
+    """Return a run that is stored up to a step, and what follows."""
     config = config_of(steps=num_steps + LIVE_STEPS, batch_size=32)
     journal = records(config, num_prompts=4096)
     upload = Upload(client, config, "long")

@@ -23,7 +23,7 @@ from benchmarks.report import table, write_report
 
 
 def run_once(steps: int, folder: Path) -> dict[str, float]:
-    """One run of the demo: figures of the process and of its journal."""
+    """Return one run of the demo: figures of the process and of its journal."""
     command = train_command(folder, {"training.steps": steps})
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -42,11 +42,11 @@ class Deployment:
     backend: psutil.Process
 
     def memory_mib(self) -> float:
-        """What the backend's process holds in memory."""
+        """Return what the backend's process holds in memory."""
         return float(self.backend.memory_info().rss) / 2**20
 
     def client(self) -> Client:
-        """A client of the administrator."""
+        """Return a client of the administrator."""
         return Client(self.url, token=self.token)
 
     def http_options(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Deployment:
 
 
 def _columns(connection: psycopg.Connection[Any], table: str) -> list[str]:
-    """Those that are written, neither worked out nor counted by the database."""
+    """Return those that are written, neither worked out nor counted by the database."""
     query = """SELECT column_name FROM information_schema.columns
                WHERE table_name = %s AND is_generated = 'NEVER' AND is_identity = 'NO'"""
     return [name for (name,) in connection.execute(query, [table])]

@@ -65,7 +65,7 @@ class Drawn(NamedTuple):
 
 
 def draw(seed: int, damage: Damage = Damage(), shape: Shape = Shape()) -> Drawn:  # noqa: B008 (both are immutable)
-    """A run whose prompts have logit p ~ N(-0.2, 1) at first and 1.5 more after a while."""
+    """Return a run whose prompts have logit p ~ N(-0.2, 1) at first and 1.5 more after a while."""
     draws = np.random.default_rng(seed)
     num_steps, batch_size, num_prompts = shape
     ease = draws.normal(-0.2, 1.0, num_prompts)
@@ -113,7 +113,7 @@ def draw(seed: int, damage: Damage = Damage(), shape: Shape = Shape()) -> Drawn:
 
 
 def word_problem(draw: random.Random) -> str:
-    """One of many problems of three shapes, each of about thirty words."""
+    """Return one of many problems of three shapes, each of about thirty words."""
     one, two = draw.sample(PEOPLE, 2)
     thing, other = draw.sample(THINGS, 2)
     first, second, third = (draw.randrange(2, 999) for _ in range(3))
@@ -147,7 +147,7 @@ def _samples(
     damage: Damage,
     shape: Shape,
 ) -> list[ResponseGroup]:
-    """Some groups per step: the right answer, a prompt's own wrong one (2 in 5 of the wrong), or any."""
+    """Return some groups per step: the right answer, a prompt's own wrong one (2 in 5 of the wrong), or any."""
     groups = []
     for step in range(1, shape.num_steps + 1):
         first = (step - 1) * shape.batch_size
@@ -242,7 +242,7 @@ class LabelQuality(NamedTuple):
 
 
 def label_quality(drawn: Drawn) -> LabelQuality:
-    """The list of suspected labels beside the labels that were made wrong."""
+    """Return the list of suspected labels beside the labels that were made wrong."""
     search: Search = find(drawn.stream)
     suspected = search.prompts.get("label_suspected")
     listed = frozenset(item.prompt_id for item in suspected.items) if suspected else frozenset()

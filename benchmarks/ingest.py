@@ -96,7 +96,7 @@ class Worker:
         self._worker = ClaimingWorker(server, "bench")
 
     def measure(self, folder: Path, steps: int) -> Measurement:
-        """One run of a trainer that only logs."""
+        """Return one run of a trainer that only logs."""
         run_id = self._people.create_run(RunCreate(name="ingest", recipe="countdown-demo")).id
         attempt = self._worker.claim(folder)
         command = [sys.executable, "-m", "benchmarks.ingest", "--trainer", str(attempt.folder), "--steps", str(steps)]
@@ -134,7 +134,7 @@ def python_of(tool: str, environments: Path) -> Path | None:
 
 
 def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
-    """One repetition in the tool's own environment; None where it fails, which is said."""
+    """Return one repetition in the tool's own environment; None where it fails, which is said."""
     with tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
         command = [str(python), "-I", str(PEER_SCRIPT), tool, folder, str(steps), str(NUM_KEYS)]
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=PEER_SECONDS)
@@ -151,7 +151,7 @@ def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
 def measure_all(
     repetitions: int, steps: int, without: Sequence[str], environments: Path
 ) -> dict[str, list[Measurement]]:
-    """Every tool once, then every tool again, and so on."""
+    """Return every tool once, then every tool again, and so on."""
     pythons = {tool: python_of(tool, environments) for tool in PEERS if tool not in without}
     found: dict[str, list[Measurement]] = {OURS: [], **{tool: [] for tool, python in pythons.items() if python}}
     with deployment() as server, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
@@ -180,7 +180,7 @@ def summary(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def markdown(results: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """One line per tool."""
+    """Return one line per tool."""
     heads = ["", "1,000 points/s until durable", "blocked per step p50, ms", "p99, ms"]
     rows = [
         [

@@ -41,7 +41,7 @@ def run_once(method: str, seed: int, steps: int, folder: Path) -> dict[str, Any]
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """One line per run, one per method."""
+    """Return one line per run, one per method."""
     heads = ["method", "seed", "CD-34 avg@8 base → final", "rise", "greedy", "pass@8 base → final", "CD-4 rise"]
     lines = []
     for row in rows:

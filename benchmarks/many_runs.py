@@ -54,7 +54,7 @@ def report(url: str, token: str, num_runs: int) -> None:
 
 
 def ask(server: Deployment, questions: Mapping[str, str], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of each question, asked in random order for so long."""
+    """Return milliseconds of each question, asked in random order for so long."""
     dice = random.Random(1)
     names = list(questions)
     taken: dict[str, list[float]] = {name: [] for name in names}

@@ -48,7 +48,7 @@ def measured(folder: Path, num_steps: int, num_groups: int, group_size: int) -> 
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value that this share of all lies below."""
+    """Return the value that this share of all lies below."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
 
 

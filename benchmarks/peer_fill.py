@@ -31,7 +31,7 @@ BATCH = 1_000
 
 
 def names(runs: Sequence[Values], copies: int) -> Iterator[tuple[int, list[str]]]:
-    """Each run's number with the names of itself and of its copies."""
+    """Yield each run's number with the names of itself and of its copies."""
     for number in range(len(runs)):
         yield number, [f"run-{number}-{copy:05}" for copy in range(copies + 1)]
 
@@ -42,7 +42,7 @@ def num_steps(values: Values) -> int:
 
 
 def tensorboard(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """A folder of events for each run."""
+    """Return a folder of events for each run."""
     from tensorboard.summary import Writer  # noqa: PLC0415
 
     for number, (first, *others) in names(runs, copies):
@@ -57,7 +57,7 @@ def tensorboard(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, 
 
 
 def mlflow(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """An experiment in SQLite."""
+    """Return an experiment in SQLite."""
     import mlflow as tool  # noqa: PLC0415
     from mlflow.entities import Metric  # noqa: PLC0415
 
@@ -84,7 +84,7 @@ def mlflow(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
 
 
 def trackio(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """A project in SQLite."""
+    """Return a project in SQLite."""
     os.environ.update(TRACKIO_DIR=str(folder), HF_HUB_OFFLINE="1")
     import trackio as tool  # noqa: PLC0415
 
@@ -102,7 +102,7 @@ def trackio(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]
 
 
 def aim(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """A repository, which two processes fill: one takes minutes."""
+    """Return a repository, which two processes fill: one takes minutes."""
     from aim.sdk.repo import Repo  # noqa: PLC0415
 
     Repo.from_path(str(folder), init=True)

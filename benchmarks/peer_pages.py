@@ -72,7 +72,7 @@ class Part:
 
 
 def curves(steps: int) -> list[dict[str, list[float]]]:
-    """The 20 metrics of the runs that are compared, of one of each seed."""
+    """Return the 20 metrics of the runs that are compared, of one of each seed."""
     found = []
     for seed in COMPARED_SEEDS:
         journal = records(compared_config(seed, steps), num_prompts=COMPARED_PROMPTS)
@@ -82,7 +82,7 @@ def curves(steps: int) -> list[dict[str, list[float]]]:
 
 
 def opened(window: Window, address: str, script: str) -> float:
-    """Milliseconds from asking for a page in a new context until it is drawn.
+    """Return milliseconds from asking for a page in a new context until it is drawn.
 
     Raises PeerError where it is not within `PATIENCE_SECONDS`.
     """
@@ -123,7 +123,7 @@ def measure(
 
 @contextmanager
 def served(pythons: Mapping[str, Path], data: Path, part: Part, *what: str) -> Iterator[dict[str, Shown]]:
-    """Every tool's server over its runs; without the tools that cannot, whose reasons are noted."""
+    """Yield every tool's server over its runs; without the tools that cannot, whose reasons are noted."""
     with ExitStack() as stack:
         found = {}
         for tool, python in pythons.items():
@@ -150,7 +150,7 @@ def share_view(mlflow: Shown) -> None:
 def measure_charts(
     server: Deployment, window: Window, pythons: Mapping[str, Path], data: Path, options: argparse.Namespace
 ) -> Part:
-    """The pages that compare runs."""
+    """Return the pages that compare runs."""
     part = Part()
     with server.client() as client:
         ours = Shown(server.url, {"runs": compared_runs(server, client, options.compared, options.steps)})
@@ -168,7 +168,7 @@ def measure_charts(
 def measure_list(
     server: Deployment, window: Window, pythons: Mapping[str, Path], data: Path, count: int, repetitions: int
 ) -> Part:
-    """The lists of so many runs."""
+    """Return the lists of so many runs."""
     part = Part()
     with server.client() as client:
         server.fill_history(client.runs(limit=1).items[0].id, count)
@@ -178,7 +178,7 @@ def measure_list(
 
 
 def measure_all(options: argparse.Namespace, data: Path) -> tuple[dict[str, Part], dict[str, str]]:
-    """The charts, then each length of the list; and the tools that cannot be installed."""
+    """Return the charts, then each length of the list; and the tools that cannot be installed."""
     pythons, missing = {}, {}
     for tool in CHARTS:
         if tool not in options.without.split(","):
@@ -206,7 +206,7 @@ def summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def markdown(parts: Mapping[str, Part]) -> str:
-    """One line per page and tool."""
+    """Return one line per page and tool."""
     rows = []
     for name, part in parts.items():
         for tool, label in NAMES.items():
@@ -220,7 +220,7 @@ def markdown(parts: Mapping[str, Part]) -> str:
 
 
 def paragraphs(options: argparse.Namespace, missing: Mapping[str, str], load: float) -> list[str]:
-    """What was measured, what is waited for, and what tells against whom."""
+    """Return what was measured, what is waited for, and what tells against whom."""
     charts = {OURS: OUR_CHARTS, **CHARTS}
     lists = {OURS: OUR_LIST, **LISTS}
     told = [f"- {NAMES[tool]}: {charts[tool].told}. List: {lists[tool].told}." for tool in NAMES]

@@ -69,7 +69,7 @@ def fill(tool: str, python: Path, folder: Path, *what: str) -> dict[str, Any]:
 
 @contextmanager
 def serving(tool: str, python: Path, folder: Path) -> Iterator[Shown]:
-    """The tool's server over a filled folder, on a free port, until the caller has done.
+    """Yield the tool's server over a filled folder, on a free port, until the caller has done.
 
     Raises PeerError.
     """

@@ -101,19 +101,19 @@ WATCH = f"""(() => {{
 
 
 def watch(view: View, num_charts: int, num_runs: int) -> str:
-    """The script that notes in a page when this view is drawn."""
+    """Return the script that notes in a page when this view is drawn."""
     wanted = json.dumps({"charts": num_charts, "runs": num_runs})
     script = WATCH.replace("IS_DRAWN", view.is_drawn).replace("SETTLES", json.dumps(view.settles))
     return script.replace("WANTED", wanted)
 
 
 def expression() -> str:
-    """A regular expression for the drawn metrics alone."""
+    """Return a regular expression for the drawn metrics alone."""
     return f"^({'|'.join(re.escape(name) for name in METRICS)})$"
 
 
 def aim_state(state: Mapping[str, object]) -> str:
-    """A part of an address as Aim writes it."""
+    """Return a part of an address as Aim writes it."""
     text = quote(json.dumps(state), safe="!#$&'()*+,/:;=?@-._~")
     return "O-" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

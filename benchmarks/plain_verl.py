@@ -24,7 +24,7 @@ POLL_SECONDS = 0.1
 
 
 def reward(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None, **_: Any) -> float:
-    """The verifier of our runs, as verl calls one; it loads this function out of this file."""
+    """Return the verifier of our runs, as verl calls one; it loads this function out of this file."""
     from bapo.config.task import CountdownTaskConfig  # noqa: PLC0415
     from bapo.tasks import verifier  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def write_problems(problems: list[Problem], path: Path) -> None:
 
 
 def plain_settings(config: RunConfig, model_folder: str, problems: Path, further: Mapping[str, Any]) -> Any:
-    """The settings of our own engine, with verl's defaults again where ours differ in kind."""
+    """Return the settings of our own engine, with verl's defaults again where ours differ in kind."""
     from omegaconf import OmegaConf, open_dict  # noqa: PLC0415
 
     from bapo.engines.verl.settings import verl_settings  # noqa: PLC0415

@@ -35,5 +35,5 @@ def write_report(
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     return "\n".join(markdown.table(Table(heads, list(rows))))

@@ -108,7 +108,7 @@ class DrawnEngine:
         )
 
     def _critic(self, step: int) -> CriticStats:
-        """One whose values come close to the returns."""
+        """Return one whose values come close to the returns."""
         explained = 1 - math.exp(-step / LEARNING_STEPS)
         return CriticStats(
             loss=0.2 * (1 - explained) + 0.02,
@@ -132,7 +132,7 @@ class DrawnEngine:
         """Nothing to keep."""
 
     def load(self, folder: Path) -> Sequence[object]:
-        """Nothing was kept."""
+        """Return nothing was kept."""
         return ()
 
     def utilisation(self) -> Mapping[str, float]:
@@ -180,7 +180,7 @@ class SimulatedRun:
         self._cost = NO_COST
 
     def records(self) -> Iterator[AnyRecord]:
-        """The whole journal."""
+        """Yield the whole journal."""
         yield from self.begin()
         for step in range(1, self._num_steps + 1):
             yield from self.step(step)
@@ -194,7 +194,7 @@ class SimulatedRun:
         yield self._tracking(0, replicate=1)
 
     def step(self, step: int) -> Iterator[AnyRecord]:
-        """The next step, and what is due after it."""
+        """Yield the next step, and what is due after it."""
         outcome = self._loop.run_step(step)
         self._cost = cost_after(self._cost, outcome)
         spent = {"gen": 0.5, "reevaluation": 0.08, "batch": 0.00005, "update": 0.35, "step": 1.0, "step_cpu": 0.95}

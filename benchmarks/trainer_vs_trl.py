@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def run_once(name: str, python: str, steps: int, model: str, device: str) -> dict[str, float]:
-    """One contestant in a process of its own."""
+    """Return one contestant in a process of its own."""
     command = [
         python,
         "-m",
@@ -76,7 +76,7 @@ def run_once(name: str, python: str, steps: int, model: str, device: str) -> dic
 
 
 def markdown(runs: dict[str, list[dict[str, float]]]) -> str:
-    """The table: medians over the repetitions, and each repetition's ratio to TRL."""
+    """Return the table: medians over the repetitions, and each repetition's ratio to TRL."""
     heads = ["trainer", "steps/s", "CPU-s per step", "peak memory (MB)", "× TRL", "× TRL, each repetition"]
     rows = []
     for name, title in CONTESTANTS.items():
@@ -93,7 +93,7 @@ def markdown(runs: dict[str, list[dict[str, float]]]) -> str:
 
 
 def python_with_trl() -> str:
-    """An interpreter that can import TRL: this one, or one of an environment made for it."""
+    """Return an interpreter that can import TRL: this one, or one of an environment made for it."""
     if importlib.util.find_spec("trl") is not None:
         return sys.executable
     python = ENVIRONMENT / "bin" / "python"

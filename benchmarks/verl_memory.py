@@ -32,7 +32,7 @@ TOLERATED_GROWTH = 0.02
 
 
 def shared_files() -> dict[str, int]:
-    """This user's files of Python and verl in shared memory, with the bytes that they take."""
+    """Return this user's files of Python and verl in shared memory, with the bytes that they take."""
     found = {}
     for path in SHARED_MEMORY.glob("*"):
         try:
@@ -44,7 +44,7 @@ def shared_files() -> dict[str, int]:
 
 
 def own_memory(process: psutil.Process) -> int:
-    """Bytes of all processes of the run, shared pages counted once."""
+    """Return bytes of all processes of the run, shared pages counted once."""
     total = 0
     for each in (process, *process.children(recursive=True)):
         try:
@@ -84,7 +84,7 @@ def measure(steps: int, folder: Path) -> list[dict[str, Any]]:
 
 
 def growth(rows: list[dict[str, Any]], name: str) -> float:
-    """The last steps' mean relative to that of early ones, less 1."""
+    """Return the last steps' mean relative to that of early ones, less 1."""
     early, late = (fmean(row[name] for row in rows[part]) for part in (EARLY, LATE))
     return late / early - 1 if early else float(late > 0)
 

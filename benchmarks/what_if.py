@@ -58,7 +58,7 @@ class Figures:
 
 
 def make_recording(config: RunConfig, num_steps: int, pool: int) -> Recording:
-    """A run under the config whose prompts have accuracies of their own, which rise."""
+    """Return a run under the config whose prompts have accuracies of their own, which rise."""
     method, draw = build_method(config), np.random.default_rng(0)
     size, per_step = config.rollout.group_size, config.rollout.batch_size
     skill = draw.beta(0.4, 0.6, size=pool)
@@ -113,7 +113,7 @@ def measure(recording: Recording, move: str, *, repetitions: int) -> Figures:
 
 
 def markdown(figures: Sequence[Figures]) -> str:
-    """One line per move."""
+    """Return one line per move."""
     heads = ["estimated re-evaluations", "first, ms of CPU", "first, ms", "settled, ms of CPU", "settled, ms", "kB"]
     rows = [[move, *(f"{value:,.0f}" for value in values)] for move, *values in map(astuple, figures)]
     return table(["moved", *heads], rows)

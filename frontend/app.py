@@ -151,7 +151,7 @@ def _unfit_call(_: Request, error: Exception) -> Response:
 
 
 def create_app(settings: FrontendSettings) -> Gate:
-    """The ASGI app that serves the dashboard and passes the API through."""
+    """Return the ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
     # The drawings of reports look and work here as in their own file.
     scripts = Bundle([*(ASSETS / name for name in SCRIPTS), *own_files("js")], "js")

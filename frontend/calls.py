@@ -59,7 +59,7 @@ def check_call(body: bytes, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _is_property(given: object) -> bool:
-    """Whether it names a component and its property; a pattern names a list of them."""
+    """Return whether it names a component and its property; a pattern names a list of them."""
     if isinstance(given, list):
         return all(isinstance(each, dict) and _is_property(each) for each in given)
     return (
@@ -68,7 +68,7 @@ def _is_property(given: object) -> bool:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested more deeply, without a call for each level."""
+    """Return whether lists and objects are nested more deeply, without a call for each level."""
     level: Sequence[Any] = [value]
     for _ in range(levels):
         level = [

@@ -11,7 +11,7 @@ MOST_CHARACTERS = 4_000
 
 
 def changes_text(changes: Mapping[str, Any]) -> str:
-    """The fields as one text; a list ends in a tilde unless it has several parts."""
+    """Return the fields as one text; a list ends in a tilde unless it has several parts."""
     return _FIELDS.join(f"{path}{_VALUE}{_value_text(value)}" for path, value in changes.items())
 
 

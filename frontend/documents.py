@@ -53,7 +53,7 @@ def address(place: str) -> str:
 
 
 def document_of(request: Request) -> Response:
-    """The document or image of an address."""
+    """Return the document or image of an address."""
     name = request.url.path.removeprefix(DOCUMENTS_PREFIX) or START
     path = documents().get(name)
     if path is None or request.method not in ("GET", "HEAD"):

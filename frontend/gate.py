@@ -157,7 +157,7 @@ class Gate:
                 PREFIX.reset(prefix_token)
 
     def _client(self, scope: Scope) -> tuple[str, int] | None:
-        """Who asks: all that counts by address, here and in the backend, takes it from the scope."""
+        """Return who asks: all that counts by address, here and in the backend, takes it from the scope."""
         peer = scope.get("client")
         if peer is None:
             return None
@@ -255,7 +255,7 @@ class Gate:
             await self._page(request, scope, receive, self._guarded(send))
 
     def _is_same_origin(self, request: Request, host: str) -> bool:
-        """Whether one of our own pages sends the request: only they may send one that acts."""
+        """Return whether one of our own pages sends the request: only they may send one that acts."""
         return is_own_origin(request.headers.get("origin", ""), host, is_https=self._is_https)
 
     async def _page(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
@@ -339,7 +339,7 @@ def _elsewhere(path: str) -> str | None:
 
 
 def _is_document(request: Request) -> bool:
-    """Whether the request opens a page, rather than being one that a page makes."""
+    """Return whether the request opens a page, rather than being one that a page makes."""
     path = request.url.path
     return request.method in SAFE_METHODS and not path.startswith(
         (*STATIC_PREFIXES, LIVE_PREFIX, "/_dash", "/_favicon")

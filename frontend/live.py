@@ -58,7 +58,8 @@ async def live(request: Request, api: Api) -> Response:
 
 
 async def _kept(api: Api, run_id: str, part: str, query: Mapping[str, str]) -> Any:
-    """What follows from a run's records alone; made once for all who may see the run, until it records something."""
+    """Return what follows from a run's records alone; made once for all who may see the run, until it records
+    something."""
     client = api.client()
     run = await client.run(run_id)
     key = (run_id, part, run.revision, *sorted(query.items()))

@@ -68,7 +68,8 @@ async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Respons
 
 
 async def _form(request: Request, *, too_long: str) -> dict[str, str]:
-    """The fields of a form. Raises BodyError, in these words for one that is too long, if it is not read to its end."""
+    """Return the fields of a form. Raises BodyError, in these words for one that is too long, if it is not read to its
+    end."""
     try:
         body = await read_body(request.receive, MAX_FORM_BYTES)
     except BodyError as error:
@@ -109,7 +110,7 @@ async def exchange(
 
 
 def _asker(request: Request) -> dict[str, str]:
-    """The backend counts failures by address, and names a session after its browser."""
+    """Return the backend counts failures by address, and names a session after its browser."""
     headers = {"User-Agent": request.headers.get("user-agent", "")}
     if request.client is not None:
         headers["X-Forwarded-For"] = request.client.host
@@ -169,7 +170,7 @@ async def login_page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """The login page with the ways that the backend offers; a problem is shown above them."""
+    """Return the login page with the ways that the backend offers; a problem is shown above them."""
     offered = await _methods(api)
     target = quote(next_path, safe="/")
     action = html.escape(served(f"/login?next={target}"), quote=True)

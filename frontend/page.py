@@ -27,7 +27,7 @@ class Page(NamedTuple):
     title: str
     layout: PageLayout
     query_makes_page: bool
-    """Whether another query is another page; else the page itself follows its query."""
+    """True if another query is another page; else the page itself follows its query."""
     section: str
     """Section of docs/dashboard.md that explains the page."""
     events: str | None = None

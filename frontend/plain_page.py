@@ -10,7 +10,7 @@ from bapo.figures.theme import DARK, FONT_FAMILY, LIGHT, Palette
 
 
 def unavailable() -> HTMLResponse:
-    """The page shown while the backend does not answer; it tries again by itself."""
+    """Return the page shown while the backend does not answer; it tries again by itself."""
     content = """
     <h1>BAPO</h1>
     <p class="problem" role="alert">The server does not answer at the moment.</p>

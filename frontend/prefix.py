@@ -24,7 +24,7 @@ def served(path: str) -> str:
 
 
 def is_own(address: str) -> bool:
-    """Whether an address names a place on this host, and no other host."""
+    """Return whether an address names a place on this host, and no other host."""
     return address.startswith("/") and not address.startswith("//")
 
 

@@ -48,12 +48,12 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def is_proxied(path: str) -> bool:
-    """Whether a path belongs to the backend."""
+    """Return whether a path belongs to the backend."""
     return path in PROXIED_PATHS or path.startswith(PROXIED_PREFIX)
 
 
 def leads_elsewhere(scope: Scope) -> bool:
-    """Whether a path has a part that is . or .., encoded or not: `/api/../metrics` is no address of the API."""
+    """Return whether a path has a part that is . or .., encoded or not: `/api/../metrics` is no address of the API."""
     parts = scope["path"].replace("\\", "/").split("/")
     return "." in parts or ".." in parts
 

@@ -48,7 +48,7 @@ class Api:
         return AsyncClient(self._backend_url, cookie=SESSION.get() if session is None else session, http=self.http)
 
     async def is_valid(self, session: str) -> bool:
-        """Whether the backend knows the session. Raises httpx.TransportError if it does not answer."""
+        """Return whether the backend knows the session. Raises httpx.TransportError if it does not answer."""
         key = _key(session)
         if self._is_confirmed(key):
             return True

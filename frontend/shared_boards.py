@@ -43,7 +43,7 @@ def page_scripts() -> Bundle:
 
 
 async def shared_board(request: Request, api: Api, scripts: str) -> Response:
-    """The page; `scripts`: their address. A link that opens nothing says why.
+    """Return the page; `scripts`: their address. A link that opens nothing says why.
 
     An open page asks again: who has what it shows by now gets 304, and nothing is drawn.
     """

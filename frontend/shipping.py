@@ -61,7 +61,7 @@ class Shipped:
         return self._kept
 
     async def answer(self, request: Headers) -> Response:
-        """The answer to who has it already, and to who has not."""
+        """Return the answer to who has it already, and to who has not."""
         # Plotly's build takes a good part of a second, once.
         content, tag = await asyncio.to_thread(self._compressed) if self._kept is None else self._kept
         headers = {"etag": tag, "cache-control": self._caching, "vary": "accept-encoding"}

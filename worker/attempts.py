@@ -19,7 +19,7 @@ class Ending(BaseModel):
     status: Literal["succeeded", "failed", "stopped", "lost"]
     reason: str | None = None
     cannot_write: bool = False
-    """Whether the disk was full, which seldom changes within seconds."""
+    """True if the disk was full, which seldom changes within seconds."""
 
 
 class Attempt(BaseModel):
@@ -38,7 +38,7 @@ class Attempt(BaseModel):
     gpus: tuple[int, ...] | None = None
     """Indices of the GPUs that are reserved for it and that its trainer sees; None: it sees what there is."""
     announced: bool = False
-    """Whether the server was told that the trainer is running."""
+    """True if the server was told that the trainer is running."""
     ending: Ending | None = None
     """Set once the trainer has ended; the file is deleted when the server knows."""
 
@@ -50,7 +50,7 @@ class Attempt(BaseModel):
         return saved
 
     def shares_gpu_with(self, other: Attempt) -> bool:
-        """Whether both have the same GPU."""
+        """Return whether both have the same GPU."""
         return bool(set(self.gpus or ()) & set(other.gpus or ()))
 
     @property
@@ -75,7 +75,7 @@ class AttemptStore:
         self._path(attempt).unlink(missing_ok=True)
 
     def all(self) -> Iterator[Attempt]:
-        """The attempts that this worker held before its restart."""
+        """Yield the attempts that this worker held before its restart."""
         for path in sorted(self._folder.glob("*.json")):
             yield Attempt.model_validate_json(path.read_bytes())
 

@@ -14,7 +14,7 @@ _EARLIEST_UNIX_TIME = 1_000_000_000
 
 
 def machine_end(given: Any) -> Any:
-    """The moment that a text names: ISO 8601, seconds since 1970, or a duration such as `1d12h`, `90m` or `45s`.
+    """Return the moment that a text names: ISO 8601, seconds since 1970, or a duration such as `1d12h`, `90m` or `45s`.
 
     A time without a zone is this machine's. Raises ValueError for any other text, and for a moment that is over.
     """

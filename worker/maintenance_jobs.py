@@ -129,7 +129,7 @@ class MaintenanceJobThread(threading.Thread):
         self._forget(job.artifact_id)
 
     def _packed(self, job: PackJob) -> tuple[Path, PackedFile]:
-        """The packed file, made now or before a restart of this worker."""
+        """Return the packed file, made now or before a restart of this worker."""
         folder = self._folder / job.artifact_id
         path = folder / job.file_name
         known = packed_as(path)

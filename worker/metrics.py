@@ -41,7 +41,7 @@ class WorkerCollector:
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges."""
+        """Yield the gauges."""
         state = self._state()
         build = GaugeMetricFamily("bapo_worker_build_info", "Version of this worker.", labels=["version"])
         build.add_metric([__version__], 1)

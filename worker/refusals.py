@@ -10,7 +10,7 @@ _LASTING_STATUSES = frozenset({401, 403, 421, 422})
 
 
 def lasting_refusal(server_url: str, error: BapoError) -> WorkerError | None:
-    """What the worker ends with; None where the server may have it later, and it should try again."""
+    """Return what the worker ends with; None where the server may have it later, and it should try again."""
     if isinstance(error, UnreachableError):
         return WorkerError(str(error)) if error.is_lasting else None
     if not isinstance(error, ApiError) or error.status not in _LASTING_STATUSES:

@@ -18,7 +18,7 @@ from worker.errors import WorkerError
 
 
 def runs_dir_here(servers: Path, own: Path, *, is_shared: bool) -> Path:
-    """Where the runs lie on this machine: under the server's path, or in `own` where that cannot be had.
+    """Return where the runs lie on this machine: under the server's path, or in `own` where that cannot be had.
 
     Raises WorkerError where the server's folder is shared: in another one nobody would find the checkpoints.
     """
@@ -38,7 +38,7 @@ def runs_dir_here(servers: Path, own: Path, *, is_shared: bool) -> Path:
 
 
 def folder_here(run_dir: str, runs_dir: Path) -> Path:
-    """A run's folder on this machine, whose runs lie in `runs_dir`, of the server's path."""
+    """Return a run's folder on this machine, whose runs lie in `runs_dir`, of the server's path."""
     return runs_dir / Path(run_dir).name
 
 

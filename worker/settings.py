@@ -18,7 +18,7 @@ class WorkerSettings(ServiceSettings):
     secret_fields: ClassVar[frozenset[str]] = frozenset({"worker_token"})
 
     allow_http: bool = False
-    """Whether `BAPO_SERVER_URL` may be an http:// address of another machine, as in a private network: whoever listens
+    """True if `BAPO_SERVER_URL` may be an http:// address of another machine, as in a private network: whoever listens
     there can read the token."""
     server_url: WebAddress
     """Address of the server, such as https://bapo.example.org."""

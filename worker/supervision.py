@@ -76,7 +76,7 @@ class ClaimLostError(Exception):
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether a retry may help: there was no answer, or one that is not about the request."""
+    """Return whether a retry may help: there was no answer, or one that is not about the request."""
     return isinstance(error, httpx.TransportError) or (isinstance(error, ApiError) and error.status not in (404, 409))
 
 
@@ -202,7 +202,7 @@ class AttemptSupervisor(threading.Thread):
             self._store.forget(self.attempt)
 
     def _begin(self) -> TrainerProcess | None:
-        """The trainer: a new one, or the one that was started before the worker's restart."""
+        """Return the trainer: a new one, or the one that was started before the worker's restart."""
         trainer = None
         if self._claim is None:
             trainer = find_trainer(self.attempt)
@@ -254,7 +254,8 @@ class AttemptSupervisor(threading.Thread):
             self._wake.clear()
 
     def _ending(self, trainer: TrainerProcess | None) -> Ending:
-        """How the trainer ended. Of a run whose folder is gone or cannot be read, that: no later try would find it."""
+        """Return how the trainer ended. Of a run whose folder is gone or cannot be read, that: no later try would find
+        it."""
         if not self.attempt.run_folder.is_dir():
             return Ending(
                 status="failed",
@@ -300,7 +301,7 @@ class AttemptSupervisor(threading.Thread):
             trainer.ask_to_stop()
 
     def _must_leave(self) -> bool:
-        """Whether the machine ends so soon that the run has to be given back now."""
+        """Return whether the machine ends so soon that the run has to be given back now."""
         left = self._limits.seconds_left()
         if left is None or left > grace_seconds(self.stop_time.stop_seconds) + REPORT_GRACE_SECONDS:
             return False
@@ -350,7 +351,8 @@ class AttemptSupervisor(threading.Thread):
         return True
 
     def _has_given_up(self, error: OSError) -> bool:
-        """Whether to report an ending although files cannot be read, as of a file server that is away; if not, wait."""
+        """Return whether to report an ending although files cannot be read, as of a file server that is away; if not,
+        wait."""
         now = time.monotonic()
         if self._unreadable_until is None:
             log.warning("run %s: its files cannot be read, trying again: %s", self.attempt.run_id, error)

@@ -35,7 +35,7 @@ def utilisation() -> dict[str, float]:
 
 
 def folder_of_runs(folder: Path) -> dict[str, float]:
-    """The folder of the runs on this machine: whether it is writable, its free space, and its identity."""
+    """Return the folder of the runs on this machine: whether it is writable, its free space, and its identity."""
     found = {"runs_dir_writable": float(os.access(folder, os.W_OK | os.X_OK))}
     try:
         found["runs_dir_free_bytes"] = float(shutil.disk_usage(folder).free)
@@ -67,7 +67,7 @@ class Device:
 
 
 def devices() -> Sequence[Device]:
-    """The NVIDIA GPUs; none without a driver. One that shares the machine's memory has none of its own."""
+    """Return the NVIDIA GPUs; none without a driver. One that shares the machine's memory has none of its own."""
     return tuple(
         Device(int(index), uuid, name, None if (mib := number(memory)) is None else mib / MIB_PER_GIB)
         for index, uuid, name, memory in query("index", "uuid", "name", "memory.total")
@@ -75,7 +75,7 @@ def devices() -> Sequence[Device]:
 
 
 def usable_gpus(found: Sequence[Device], chosen: Sequence[int] | None, visible: str | None) -> list[GpuInfo]:
-    """The GPUs to use.
+    """Return the GPUs to use.
 
     `chosen` names them (`bapo worker --gpus`), also where no driver answers: then nothing is known but the index.
     Without, they are those of `visible` (CUDA_VISIBLE_DEVICES, indices or identifiers), or all that were `found`.

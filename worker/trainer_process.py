@@ -53,7 +53,7 @@ def start_trainer_of(
 
 
 def find_trainer(attempt: Attempt) -> TrainerProcess | None:
-    """The attempt's trainer, started before the worker's restart; None where it has ended or never began."""
+    """Return the attempt's trainer, started before the worker's restart; None where it has ended or never began."""
     if attempt.pid is not None:
         found = None if attempt.created is None else process_of(attempt.pid, attempt.created)
         return None if found is None else TrainerProcess.of(found)
@@ -75,7 +75,7 @@ def end_rest_of_session(pid: int, created: float) -> None:
 
 
 def trainers_of(run_folder: Path) -> list[TrainerProcess]:
-    """Every trainer on this machine that works in a run's folder, whichever worker started it."""
+    """Return every trainer on this machine that works in a run's folder, whichever worker started it."""
     return [TrainerProcess.of(each) for each in _processes_with([*MODULE, str(run_folder)])]
 
 

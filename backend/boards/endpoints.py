@@ -82,7 +82,7 @@ def get_panel(
     panel_id: PanelName,
     scheme: Colours = "light",
 ) -> Response:
-    """Curves of a chart, a text with its numbers, or the paper's figures, of the runs that match now.
+    """Return curves of a chart, a text with its numbers, or the paper's figures, of the runs that match now.
 
     A chart shows at most the newest 50 runs, and of each curve at most about 1,000 points, which keep the extremes.
     """
@@ -117,7 +117,8 @@ def revoke_board_link(caller: Writer, session: DbSession, board_id: str, link_id
 
 @router.get("/shared-board", summary="Open a board by its link")
 def get_shared_board(_: Anybody, request: Request, session: DbSession, context: ContextOf, key: Key) -> SharedBoard:
-    """The panels of the board that the link opens, without filters. 410 for a link that was revoked or has expired."""
+    """Return the panels of the board that the link opens, without filters. 410 for a link that was revoked or has
+    expired."""
     context.part(RequestRate).take(client_address(request, context.settings))
     return sharing.shared_board(sharing.opened(session, key))
 

@@ -14,7 +14,7 @@ Place = Sequence[int | str]
 
 
 def encode(list_name: str, place: Place) -> str:
-    """A cursor of the list of this name."""
+    """Return a cursor of the list of this name."""
     return base64.urlsafe_b64encode(orjson.dumps([list_name, *place])).decode()
 
 
@@ -34,7 +34,7 @@ def _foreign(cursor: str) -> Problem:
 
 
 def decode_numbers(cursor: str, list_name: str) -> tuple[int, int]:
-    """Two numbers that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+    """Return two numbers that were encoded. Raises Problem 422 for anything but a cursor of this list."""
     match _decode(cursor, list_name):
         case [int(first), int(second)] if 0 <= first < 2**31 and 0 <= second < 2**63:
             return first, second

@@ -53,7 +53,7 @@ class Database:
         self._sessions = sessionmaker(self.engine, expire_on_commit=False, class_=AnnouncingSession, info=info)
 
     def session(self) -> Session:
-        """A session; close it. Use as `with database.session() as session, session.begin():`."""
+        """Return a session; close it. Use as `with database.session() as session, session.begin():`."""
         return self._sessions()
 
     @property
@@ -73,16 +73,16 @@ class Database:
 
 
 def permitted_folders(session: Session) -> PermittedFolders:
-    """The folders whose files a config may name."""
+    """Return the folders whose files a config may name."""
     folders: PermittedFolders = session.info[_FOLDERS]
     return folders
 
 
 def clock(session: Session) -> datetime:
-    """The database's clock, the only one that times are compared with."""
+    """Return the database's clock, the only one that times are compared with."""
     return session.scalars(select(func.now())).one()
 
 
 def seconds_from_now(seconds: float) -> ColumnElement[Any]:
-    """A time of the database's clock."""
+    """Return a time of the database's clock."""
     return func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)

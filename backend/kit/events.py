@@ -55,7 +55,7 @@ def announce_assignment(session: Session, worker_id: str) -> None:
 
 
 def status_data(run: Run) -> dict[str, Any]:
-    """Data of a `status` event."""
+    """Return data of a `status` event."""
     return {
         "status": run.status.value,
         "name": run.name,
@@ -105,7 +105,7 @@ def publish_on_commit(session_class: type[Session]) -> None:
 
 
 def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence[StreamEvent]:
-    """Events published since, of one run or all, oldest first."""
+    """Return events published since, of one run or all, oldest first."""
     # The join leaves out what the session does not see.
     query = select(StreamRow).join(Run, Run.id == StreamRow.run_id).where(StreamRow.id > last_id)
     query = query.order_by(StreamRow.id).limit(REPLAY_LIMIT)
@@ -118,7 +118,7 @@ def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence
 
 
 def latest_id(session: Session) -> int:
-    """The newest event's identifier."""
+    """Return the newest event's identifier."""
     return session.scalars(select(func.coalesce(func.max(StreamRow.id), 0))).one()
 
 

@@ -136,7 +136,7 @@ class HostGuard:
         await self.app(scope, receive, send)
 
     def is_own(self, origin: str, headers: Headers) -> bool:
-        """Whether a page of that origin is one of ours: the public address, or the one that it was loaded from."""
+        """Return whether a page of that origin is one of ours: the public address, or the one that it was loaded from."""
         # The host has passed the allow-list above, so that an origin that equals it is no stranger.
         is_https = any(each.startswith("https:") for each in self._origins)
         return origin.lower() in self._origins or is_own_origin(origin, headers.get("host", ""), is_https=is_https)

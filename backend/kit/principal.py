@@ -46,20 +46,20 @@ class Principal:
         return self.scopes is None or "admin" in self.scopes
 
     def sees(self, project_id: str | None) -> bool:
-        """Whether the project, and what is in it, exists for the caller."""
+        """Return whether the project, and what is in it, exists for the caller."""
         return self.memberships is None or project_id in self.memberships
 
     def role_in(self, project_id: str) -> Role | None:
-        """The caller's role in a project; None if the caller may not see it."""
+        """Return the caller's role in a project; None if the caller may not see it."""
         assert self.role != "worker", "a worker's token opens only the worker's routes"
         return self.role if self.memberships is None else self.memberships.get(project_id)
 
     def may_write_in(self, project_id: str) -> bool:
-        """Whether the caller may submit runs there."""
+        """Return whether the caller may submit runs there."""
         return self.role_in(project_id) in ("member", "admin")
 
     def may_change(self, owned: Owned) -> bool:
-        """Whether the caller may change something of a project: its owner may, and administrators."""
+        """Return whether the caller may change something of a project: its owner may, and administrators."""
         role = self.role_in(owned.project_id)
         return role == "admin" or (role == "member" and owned.owner_id == self.id)
 
@@ -70,7 +70,7 @@ def new_secret() -> str:
 
 
 def visible_prefix(secret: str) -> str:
-    """The part of a secret that may be shown: 24 of its 256 bits."""
+    """Return the part of a secret that may be shown: 24 of its 256 bits."""
     return secret[: len(secret) - 39]
 
 

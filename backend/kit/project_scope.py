@@ -46,7 +46,8 @@ def show_trash(session: Session) -> None:
 
 @cache
 def owned_entities() -> tuple[type[Any], ...]:
-    """Everything that belongs to a project: runs, groups, views, resources, rules, and whatever comes to have one."""
+    """Return everything that belongs to a project: runs, groups, views, resources, rules, and whatever comes to have
+    one."""
     return tuple(mapper.class_ for mapper in Base.registry.mappers if "project_id" in mapper.columns)
 
 

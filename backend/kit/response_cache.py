@@ -38,7 +38,7 @@ class Answer(NamedTuple):
         return cls(body, headers)
 
     def response(self, known: str | None = None) -> Response:
-        """The HTTP response; without a body to whom already has it, by the request's `If-None-Match`."""
+        """Return the HTTP response; without a body to whom already has it, by the request's `If-None-Match`."""
         headers = dict(self.headers)
         if self.etag is not None:
             # A browser asks again each time: whether it still may read, and whether there is more by now.
@@ -110,7 +110,7 @@ REVISIONS = """
 
 
 def revisions(session: Session, run_ids: Sequence[str]) -> tuple[int, ...]:
-    """A number per run that grows with every stored record: the bytes read of all its attempts' journals."""
+    """Return a number per run that grows with every stored record: the bytes read of all its attempts' journals."""
     query = (
         select(IngestOffset.run_id, func.sum(IngestOffset.next_offset))
         .join(Run, Run.id == IngestOffset.run_id)

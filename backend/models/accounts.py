@@ -58,7 +58,7 @@ class Membership(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
     role: Mapped[str]
     from_claim: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether a claim of single sign-on gave it, which then also takes it away; else a person did."""
+    """True if a claim of single sign-on gave it, which then also takes it away; else a person did."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

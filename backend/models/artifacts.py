@@ -60,7 +60,7 @@ class RunStorage(Base):
     """Step and bytes of each, oldest first."""
     folder_measured_at: Mapped[datetime | None]
     is_folder_due: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether the run's machine should measure its folder."""
+    """True if the run's machine should measure its folder."""
     database_bytes: Mapped[int | None] = mapped_column(BigInteger)
     database_measured_at: Mapped[datetime | None]
     samples_deleted_at: Mapped[datetime | None]

@@ -23,7 +23,7 @@ class RunFindings(Base):
     """How much the run had recorded then."""
     step: Mapped[int]
     is_over: Mapped[bool]
-    """Whether the run had ended, so that it need not be looked at again."""
+    """True if the run had ended, so that it need not be looked at again."""
     found: Mapped[Sequence[dict[str, Any]]] = mapped_column(JSONB)
     """Kind, severity and title of each, the gravest first."""
     probe: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))

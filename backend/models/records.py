@@ -27,7 +27,7 @@ class StepRow(Base):
     step: Mapped[int] = mapped_column(primary_key=True)
     attempt: Mapped[int]
     reward_mean: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
-    """None where it is no finite number; so is the next."""
+    """`None` if it is no finite number; so is the next."""
     unix_time: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     fresh_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     reevaluated_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))

@@ -194,7 +194,7 @@ class Attempt(Base):
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
     worker_id: Mapped[str | None] = mapped_column(ForeignKey("workers.id"))
-    """None for an imported attempt."""
+    """`None` for an imported attempt."""
     state: Mapped[str]
     fencing_token: Mapped[int | None] = mapped_column(BigInteger)
     assigned_at: Mapped[datetime] = mapped_column(server_default=func.now())

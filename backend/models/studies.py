@@ -31,7 +31,7 @@ class Study(Base):
     fields: Mapped[list[str]] = mapped_column(ARRAY(Text))
     """The fields that a grid or list varies, in the order given."""
     recipe: Mapped[str | None]
-    """None for a study file, which names its own."""
+    """`None` for a study file, which names its own."""
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
     base: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Dotted fields that all runs of a grid or list set."""

@@ -37,7 +37,7 @@ class Worker(Base):
     draining_at: Mapped[datetime | None]
     """Since when it gets no new runs."""
     drain_hands_on: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether a draining worker also gives back the runs that it has."""
+    """True if a draining worker also gives back the runs that it has."""
     drain_before: Mapped[datetime | None]
     """When its machine ends; None where that is not known."""
     forgotten_at: Mapped[datetime | None]

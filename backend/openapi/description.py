@@ -115,7 +115,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The description, with what each operation takes to be called, how it refuses, and examples.
+    """Return the description, with what each operation takes to be called, how it refuses, and examples.
 
     Made when it is first asked for, which takes seconds of CPU time; who asks meanwhile waits for it.
     """

@@ -79,13 +79,13 @@ def _refuse_unknown(connection: Connection) -> None:
 
 
 def revisions(connection: Connection) -> tuple[str | None, str]:
-    """The schema's revision, and the one that this version works with."""
+    """Return the schema's revision, and the one that this version works with."""
     head = _script(connection).get_current_head()
     assert head is not None, "there are migrations"
     return _revision(connection), head
 
 
 def is_current(engine: Engine) -> bool:
-    """Whether the schema is the one that this version works with."""
+    """Return whether the schema is the one that this version works with."""
     with engine.connect() as connection:
         return _revision(connection) == _script(connection).get_current_head()

@@ -79,7 +79,7 @@ class AddressPolicy:
     setting: str = "BAPO_WEBHOOK_ALLOWED_HOSTS"
     """What an administrator sets to permit more."""
     is_closed: bool = False
-    """Whether a public address has to be named too."""
+    """True if a public address has to be named too."""
 
     @classmethod
     def of(cls, text: str) -> AddressPolicy:
@@ -115,7 +115,7 @@ class AddressPolicy:
         return [*([] if self.is_closed else ["*"]), *sorted(self.names), *networks]
 
     def permits_name(self, host: str) -> bool:
-        """Whether the deployment vouches for the name, wherever it leads."""
+        """Return whether the deployment vouches for the name, wherever it leads."""
         parents = (f"*.{host.split('.', depth)[depth]}" for depth in range(1, host.count(".") + 1))
         return host in self.names or any(parent in self.names for parent in parents)
 
@@ -147,7 +147,7 @@ def _where(host: str, address: Address) -> str:
 
 
 def embedded(address: Address) -> Address:
-    """The IPv4 address within an IPv6 one, where there is one, else the address itself."""
+    """Return the IPv4 address within an IPv6 one, where there is one, else the address itself."""
     if isinstance(address, IPv6Address):
         for network, shift in _EMBEDDING:
             if address in network and int(address) > 1:
@@ -199,7 +199,7 @@ def _host(host: str, netloc: str) -> str:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses behind a name, by the system's resolver. Raises OSError."""
+    """Return the addresses behind a name, by the system's resolver. Raises OSError."""
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 

@@ -138,7 +138,7 @@ def connection_to(
 
 
 def url_of(target: Destination) -> httpcore.URL:
-    """The parts, not the text: nobody reads the address a second time and otherwise."""
+    """Return the parts, not the text: nobody reads the address a second time and otherwise."""
     return httpcore.URL(
         scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.target.encode()
     )

@@ -12,7 +12,7 @@ router = new_router("prices")
 
 @router.get("/prices", summary="Get prices")
 def get_prices(caller: Reader, session: DbSession, settings: SettingsOf) -> PriceList:
-    """What an hour of each kind of machine costs now, and every change that was made."""
+    """Return what an hour of each kind of machine costs now, and every change that was made."""
     return service.price_list(session, settings, caller)
 
 

@@ -66,7 +66,7 @@ class Prices(NamedTuple):
         return None
 
     def own(self, moment: datetime, scope: PriceScope, name: str) -> HourPrice | None:
-        """What stands under this name at that moment; None where nothing does, or no price any more."""
+        """Return what stands under this name at that moment; None where nothing does, or no price any more."""
         holding = [
             each
             for each in self.entries

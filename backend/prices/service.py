@@ -25,7 +25,7 @@ OF_SETTINGS = "settings"
 
 
 def price_list(session: Session, settings: Settings, caller: Principal) -> PriceList:
-    """All prices as this caller sees them."""
+    """Return all prices as this caller sees them."""
     prices, now = prices_in_force(session, settings), clock(session)
     return PriceList(
         currency=prices.currency,
@@ -36,7 +36,7 @@ def price_list(session: Session, settings: Settings, caller: Principal) -> Price
 
 
 def _machines(session: Session) -> list[tuple[PriceScope, Machine]]:
-    """Everything that can have a price: the general kinds, each kind of GPU, each worker."""
+    """Return everything that can have a price: the general kinds, each kind of GPU, each worker."""
     workers = session.scalars(select(Worker).where(Worker.forgotten_at.is_(None)).order_by(Worker.name)).all()
     kinds = sorted({gpu["name"] for worker in workers for gpu in worker.gpus})
     return [
@@ -101,7 +101,7 @@ def set_currency(session: Session, settings: Settings, change: CurrencyWrite, ca
 
 
 def _kept(session: Session, settings: Settings) -> Prices:
-    """The prices, with those of the settings among the rows from now on: what they cost stays what it was."""
+    """Return the prices, with those of the settings among the rows from now on: what they cost stays what it was."""
     prices = prices_in_force(session, settings)
     if not price_rows(session):
         _add(session, prices.currency, *prices_of_settings(settings), author=OF_SETTINGS)

@@ -28,7 +28,7 @@ def fault(record: AnyRecord) -> str | None:
 
 
 def is_integer(value: int) -> bool:
-    """Whether a column of counts holds the number."""
+    """Return whether a column of counts holds the number."""
     return 0 <= value <= MAX_INTEGER
 
 

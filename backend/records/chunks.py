@@ -26,7 +26,7 @@ CHUNK_STEPS = 100
 
 
 def chunk_of(step: int) -> int:
-    """Number of the chunk that a step belongs to: steps 1..100 are chunk 0."""
+    """Return number of the chunk that a step belongs to: steps 1..100 are chunk 0."""
     return (step - 1) // CHUNK_STEPS
 
 
@@ -46,7 +46,7 @@ Metrics = Mapping[str, float]
 def completed(
     session: Session, run_id: str, chunks: Collection[int], new: Collection[int]
 ) -> dict[int, dict[int, Metrics]]:
-    """The chunks that the new steps complete, and the metrics of their other steps."""
+    """Return the chunks that the new steps complete, and the metrics of their other steps."""
     found: dict[int, dict[int, Metrics]] = {chunk: {} for chunk in chunks}
     if _lacking(found, new):
         query = select(MetricTail.step, MetricTail.metrics).where(
@@ -79,7 +79,7 @@ def store(session: Session, run_id: str, chunks: Mapping[int, Mapping[int, Metri
 
 
 def _series(by_step: Sequence[Metrics]) -> Iterator[tuple[str, bytes]]:
-    """Each key of a chunk, and its values as PostgreSQL receives them."""
+    """Yield each key of a chunk, and its values as PostgreSQL receives them."""
     nothing = dict.fromkeys(chain.from_iterable(by_step), math.nan)
     rows = [list({**nothing, **values}.values()) for values in by_step]
     table = np.empty((len(nothing), CHUNK_STEPS), FLOAT_ELEMENT)

@@ -36,7 +36,7 @@ def spans_of(steps: NDArray[np.int64], max_points: int | None) -> Spans:
 
 
 def ratios(session: Session, run_id: str, steps: StepRange, max_points: int | None) -> tuple[Spans, Counts]:
-    """Tokens per span of steps and bin of the ratio."""
+    """Return tokens per span of steps and bin of the ratio."""
     rows = repository.ratio_histograms(session, run_id, steps)
     spans = spans_of(np.array([step for step, _ in rows], dtype=np.int64), max_points)
     counts = np.zeros((len(spans.last_steps), len(RATIO_BIN_EDGES) + 1), dtype=np.int64)

@@ -89,7 +89,7 @@ class Parsed(NamedTuple):
 
 
 def new_lines(batch: RecordBatch, stored: int) -> Sequence[Line] | None:
-    """The lines from the stored offset on, with their places; None where the batch cannot be cut there."""
+    """Return the lines from the stored offset on, with their places; None where the batch cannot be cut there."""
     positions = [batch.start_offset]
     for line in batch.lines:
         positions.append(positions[-1] + (len(line) if line.isascii() else len(line.encode())) + 1)
@@ -129,7 +129,7 @@ def load(line: Line) -> Loaded:
 
 
 def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
-    """A line of records.jsonl; of one that is no record, an event that says so. Takes the content apart."""
+    """Return a line of records.jsonl; of one that is no record, an event that says so. Takes the content apart."""
     line, content = loaded.line, loaded.content
     try:
         if content is None:
@@ -152,7 +152,7 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
 
 
 def _columns_of(visits: object) -> VisitColumns | None:
-    """The prompts of a step, put aside: one by one they would be most of what reading it takes.
+    """Return the prompts of a step, put aside: one by one they would be most of what reading it takes.
 
     None where they are not as our writer writes them, and perhaps good all the same.
     """
@@ -166,7 +166,7 @@ def _columns_of(visits: object) -> VisitColumns | None:
 
 
 def _checked_visits(content: object) -> VisitColumns:
-    """The prompts of a step that `_columns_of` leaves. Raises pydantic.ValidationError."""
+    """Return the prompts of a step that `_columns_of` leaves. Raises pydantic.ValidationError."""
     if not isinstance(content, dict) or content.get("type") != "step":
         return VisitColumns()
     visits = content.get("prompts")

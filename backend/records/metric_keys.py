@@ -64,5 +64,5 @@ _KEEP_LATEST = text("""
 
 
 def read(session: Session, run_id: str) -> Sequence[str]:
-    """Names of a run's metrics."""
+    """Return names of a run's metrics."""
     return session.scalars(select(MetricKey.key).where(MetricKey.run_id == run_id).order_by(MetricKey.key)).all()

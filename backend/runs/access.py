@@ -39,7 +39,7 @@ def require_out_of_trash(run: Run, field: str, value: str) -> None:
 
 
 def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
-    """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
+    """Return the run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
     attempt = repository.attempt(session, run)
     if attempt is None or attempt.fencing_token != fencing_token:
         remedy = "the run now belongs to another attempt: end this trainer"

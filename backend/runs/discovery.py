@@ -27,7 +27,7 @@ class _Found(NamedTuple):
 
 
 def recorded_columns(session: Session, projects: Sequence[str]) -> RunColumns:
-    """The fields and metrics of the newest runs, those that vary first, then by name."""
+    """Return the fields and metrics of the newest runs, those that vary first, then by name."""
     query = select(Run.fields, RunMetrics.latest).join(RunMetrics, RunMetrics.run_id == Run.id, isouter=True)
     if projects:
         query = query.where(Run.project_id.in_(select(Project.id).where(Project.name.in_(projects))))

@@ -79,7 +79,7 @@ def list_groups(caller: Reader, session: DbSession, query: Annotated[RunGrouping
 def get_columns(
     _: Reader, session: DbSession, project: Annotated[Sequence[str], Query(max_length=100)] = ()
 ) -> RunColumns:
-    """Columns beyond the built-in ones, of the newest runs of these projects, or of all that the caller sees."""
+    """Return columns beyond the built-in ones, of the newest runs of these projects, or of all that the caller sees."""
     return discovery.recorded_columns(session, project)
 
 
@@ -107,7 +107,7 @@ def unstar_run(caller: Reader, session: DbSession, run_id: str) -> None:
 
 @router.get("/runs/{run_id}/history", summary="Get a run's history")
 def get_history(_: Reader, session: DbSession, run_id: str) -> History:
-    """The audit trail of a run, and each request to it with its outcome."""
+    """Return the audit trail of a run, and each request to it with its outcome."""
     repository.get(session, run_id)
     return History(
         audit=[presentation.audit_entry(row) for row in audit_of_run(session, run_id)],

@@ -25,7 +25,7 @@ SHOWN_DIFFERENCES = 4
 
 
 def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
-    """The groups of this page. Raises Problem 422 for a column that cannot be grouped by, or holds no numbers."""
+    """Return the groups of this page. Raises Problem 422 for a column that cannot be grouped by, or holds no numbers."""
     by = _by(query.by)
     numbers = [number_of(name, "metrics") for name in dict.fromkeys(query.metrics)]
     parts = (by.expression.label("value"), Run.status, Run.id, *(each.label(f"n{i}") for i, each in enumerate(numbers)))
@@ -71,7 +71,8 @@ def _by(name: str) -> Column:
 
 
 def number_of(name: str, field: str) -> ColumnElement[Any]:
-    """The column's numbers; NULL where a run has none. Raises Problem 422 for a column without; `field` names it."""
+    """Return the column's numbers; NULL where a run has none. Raises Problem 422 for a column without; `field` names
+    it."""
     found = column(name, field)
     match found.kind:
         case "number":

@@ -76,12 +76,12 @@ def settle_stops(session: Session, run: Run) -> None:
 
 
 def max_retries(run: Run, settings: Settings) -> int:
-    """Most retries in a row of the run without a further step."""
+    """Return most retries in a row of the run without a further step."""
     return settings.max_attempts_without_progress - 1 if run.max_retries is None else run.max_retries
 
 
 def stopping_when(session: Session, run: Run) -> StopMoment | None:
-    """The most urgent moment of the stops and pauses without an answer."""
+    """Return the most urgent moment of the stops and pauses without an answer."""
     if run.status not in (RunStatus.STOPPING, RunStatus.PAUSING):
         return None
     asked = {control.moment or "step" for control in repository.pending_stops(session, run.id)}

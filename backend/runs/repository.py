@@ -50,7 +50,7 @@ class RunRow(NamedTuple):
 
 
 def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
-    """The query of runs with their names, to be filtered; without their configs, which lists do not need."""
+    """Return the query of runs with their names, to be filtered; without their configs, which lists do not need."""
     # NULL where the outer join finds no group, which the column's own type does not say.
     group_name = cast(ColumnElement[str | None], RunGroup.name.expression)
     unread = [] if with_config else [Run.config, Run.explicit, Run.diff]
@@ -64,7 +64,7 @@ def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
 
 
 def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list[RunRow]:
-    """The rows with their compute hours, their size, their last findings and this caller's stars."""
+    """Return the rows with their compute hours, their size, their last findings and this caller's stars."""
     run_ids = [row.run.id for row in found]
     used = usage_of(session, run_ids)
     starred = set(
@@ -91,7 +91,7 @@ def _found_in(session: Session, run_ids: Sequence[str]) -> dict[str, Sequence[di
 
 
 def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
-    """One run for this caller. Raises Problem 404."""
+    """Return one run for this caller. Raises Problem 404."""
     found = session.execute(rows().where(Run.id == run_id)).one_or_none()
     if found is None and is_in_trash(session, run_id):
         remedy = "this run is in the trash: restore it to see it"
@@ -108,30 +108,30 @@ def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -
 
 
 def get(session: Session, run_id: str) -> Run:
-    """One run without its names. Raises Problem 404."""
+    """Return one run without its names. Raises Problem 404."""
     return existing(session.get(Run, run_id), "run", run_id)
 
 
 def lock(session: Session, run_id: str) -> Run:
-    """One run, held against every other change until the transaction ends. Raises Problem 404."""
+    """Return one run, held against every other change until the transaction ends. Raises Problem 404."""
     query = select(Run).where(Run.id == run_id).with_for_update(key_share=True)
     return existing(session.scalars(query.execution_options(populate_existing=True)).one_or_none(), "run", run_id)
 
 
 def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:
-    """The run that an earlier request with this key made, in whichever project."""
+    """Return the run that an earlier request with this key made, in whichever project."""
     query = select(Run).where(Run.owner_id == owner_id, Run.idempotency_key == key)
     return session.scalars(query.execution_options(all_projects=True, with_trash=True)).one_or_none()
 
 
 def with_import_source(session: Session, project_id: str, source: str) -> Run | None:
-    """The run that this folder was imported into."""
+    """Return the run that this folder was imported into."""
     query = select(Run).where(Run.project_id == project_id, Run.import_source == source)
     return session.scalars(query.execution_options(with_trash=True)).one_or_none()
 
 
 def is_in_trash(session: Session, run_id: str) -> bool:
-    """Whether a run that this session does not find waits in the trash."""
+    """Return whether a run that this session does not find waits in the trash."""
     query = select(Run.id).where(Run.id == run_id, Run.trashed_at.is_not(None))
     return session.scalars(query.execution_options(with_trash=True)).one_or_none() is not None
 
@@ -159,18 +159,19 @@ def delete_run(session: Session, run: Run) -> None:
 
 
 def attempt(session: Session, run: Run) -> Attempt | None:
-    """The newest claimed attempt."""
+    """Return the newest claimed attempt."""
     return session.get(Attempt, (run.id, run.attempt))
 
 
 def assigned_attempt(session: Session, run: Run) -> Attempt | None:
-    """The attempt that a worker was promised and has not claimed."""
+    """Return the attempt that a worker was promised and has not claimed."""
     query = select(Attempt).where(Attempt.run_id == run.id, Attempt.state == "assigned")
     return session.scalars(query).one_or_none()
 
 
 def newest_worker(session: Session, run: Run) -> tuple[str | None, float | None]:
-    """The worker of the newest attempt, claimed or promised, and about how long that takes to stop while it trains."""
+    """Return the worker of the newest attempt, claimed or promised, and about how long that takes to stop while it
+    trains."""
     query = (
         select(Worker.name, case((Attempt.state != "ended", Attempt.stop_seconds)))
         .join(Attempt, Attempt.worker_id == Worker.id)
@@ -186,7 +187,7 @@ def newest_worker(session: Session, run: Run) -> tuple[str | None, float | None]
 
 
 def controls(session: Session, run_id: str) -> Sequence[Control]:
-    """All requests, oldest first."""
+    """Return all requests, oldest first."""
     query = select(Control).where(Control.run_id == run_id).order_by(Control.created_at, Control.id)
     return session.scalars(query).all()
 
@@ -223,7 +224,7 @@ def pending_stops(session: Session, run_id: str) -> Sequence[Control]:
 
 
 def settled_controls(session: Session, run_id: str) -> Sequence[str]:
-    """Identifiers of the requests that no trainer needs to answer: of a run that has stopped, or withdrawn."""
+    """Return identifiers of the requests that no trainer needs to answer: of a run that has stopped, or withdrawn."""
     is_over = Control.kind.in_(("stop", "pause")) & (Control.state != "pending")
     query = select(Control.id).where(Control.run_id == run_id, is_over | (Control.state == "withdrawn"))
     return session.scalars(query.order_by(Control.created_at, Control.id)).all()

@@ -81,5 +81,5 @@ def actions_of(run: Run) -> tuple[Action, ...]:
 
 
 def is_terminal(status: RunStatus) -> bool:
-    """Whether nothing happens to the run any more by itself."""
+    """Return whether nothing happens to the run any more by itself."""
     return status in TERMINAL_STATUSES

@@ -56,7 +56,7 @@ class PlannedCost(NamedTuple):
 
 
 def planned_cost(seconds: float | None, usage: Usage, prices: Prices, now: datetime) -> PlannedCost:
-    """The cost of so many seconds on the machine of the run's newest attempt; never 0 for want of a price."""
+    """Return the cost of so many seconds on the machine of the run's newest attempt; never 0 for want of a price."""
     if seconds is None:
         return PlannedCost(None, None, "how long the planned run takes is not known")
     if not usage.uses:

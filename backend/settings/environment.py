@@ -45,7 +45,7 @@ class Settings(ServiceSettings):
     runs_dir: Path
     """Folder of the run folders."""
     runs_dir_shared: bool = False
-    """Whether all workers share `runs_dir`; otherwise a run stays on the host that started it."""
+    """True if all workers share `runs_dir`; otherwise a run stays on the host that started it."""
     admin_token_file: Path
     """File with the administrator's token; created with mode 600 if missing."""
     worker_token_file: Path
@@ -72,7 +72,7 @@ class Settings(ServiceSettings):
     board_link_days: int = Field(default=90, ge=0, le=MOST_LINK_DAYS)
     """Days after which read-only links to boards expire at the latest; 0: boards are not shared outside the team."""
     local_passwords: bool = True
-    """Whether people may log in with a password of this server. Without, single sign-on, API tokens and one-time codes
+    """True if people may log in with a password of this server. Without, single sign-on, API tokens and one-time codes
     remain."""
 
     oidc_client_id: str = ""
@@ -109,10 +109,10 @@ class Settings(ServiceSettings):
     oidc_required_groups: str = ""
     """Groups of which whoever signs in must be in at least one, separated by semicolons; if unset, none is needed."""
     oidc_link_by_email: bool = False
-    """Whether a first sign-in opens the existing account that has the same e-mail address, if the provider calls the
+    """True if a first sign-in opens the existing account that has the same e-mail address, if the provider calls the
     address verified. Without, it never does."""
     oidc_provider_logout: bool = True
-    """Whether logging out here also ends the session at the provider, where it offers that."""
+    """True if logging out here also ends the session at the provider, where it offers that."""
     max_attempts_without_progress: int = Field(default=3, ge=1)
     """A run fails after this many attempts in a row that completed no further step; a run's `resources.retries`
     takes precedence."""

@@ -18,7 +18,7 @@ from bapo.api.workers import WorkerRegistration
 
 
 def register(session: Session, token_id: str, body: WorkerRegistration) -> Worker | None:
-    """The worker of that name, made or brought up to date; None where another valid token has the name."""
+    """Return the worker of that name, made or brought up to date; None where another valid token has the name."""
     values = {
         "host": body.host,
         "slots": body.slots,
@@ -47,12 +47,12 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
 
 
 def get(session: Session, token_id: str, worker_id: str) -> Worker | None:
-    """A worker that this token speaks for."""
+    """Return a worker that this token speaks for."""
     return session.scalars(select(Worker).where(Worker.id == worker_id, Worker.token_id == token_id)).one_or_none()
 
 
 def speaks_for(session: Session, token_id: str, worker_id: str) -> bool:
-    """Whether this token speaks for the worker."""
+    """Return whether this token speaks for the worker."""
     return session.execute(_SPEAKS_FOR, {"worker_id": worker_id, "token_id": token_id}).first() is not None
 
 
@@ -77,7 +77,7 @@ class WorkerRow(NamedTuple):
 
 
 def workers(session: Session, fresh_seconds: float) -> list[WorkerRow]:
-    """All workers by name."""
+    """Return all workers by name."""
     is_fresh = Worker.last_seen_at > seconds_from_now(-fresh_seconds)
     known = select(Worker, is_fresh).where(Worker.forgotten_at.is_(None))
     found = session.execute(known.order_by(Worker.name)).all()
@@ -141,7 +141,7 @@ def begin_all_leases_anew(session: Session, seconds: float) -> None:
 
 
 def with_token(session: Session, run_id: str, fencing_token: int) -> Attempt | None:
-    """The attempt that was claimed with this token."""
+    """Return the attempt that was claimed with this token."""
     query = select(Attempt).where(Attempt.run_id == run_id, Attempt.fencing_token == fencing_token)
     return session.scalars(query).one_or_none()
 
@@ -155,7 +155,7 @@ def expired(session: Session) -> Sequence[tuple[str, int]]:
 
 
 def is_expired(session: Session, attempt: Attempt) -> bool:
-    """Whether this lease is over now."""
+    """Return whether this lease is over now."""
     query = select(Attempt.lease_expires_at < func.now())
     query = query.where(Attempt.run_id == attempt.run_id, Attempt.number == attempt.number)
     return bool(session.scalars(query).one())
@@ -217,13 +217,13 @@ def num_connected(session: Session, fresh_seconds: float) -> int:
 
 
 def is_fresh(session: Session, worker: Worker, seconds: float) -> bool:
-    """Whether the worker was heard of in this time."""
+    """Return whether the worker was heard of in this time."""
     query = select(Worker.last_seen_at > seconds_from_now(-seconds)).where(Worker.id == worker.id)
     return bool(session.scalars(query).one())
 
 
 def num_held(session: Session, worker: Worker) -> int:
-    """Attempts of the worker that have not ended."""
+    """Return attempts of the worker that have not ended."""
     query = select(func.count()).select_from(Attempt).where(Attempt.worker_id == worker.id, Attempt.state != "ended")
     return session.scalars(query).one()
 

@@ -53,7 +53,7 @@ class Flow(NamedTuple):
 
 
 def last_evaluated(visits: Visits, step: int) -> Counts:
-    """Each prompt's latest evaluation in steps 1..`step`, by its index in `visits.prompt_ids`.
+    """Return each prompt's latest evaluation in steps 1..`step`, by its index in `visits.prompt_ids`.
 
     A reused group is no evaluation: it was answered at an earlier step.
     """
@@ -66,7 +66,7 @@ def last_evaluated(visits: Visits, step: int) -> Counts:
 
 
 def aligned(samplings: Sequence[Sampling]) -> list[Counts]:
-    """The samplings over all prompts that any of them has, in the order in which those are first named."""
+    """Return the samplings over all prompts that any of them has, in the order in which those are first named."""
     first = samplings[0]
     if all(sampling.prompt_ids == first.prompt_ids for sampling in samplings):
         return [np.array(sampling.num_correct, dtype=np.int16) for sampling in samplings]
@@ -96,7 +96,7 @@ def seen_in_both(matrix: Matrix) -> Matrix:
 
 
 def migration_rates(matrix: Matrix) -> MigrationSummary:
-    """The rates of a matrix, over the prompts that both samplings have seen, with Wilson's intervals.
+    """Return the rates of a matrix, over the prompts that both samplings have seen, with Wilson's intervals.
 
     The intervals say how a rate would vary over other prompts. Sampling an unchanged policy twice moves prompts too:
     compare each rate with that of two such samplings.
@@ -112,7 +112,7 @@ def migration_rates(matrix: Matrix) -> MigrationSummary:
 
 
 def with_rates(matrix: Matrix) -> MigrationMatrix:
-    """The matrix with its sums and rates, as the API and the figures have it."""
+    """Return the matrix with its sums and rates, as the API and the figures have it."""
     return MigrationMatrix(
         counts=matrix.tolist(),
         before=matrix.sum(axis=1).tolist(),
@@ -123,7 +123,7 @@ def with_rates(matrix: Matrix) -> MigrationMatrix:
 
 
 def tracked_matrix(before: TrackingRecord, after: TrackingRecord) -> Matrix:
-    """The matrix between two samplings of the tracked prompts."""
+    """Return the matrix between two samplings of the tracked prompts."""
     first, second = aligned([Sampling(record.prompt_ids, record.num_correct) for record in (before, after)])
     return migration_matrix(first, second, before.group_size)
 

@@ -92,7 +92,7 @@ class Answer(NamedTuple):
     num_correct: int
     """Of these, judged right."""
     is_label: bool
-    """Whether it is the right answer but for its form."""
+    """True if it is the right answer but for its form."""
     by_model: dict[str, int]
 
 

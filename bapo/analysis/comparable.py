@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
     """Of its group."""
     status: str
     is_over: bool
-    """Whether nothing more will be recorded."""
+    """True if nothing more will be recorded."""
     step: int
     """Last completed step."""
     last_evaluated: int | None

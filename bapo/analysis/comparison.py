@@ -115,7 +115,8 @@ SeedFigures = Sequence[tuple[int | None, float]]
 
 
 def paired_difference(first: SeedFigures, second: SeedFigures) -> MeanEstimate | None:
-    """Mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share none."""
+    """Return mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share
+    none."""
     return estimate(seed_differences(first, second))
 
 
@@ -158,7 +159,7 @@ class FieldDifference(NamedTuple):
     values: tuple[Any, ...]
     """One per run; None also where the run's method does not know the field."""
     known: tuple[bool, ...]
-    """Whether the run has the field at all."""
+    """True if the run has the field at all."""
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -173,7 +174,7 @@ def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def differences(configs: Sequence[Mapping[str, Any]]) -> list[FieldDifference]:
-    """Fields of flat configs that are not the same in all of them, in the order of the configs."""
+    """Return fields of flat configs that are not the same in all of them, in the order of the configs."""
     fields = dict.fromkeys(field for config in configs for field in config)
     found = []
     for field in fields:
@@ -220,17 +221,18 @@ def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
 
 
 def seed_in(config: Mapping[str, Any]) -> int | None:
-    """The seed that a flat config names; None of an observed run that told none."""
+    """Return the seed that a flat config names; None of an observed run that told none."""
     return next((seed for field in SEED_FIELDS if isinstance(seed := config.get(field), int)), None)
 
 
 def is_material(field: str) -> bool:
-    """Whether runs that differ in this field are no replicates of one another."""
+    """Return whether runs that differ in this field are no replicates of one another."""
     return field not in _IMMATERIAL and not field.startswith(_IMMATERIAL_SECTIONS)
 
 
 def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The method, and the fields on which runs of one method differ: what follows from the method need not be said.
+    """Return the method, and the fields on which runs of one method differ: what follows from the method need not be
+    said.
 
     How a run was measured is named only where nothing else sets two runs apart.
     """
@@ -267,14 +269,14 @@ def _setting(field: str, config: Mapping[str, Any]) -> str:
 
 
 def shown_name(label: str) -> str:
-    """A group's label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
+    """Return a group's label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
     head, separator, rest = label.partition(" · ")
     return method_name(head) + separator + rest
 
 
 def setting_name(field: str, fields: Iterable[str]) -> str:
-    """A field's last part, with its section where other fields end alike: `method.c1` → "c1", `evaluation.interval` →
-    "evaluation interval".
+    """Return a field's last part, with its section where other fields end alike: `method.c1` → "c1",
+    `evaluation.interval` → "evaluation interval".
     """
     *sections, last = field.split(".")
     is_shared = any(other != field and other.rsplit(".", 1)[-1] == last for other in fields)
@@ -282,7 +284,7 @@ def setting_name(field: str, fields: Iterable[str]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A config value on one line."""
+    """Return a config value on one line."""
     if isinstance(value, list | tuple):
         if not value:
             return "none"
@@ -325,7 +327,7 @@ def curve(x: Floats, y: Floats) -> Curve:
 
 
 def cut(whole: Curve, until: float) -> Curve:
-    """The part up to a position, which ends there exactly, by linear interpolation."""
+    """Return the part up to a position, which ends there exactly, by linear interpolation."""
     if not len(whole.x) or whole.x[-1] <= until:
         return whole
     inside = whole.x < until
@@ -343,7 +345,8 @@ def value_at(whole: Curve, position: float) -> float | None:
 
 
 def common_positions(curves: Sequence[Curve], most: int = MOST_POSITIONS) -> Floats:
-    """Every position at which one of the curves was measured; beyond `most`, evenly spaced ones over their range."""
+    """Return every position at which one of the curves was measured; beyond `most`, evenly spaced ones over their
+    range."""
     positions = np.unique(np.concatenate([each.x for each in curves])) if curves else np.empty(0)
     if len(positions) <= most:
         return positions
@@ -351,7 +354,8 @@ def common_positions(curves: Sequence[Curve], most: int = MOST_POSITIONS) -> Flo
 
 
 def mean_curve(curves: Sequence[Curve], positions: Floats, replicates: Sequence[Hashable] | None = None) -> MeanCurve:
-    """Mean and Student's 95 % interval over the curves at each position, each interpolated linearly in its range.
+    """Return mean and Student's 95 % interval over the curves at each position, each interpolated linearly in its
+    range.
 
     A curve counts only between its own first and last measurement, so that n may fall along the way. `replicates`: the
     key of each curve's replicate (`replicate_keys`); without, each curve is one.
@@ -368,7 +372,8 @@ def mean_by_stretches(
     most_stretches: int = MOST_STRETCHES,
     replicates: Sequence[Hashable] | None = None,
 ) -> MeanCurve:
-    """Mean and Student's 95 % interval of y over runs, by stretches of x in which lie equally many of all their values.
+    """Return mean and Student's 95 % interval of y over runs, by stretches of x in which lie equally many of all their
+    values.
 
     For an x that need not rise, such as another metric: each run counts once in a stretch, with the mean of its values
     there, and a stretch stands at the mean of its x. There are half as many stretches as values in the run that has the
@@ -395,7 +400,7 @@ def mean_by_stretches(
 
 
 def _mean_of(values: Floats, positions: Floats, replicates: Sequence[Hashable] | None) -> MeanCurve:
-    """Mean and interval over the rows of `values` [runs, positions]; NaN where a run has none."""
+    """Return mean and interval over the rows of `values` [runs, positions]; NaN where a run has none."""
     values = _rows_of_replicates(values, replicates)
     known = ~np.isnan(values)
     n = known.sum(axis=0)
@@ -410,7 +415,7 @@ def _mean_of(values: Floats, positions: Floats, replicates: Sequence[Hashable] |
 
 
 def _rows_of_replicates(values: Floats, replicates: Sequence[Hashable] | None) -> Floats:
-    """Rows of runs [runs, positions] → of replicates: the mean over those runs of each that have a value."""
+    """Return rows of runs [runs, positions] → of replicates: the mean over those runs of each that have a value."""
     places: dict[Hashable, list[int]] = {}
     for row, key in enumerate(range(len(values)) if replicates is None else replicates):
         places.setdefault(key, []).append(row)
@@ -431,6 +436,7 @@ def first_reaching(accuracies: Curve, target: float) -> float | None:
 
 
 def cumulative_at(steps: NDArray[np.int64], totals: Floats, at: NDArray[np.int64]) -> Floats:
-    """What a run had spent after each of some steps: the total of the latest recorded step up to it, 0 before any."""
+    """Return what a run had spent after each of some steps: the total of the latest recorded step up to it, 0 before
+    any."""
     places = np.searchsorted(steps, at, side="right")
     return np.concatenate(([0.0], totals))[places]

@@ -86,7 +86,7 @@ def importance(
 
 
 def factors_of(points: Sequence[Mapping[str, Any]]) -> list[Factor]:
-    """The fields that vary; those that change in step are one."""
+    """Return the fields that vary; those that change in step are one."""
     found: dict[tuple[int, ...], Factor] = {}
     for field in dict.fromkeys(field for point in points for field in point):
         codes, values = _coded([point.get(field) for point in points])
@@ -110,7 +110,7 @@ def _coded(values: Sequence[Any]) -> tuple[Codes, list[Any]]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether values of a field have an order and distances."""
+    """Return whether values of a field have an order and distances."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

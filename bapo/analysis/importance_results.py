@@ -30,14 +30,14 @@ class FieldShare(Result):
     null: float
     """Above it, chance alone brings none of the shares in 95 of 100 sweeps in which no field matters."""
     is_shown: bool
-    """Whether the share is above `null`: otherwise it is no evidence that the field matters."""
+    """True if the share is above `null`: otherwise it is no evidence that the field matters."""
 
 
 class Importance(Result):
     """How much of the variance of a result each varied field explains."""
 
     decomposition: Decomposition | None
-    """None where nothing can be said, for `reason`."""
+    """`None` if nothing can be said, for `reason`."""
     reason: str = ""
     """Why nothing is said, or why the runs are not read as a grid."""
     num_runs: int

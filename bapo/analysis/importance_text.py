@@ -9,7 +9,7 @@ CHANCE = "In 95 of 100 sweeps in which no field matters, no share is above its l
 
 
 def share_note(share: FieldShare) -> str:
-    """Fields that a share cannot be told apart from; empty where there are none."""
+    """Return fields that a share cannot be told apart from; empty where there are none."""
     notes = []
     if share.together_with:
         notes.append(f"always changes with {', '.join(share.together_with)}: the share is of all of them")
@@ -19,7 +19,7 @@ def share_note(share: FieldShare) -> str:
 
 
 def importance_notes(found: Importance) -> list[str]:
-    """How the shares came about and what they mean, or why there are none."""
+    """Return how the shares came about and what they mean, or why there are none."""
     if found.decomposition is None:
         return [f"Nothing can be said: {found.reason}."]
     if found.decomposition == "ranks":

@@ -13,7 +13,7 @@ class Contender(NamedTuple):
 
     label: str
     accuracy: MeanEstimate | None
-    """None if none of its runs was evaluated."""
+    """`None` if none of its runs was evaluated."""
     num_runs: int
     """Runs that were evaluated."""
     against_reference: MeanEstimate | None

@@ -32,7 +32,7 @@ class PromptColumns(NamedTuple):
     first_step: Integers
     last_step: Integers
     seen_from: Flags
-    """Whether the prompt was visited from each of `SOURCES`, [prompts, sources]."""
+    """True if the prompt was visited from each of `SOURCES`, [prompts, sources]."""
     num_evaluations: Integers
     first_correct: Integers
     """Correct responses at the first evaluation."""
@@ -48,7 +48,7 @@ class PromptColumns(NamedTuple):
         return np.diff(self.starts)
 
     def visits_of(self, prompt: int) -> Integers:
-        """Rows of one prompt's visits, by step."""
+        """Return rows of one prompt's visits, by step."""
         return self.rows[self.starts[prompt] : self.starts[prompt + 1]]
 
 
@@ -103,13 +103,14 @@ def prompt_columns(visits: Visits) -> PromptColumns:
 
 
 def _grouped(prompt: NDArray[np.int32], num_prompts: int) -> tuple[Integers, Integers]:
-    """Rows sorted by prompt, in their order within one, and where each prompt's begin, with the end appended."""
+    """Return rows sorted by prompt, in their order within one, and where each prompt's begin, with the end appended."""
     counts = np.bincount(prompt, minlength=num_prompts)
     return np.argsort(prompt, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
 
 
 def answered(visits: Visits) -> Flags:
-    """The evaluations; of a prompt whose evaluations are not recorded, its reuses, which show what they had shown."""
+    """Return the evaluations; of a prompt whose evaluations are not recorded, its reuses, which show what they had
+    shown."""
     evaluations = visits.is_evaluation
     has_evaluation = np.zeros(len(visits.prompt_ids), np.bool_)
     has_evaluation[visits.prompt[evaluations]] = True

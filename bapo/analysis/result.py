@@ -72,7 +72,7 @@ class Savings(Bounded):
     num_baseline: int
     """Seeds of the baseline."""
     is_least: bool
-    """Whether baseline runs have not reached the accuracy, so that at least this much was saved."""
+    """True if baseline runs have not reached the accuracy, so that at least this much was saved."""
 
 
 class SeedDisagreement(Result):
@@ -142,18 +142,18 @@ class Standing(Result):
     """Where the accuracies of a comparison were taken."""
 
     is_running: bool
-    """Whether a run may still change it."""
+    """True if a run may still change it."""
     axis: Literal["step", "rollouts", "time"]
     position: float | None
     """Where on that axis the accuracies are taken; None: each run's last evaluation."""
     is_cut: bool
-    """Whether a run was evaluated beyond that position."""
+    """True if a run was evaluated beyond that position."""
     num_steps: int | None
     """Length of the runs; None where they differ in it."""
     final_steps: tuple[int, int] | None
     """First and last of the steps of the last evaluations; None without an evaluation."""
     is_interpolated: bool = False
-    """Whether a run was evaluated before and after that position, but not there."""
+    """True if a run was evaluated before and after that position, but not there."""
     left_out: Sequence[LeftOutRun] = ()
     """Runs that cannot be compared with the others."""
 

@@ -81,7 +81,8 @@ def rollout_estimate(
 
 
 def data_sizes(task: Mapping[str, Any], files: Mapping[str, int]) -> DataSizes:
-    """Problems of a task's section; of files, those whose rows are known, held-out ones among them not taken out."""
+    """Return problems of a task's section; of files, those whose rows are known, held-out ones among them not taken
+    out."""
     match task["type"]:
         case "file":
             train = _least(files.get(task["train_file"]), task["max_train_problems"])

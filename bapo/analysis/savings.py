@@ -30,7 +30,7 @@ class Expense(NamedTuple):
 
 
 def savings(ours: Sequence[Expense], baseline: Sequence[Expense]) -> Savings | None:
-    """The share saved; None where a run of ours has not reached the accuracy, or nothing is known of one side."""
+    """Return the share saved; None where a run of ours has not reached the accuracy, or nothing is known of one side."""
     if not ours or not baseline or not all(each.has_reached for each in ours):
         return None
     mine, theirs = _by_seed(ours), _by_seed(baseline)
@@ -52,12 +52,12 @@ def savings(ours: Sequence[Expense], baseline: Sequence[Expense]) -> Savings | N
 
 
 def mean_ratio(ours: NDArray[np.float64], baseline: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of ours over the mean of the baseline, along the last axis."""
+    """Return mean of ours over the mean of the baseline, along the last axis."""
     return np.asarray(ours.mean(axis=-1) / baseline.mean(axis=-1))
 
 
 def _by_seed(runs: Sequence[Expense]) -> dict[Hashable, float]:
-    """What each replicate spent; a run without a known seed is one by itself."""
+    """Return what each replicate spent; a run without a known seed is one by itself."""
     keys = [(index,) if each.seed is None else each.seed for index, each in enumerate(runs)]
     spent = over_replicates(zip(keys, (each.spent for each in runs), strict=True))
     return dict(zip(dict.fromkeys(keys), spent, strict=True))

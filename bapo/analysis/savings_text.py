@@ -89,5 +89,5 @@ def _spent(hours: float, cost: float | None, currency: str) -> str:
 
 
 def _digits(value: float) -> str:
-    """What small runs take is seen too: 1.2 → "1.20", 0.0012 → "0.0012"."""
+    """Return what small runs take is seen too: 1.2 → "1.20", 0.0012 → "0.0012"."""
     return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.2g}"

@@ -56,7 +56,7 @@ def steered_config(config: FlatConfig, changes: Sequence[AppliedChange]) -> dict
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two values mean the same, such as `1/8` and 0.125."""
+    """Return whether two values mean the same, such as `1/8` and 0.125."""
     return bool(_plain(one) == _plain(other))
 
 

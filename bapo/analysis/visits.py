@@ -40,7 +40,7 @@ class Visits(NamedTuple):
 
 
 def visits_of(records: Iterable[StepRecord], group_size: int) -> Visits:
-    """The visits of these records, which are in the order of their steps."""
+    """Return the visits of these records, which are in the order of their steps."""
     codes: dict[str, int] = {}
     number = {source: index for index, source in enumerate(SOURCES)}
     rows = [

@@ -36,7 +36,7 @@ class Call(Generic[T]):
     """Sent as it is, in the place of a body."""
 
     def arguments(self, caller: Mapping[str, str]) -> dict[str, Any]:
-        """The request as httpx takes it, beside method and path; `caller`: headers that name who calls."""
+        """Return the request as httpx takes it, beside method and path; `caller`: headers that name who calls."""
         headers = {**caller, **self.headers}
         content = self.content
         if self.body is not None:
@@ -125,7 +125,7 @@ class InQuery:
 
 
 def joined(values: Sequence[object]) -> str:
-    """Values as one text, with commas."""
+    """Return values as one text, with commas."""
     return ",".join(map(str, values))
 
 
@@ -174,20 +174,20 @@ def nothing(_: httpx.Response) -> None:
 
 
 def get(path: str, model: type[M], **params: Any) -> Call[M]:
-    """A call that reads; parameters that are None are left out."""
+    """Return a call that reads; parameters that are None are left out."""
     return Call("GET", path, answer(model), params={key: value for key, value in params.items() if value is not None})
 
 
 def post(path: str, model: type[M], body: BaseModel) -> Call[M]:
-    """A call that makes or does something."""
+    """Return a call that makes or does something."""
     return Call("POST", path, answer(model), body=body)
 
 
 def idempotency(key: str | None) -> dict[str, str]:
-    """The header that makes a request safe to send twice; without a key of the caller's, one for this call."""
+    """Return the header that makes a request safe to send twice; without a key of the caller's, one for this call."""
     return {IDEMPOTENCY_KEY: key or uuid.uuid4().hex}
 
 
 def run_path(run_id: str, *rest: str) -> str:
-    """The address of a run, or of something beneath it."""
+    """Return the address of a run, or of something beneath it."""
     return "/".join(("/runs", quote(run_id, safe=""), *rest))

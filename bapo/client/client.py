@@ -34,7 +34,7 @@ PageT = TypeVar("PageT", bound=Page)
 def shared_http(
     base_url: str, timeout_seconds: float = TIMEOUT_SECONDS, *, uses_proxies: bool = True
 ) -> httpx.AsyncClient:
-    """A pool of connections for several `AsyncClient`s; close it with `await http.aclose()`.
+    """Return a pool of connections for several `AsyncClient`s; close it with `await http.aclose()`.
 
     `uses_proxies`: whether requests to another machine take the proxy that the environment names.
     """
@@ -44,7 +44,7 @@ def shared_http(
 def _blocking(
     method: Callable[Concatenate[Core, P], T], taken: Callable[[T], U]
 ) -> Callable[Concatenate[Client, P], U]:
-    """A method of the core as one of `Client`."""
+    """Return a method of the core as one of `Client`."""
 
     def call(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> U:
         return taken(method(client.core, *args, **kwargs))
@@ -73,7 +73,7 @@ class Client(Calls, BlockingCaller):
 
     @classmethod
     def from_environment(cls, server: str | None = None, token: str | None = None) -> Self:
-        """The server of `BAPO_SERVER` and the token of `BAPO_TOKEN`, else what `bapo login` saved.
+        """Return the server of `BAPO_SERVER` and the token of `BAPO_TOKEN`, else what `bapo login` saved.
 
         `server` is an address, or the name of a saved one. Raises ValueError where no token is found.
         """
@@ -90,11 +90,11 @@ class Client(Calls, BlockingCaller):
     wait = _blocking(Core.wait, run)
 
     def awaitable(self) -> AsyncClient:
-        """A client of its own for the same server and the same login."""
+        """Return a client of its own for the same server and the same login."""
         return AsyncClient(self._base_url, token=self._secret, retries=self.core.retries.count)
 
     def pages(self, method: Callable[P, PageT], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[PageT]:
-        """Every page of a list, such as `client.pages(client.runs, status="running")`."""
+        """Yield every page of a list, such as `client.pages(client.runs, status="running")`."""
         page = method(*args, **kwargs)
         yield page
         while page.next_cursor is not None:
@@ -139,7 +139,7 @@ class AsyncClient(Core):
     async def pages(
         self, method: Callable[P, Awaitable[PageT]], /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncIterator[PageT]:
-        """Every page of a list, such as `client.pages(client.runs, status="running")`."""
+        """Yield every page of a list, such as `client.pages(client.runs, status="running")`."""
         page = await method(*args, **kwargs)
         yield page
         while page.next_cursor is not None:

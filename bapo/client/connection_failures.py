@@ -14,7 +14,7 @@ class ConnectionAdvice(NamedTuple):
 
     remedy: str
     is_lasting: bool = True
-    """Whether it stays so until somebody changes something: waiting does not help."""
+    """True if it stays so until somebody changes something: waiting does not help."""
 
 
 _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
@@ -52,7 +52,7 @@ _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
 
 
 def advice_for(address: str, cause: str) -> ConnectionAdvice:
-    """What to do about a connection to this address that failed with this message."""
+    """Return what to do about a connection to this address that failed with this message."""
     for part, advice in _ADVICE:
         if part in cause:
             return advice

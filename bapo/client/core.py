@@ -76,7 +76,7 @@ class Deadline:
             raise TimeoutError
 
     def limit(self, seconds: float) -> float:
-        """This long, or until the deadline."""
+        """Return this long, or until the deadline."""
         return seconds if self._at is None else max(0.001, min(seconds, self._at - time.monotonic()))
 
 
@@ -126,7 +126,7 @@ class Core(Calls, AwaitableCaller):
     async def events(
         self, run_id: str | None = None, last_event_id: int | None = None
     ) -> AsyncIterator[AsyncGenerator[StreamEvent, None]]:
-        """The events of one run, or of all; ends when the server closes the stream."""
+        """Yield the events of one run, or of all; ends when the server closes the stream."""
         async with self._lines(run_id, last_event_id, STREAM_SILENCE_SECONDS) as lines:
             yield _events(lines)
 
@@ -138,7 +138,7 @@ class Core(Calls, AwaitableCaller):
         patience_seconds: float | None = PATIENCE_SECONDS,
         on_cut: OnCut | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """A run's events until it has ended; resumes after a cut, none left out and none twice.
+        """Return a run's events until it has ended; resumes after a cut, none left out and none twice.
 
         Raises UnreachableError where the server stays away for longer than `patience_seconds` (None: never).
         """
@@ -181,7 +181,7 @@ class Core(Calls, AwaitableCaller):
         timeout_seconds: float | None = None,
         patience_seconds: float | None = PATIENCE_SECONDS,
     ) -> RunDetail:
-        """The run, once it is where `until` says, or has ended.
+        """Return the run, once it is where `until` says, or has ended.
 
         `until` is a status, several, or a question such as `lambda run: run.step >= 100`. Raises TimeoutError.
         """
@@ -287,17 +287,17 @@ def _trusted_certificates(*_named: str | None) -> ssl.SSLContext:
 
 
 def address_of(http: httpx.Client | httpx.AsyncClient) -> str:
-    """The server's address."""
+    """Return the server's address."""
     return str(http.base_url).rstrip("/").removesuffix(API)
 
 
 def unreachable(http: httpx.Client | httpx.AsyncClient, error: httpx.RequestError) -> UnreachableError:
-    """The error that a request without an answer stands for."""
+    """Return the error that a request without an answer stands for."""
     return UnreachableError(address_of(http), str(error) or type(error).__name__)
 
 
 def bearer(token: str | None, cookie: str | None) -> dict[str, str]:
-    """The header that names the caller. A session's secret is as good as a token; sent so, it needs no Origin."""
+    """Return the header that names the caller. A session's secret is as good as a token; sent so, it needs no Origin."""
     secret = token or cookie
     if secret:
         check_secret(secret)

@@ -57,7 +57,7 @@ class UnreachableError(BapoError, httpx.TransportError):
     code = "unreachable"
     is_passing = True
     is_lasting: bool
-    """Whether somebody has to change something first, such as the server's certificate."""
+    """True if somebody has to change something first, such as the server's certificate."""
 
     def __init__(self, address: str, cause: str) -> None:
         self.address = address
@@ -104,7 +104,7 @@ def check_secret(secret: str) -> None:
 
 
 def error_of(response: httpx.Response) -> ApiError:
-    """The error that a response with a status of at least 300 stands for, also where a proxy answered."""
+    """Return the error that a response with a status of at least 300 stands for, also where a proxy answered."""
     try:
         body = ErrorBody.model_validate_json(response.content, extra="ignore")
     except ValidationError:
@@ -114,7 +114,7 @@ def error_of(response: httpx.Response) -> ApiError:
 
 
 def not_readable(response: httpx.Response) -> ApiError:
-    """The error that a successful answer stands for where it is not the one of a BAPO server."""
+    """Return the error that a successful answer stands for where it is not the one of a BAPO server."""
     what = response.headers.get("Content-Type", "").partition(";")[0] or "nothing"
     return _from_elsewhere(response, "unreadable_answer", f"with {what} that this version of bapo does not read")
 

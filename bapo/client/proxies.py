@@ -42,7 +42,7 @@ class Proxy:
         return f"{self.variable} = {scheme}://{shown}" if scheme else f"{self.variable} = {shown}"
 
     def problem(self) -> str | None:
-        """Why no connection can be made through it; None where one can be tried."""
+        """Return why no connection can be made through it; None where one can be tried."""
         try:
             parts = urlsplit(self.address)
             is_whole = bool(parts.hostname) and parts.scheme in (*PORTS, *SOCKS)
@@ -79,7 +79,8 @@ def _variable(kind: str) -> str:
 
 
 def bypasses(no_proxy: str, host: str, port: int | None) -> bool:
-    """Whether `NO_PROXY` lists a host: by name, domain, `*.domain`, address, network or `*`, each also with a port.
+    """Return whether `NO_PROXY` lists a host: by name, domain, `*.domain`, address, network or `*`, each also with a
+    port.
 
     An entry that can be read in none of these ways concerns no host.
     """

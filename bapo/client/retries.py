@@ -39,6 +39,6 @@ class Retries:
         return min(float(asked), self.most_seconds) if asked.isdigit() else self.pause_seconds(tried)
 
     def pause_seconds(self, tried: int) -> float:
-        """The wait after so many tries."""
+        """Return the wait after so many tries."""
         longest: float = min(self.most_seconds, self.first_seconds * 2 ** min(tried, 16))
         return longest * random.uniform(0.5, 1.0)

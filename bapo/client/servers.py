@@ -25,7 +25,7 @@ LOCAL_LOCK_FILE = Path("bapo-data/lock")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself: what is sent there leaves the machine by no network."""
+    """Return whether a host is this machine itself: what is sent there leaves the machine by no network."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -65,13 +65,13 @@ class SavedServers:
         return SavedServers({**self.servers, name: login}, name)
 
     def without(self, name: str) -> SavedServers:
-        """All but this one."""
+        """Return all but this one."""
         rest = {other: login for other, login in self.servers.items() if other != name}
         return SavedServers(rest, self.default if self.default in rest else next(iter(rest), None))
 
 
 def config_folder() -> Path:
-    """The user's own folder for settings of `bapo`."""
+    """Return the user's own folder for settings of `bapo`."""
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA", Path.home())) / "bapo"
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "bapo"
@@ -129,12 +129,12 @@ def _hostname(address: str, given: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address rather than the name of a saved server."""
+    """Return whether a text is an address rather than the name of a saved server."""
     return "://" in text or ":" in text or "." in text or text == "localhost"
 
 
 def is_open_to_eavesdroppers(url: str) -> bool:
-    """Whether a token would travel over a network without encryption."""
+    """Return whether a token would travel over a network without encryption."""
     parts = urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 

@@ -265,7 +265,7 @@ def _rows(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _json_rows(file: Path) -> Iterator[Mapping[str, Any]]:
-    """Rows of a file of JSON lines, or of one list."""
+    """Yield rows of a file of JSON lines, or of one list."""
     try:
         with file.open(encoding="utf-8") as opened:
             if opened.read(1) == "[":

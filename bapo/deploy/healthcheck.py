@@ -22,7 +22,7 @@ def opened(url: str, timeout_seconds: float) -> HTTPResponse:
 
 
 def answers(url: str) -> bool:
-    """Whether a GET of the address succeeds."""
+    """Return whether a GET of the address succeeds."""
     try:
         with opened(url, TIMEOUT_SECONDS):
             return True

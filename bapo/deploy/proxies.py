@@ -55,7 +55,7 @@ def address_in(text: str) -> Address | None:
 
 
 def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
-    """Whether one of the networks holds the address."""
+    """Return whether one of the networks holds the address."""
     return address is not None and any(address in network for network in networks)
 
 

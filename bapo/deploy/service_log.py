@@ -61,7 +61,7 @@ def hide(*secrets: str | None) -> None:
 
 
 def mask(line: str) -> str:
-    """The text with secrets masked: those given to `hide`, and whatever has the form of one."""
+    """Return the text with secrets masked: those given to `hide`, and whatever has the form of one."""
     for secret in sorted(_SECRETS, key=len, reverse=True):
         line = line.replace(secret, MASK)
     for pattern, replacement in _PATTERNS:
@@ -87,7 +87,7 @@ def bind(**facts: str | int | None) -> None:
 
 
 def facts_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The facts of a line, and those given as `extra`."""
+    """Return the facts of a line, and those given as `extra`."""
     extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     return {**_CONTEXT.get(), **extra}
 
@@ -100,7 +100,7 @@ class JsonFormatter(logging.Formatter):
         self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return one line."""
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -130,7 +130,7 @@ class PlainFormatter(logging.Formatter):
     """Formats a line for a terminal: time, level, message and facts."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and a traceback below it."""
+        """Return one line, and a traceback below it."""
         at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         facts = " ".join(f"{name}={fact}" for name, fact in facts_of(record).items())
         line = f"{at} {record.levelname.lower():7} {record.getMessage()}{'  ' if facts else ''}{facts}"

@@ -123,7 +123,7 @@ class BatchItem:
         return self.group.group_size if self.responses is None else len(self.responses)
 
     def is_on_policy(self, step: int) -> bool:
-        """Whether the weights before the update of this step generated it."""
+        """Return whether the weights before the update of this step generated it."""
         return self.group.policy_version == step - 1
 
 
@@ -150,7 +150,7 @@ class Engine(Protocol):
         """
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """The group's responses as text."""
+        """Return the group's responses as text."""
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Reward (0 or 1) of each problem's greedy answer under the current weights."""

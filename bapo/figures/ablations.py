@@ -39,7 +39,7 @@ class Ablations(NamedTuple):
 
 
 def ablation_groups(runs: Sequence[RecordedRun]) -> list[list[Group]]:
-    """The variants of each panel; none where there are fewer than two.
+    """Return the variants of each panel; none where there are fewer than two.
 
     Variants differ from the baseline, which is the config that most complete BAPO runs have, in the panel's own fields
     alone.
@@ -122,6 +122,6 @@ def _baseline_labels(groups: Sequence[Sequence[Group]]) -> frozenset[str]:
 
 
 def ablations_figure(data: Ablations, palette: Palette) -> go.Figure:
-    """The panels that have variants."""
+    """Return the panels that have variants."""
     looks = dict.fromkeys(data.baseline, BapoConfig.label)
     return curves_figure([panel for panel in data.panels if panel.curves], palette, looks=looks)

@@ -42,7 +42,7 @@ def shared_highest(panels: Sequence[AccuracyCounts]) -> list[int]:
 
 
 def accuracy_counts(matrix: MigrationMatrix, before_name: str, after_name: str) -> AccuracyCounts:
-    """The margins of a matrix over the prompts that both steps have seen."""
+    """Return the margins of a matrix over the prompts that both steps have seen."""
     seen = [row[:-1] for row in matrix.counts[:-1]]
     return AccuracyCounts(
         len(seen) - 1,

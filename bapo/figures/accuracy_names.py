@@ -14,7 +14,7 @@ def accuracy_names(group_size: int) -> list[str]:
 
 
 def accuracy_axis(group_size: int) -> dict[str, Any]:
-    """A y-axis of accuracies, with ticks at the attainable ones as long as they can be told apart."""
+    """Return a y-axis of accuracies, with ticks at the attainable ones as long as they can be told apart."""
     axis: dict[str, Any] = {"title": {"text": "accuracy"}, "fixedrange": True}
     if group_size > MOST_TICKS:
         return axis
@@ -24,7 +24,7 @@ def accuracy_axis(group_size: int) -> dict[str, Any]:
 
 
 def matrix_axes(before: str, after: str) -> dict[str, Any]:
-    """The axes of a matrix of accuracies: before in rows, the first on top, after in columns."""
+    """Return the axes of a matrix of accuracies: before in rows, the first on top, after in columns."""
     axis = {"type": "category", "showgrid": False, "showline": False, "fixedrange": True, "ticks": ""}
     return {
         "xaxis": axis | {"title": {"text": after}, "showspikes": False},

@@ -66,7 +66,7 @@ class XAxis(NamedTuple):
 
 
 def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
-    """The axis of a series; steps without the needed metric (older writers) take the value before them."""
+    """Return the axis of a series; steps without the needed metric (older writers) take the value before them."""
     if kind == "step":
         return XAxis("step", series.steps, series.steps, 0)
     if kind == "rollouts":
@@ -100,7 +100,8 @@ def x_hover(kind: XKind) -> str:
 def over_training(
     traces: Sequence[go.Scatter], axis: XAxis, *, yaxis: dict[str, Any], height: int = 260, **layout: Any
 ) -> go.Figure:
-    """A figure of traces over the run's x-axis; the theme is added where it is shown (`bapo.figures.theme.themed`)."""
+    """Return a figure of traces over the run's x-axis; the theme is added where it is shown
+    (`bapo.figures.theme.themed`)."""
     return go.Figure(
         traces,
         {

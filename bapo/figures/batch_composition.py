@@ -50,7 +50,8 @@ def composition_traces(
     stack: str = "batch",
     **placed: Any,
 ) -> list[go.Scatter]:
-    """The areas of X1, X2 and X3, or of the first of them, and B as a dashed line; `placed` is where they are drawn."""
+    """Return the areas of X1, X2 and X3, or of the first of them, and B as a dashed line; `placed` is where they are
+    drawn."""
     areas = [
         area(
             x,

@@ -33,7 +33,7 @@ class CumulativeRollouts(NamedTuple):
 
     curves: Sequence[SeedCurve]
     bounds: RolloutBounds | None
-    """None where the runs have different batch or group sizes, so that there is no one bound."""
+    """`None` if the runs have different batch or group sizes, so that there is no one bound."""
 
 
 def cumulative_rollouts_data(groups: Sequence[Group]) -> CumulativeRollouts:
@@ -49,7 +49,7 @@ def cumulative_rollouts_data(groups: Sequence[Group]) -> CumulativeRollouts:
 
 
 def cumulative_rollouts_figure(data: CumulativeRollouts, palette: Palette) -> go.Figure:
-    """A line per method, both references dashed in grey."""
+    """Return a line per method, both references dashed in grey."""
     references = []
     if data.bounds is not None:
         for name, value, dash in (

@@ -43,7 +43,7 @@ class Evaluations(NamedTuple):
     axis: XAxis
     curves: Sequence[DatasetCurve]
     has_base: bool = True
-    """Whether the first evaluation is that of the base model, before training."""
+    """True if the first evaluation is that of the base model, before training."""
 
 
 def evaluations_data(series: Series, axis: XAxis) -> Evaluations:

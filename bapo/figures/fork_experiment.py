@@ -21,7 +21,7 @@ LEAST_HISTORY = 10
 
 
 def arm_styles(arms: Sequence[ForkArm], palette: Palette) -> list[LineStyle]:
-    """The look of each arm: the baseline as text, noise dotted and grey, each other its own colour."""
+    """Return the look of each arm: the baseline as text, noise dotted and grey, each other its own colour."""
     styles = []
     for arm in arms:
         colour = palette.series[(arm.number - 1) % len(palette.series)]

@@ -39,12 +39,12 @@ def size(num_bytes: float | None) -> str:
 
 
 def points(change: float | None, digits: int = 1) -> str:
-    """A difference of two shares in percentage points, signed: 0.0823 → "+8.2 pts"."""
+    """Return a difference of two shares in percentage points, signed: 0.0823 → "+8.2 pts"."""
     return MISSING if change is None else f"{_signed(100 * change, digits)}{THIN_SPACE}pts"
 
 
 def decimal(value: float | None, digits: int = 3) -> str:
-    """A plain number: fixed digits, scientific where they would not show it."""
+    """Return a plain number: fixed digits, scientific where they would not show it."""
     if value is None:
         return MISSING
     if value and abs(value) < 0.5 * 10**-digits:
@@ -58,7 +58,7 @@ def reward(value: float | None) -> str:
 
 
 def signed_decimal(change: float | None, digits: int = 3) -> str:
-    """A signed difference, with a true minus sign."""
+    """Return a signed difference, with a true minus sign."""
     return MISSING if change is None else _signed(change, digits)
 
 
@@ -70,7 +70,7 @@ def _signed(value: float, digits: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Two units: "42 s", "3 m 05 s", "1 h 22 m", "2 d 04 h"."""
+    """Return two units: "42 s", "3 m 05 s", "1 h 22 m", "2 d 04 h"."""
     if seconds is None:
         return MISSING
     whole = max(0, round(seconds))
@@ -127,7 +127,7 @@ def exact_time(moment: datetime | None) -> str:
 
 
 def config_value(value: Any) -> str:
-    """A config value as one writes it in a form: `1/8`, `0.25`, `auto`; empty for none."""
+    """Return a config value as one writes it in a form: `1/8`, `0.25`, `auto`; empty for none."""
     if value is None:
         return ""
     if isinstance(value, bool):

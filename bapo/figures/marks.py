@@ -29,7 +29,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
-    """The events of a run that charts mark, in order."""
+    """Return the events of a run that charts mark, in order."""
     marks = []
     for event in events:
         if event.event == "parameter_change":

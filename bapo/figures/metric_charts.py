@@ -50,7 +50,7 @@ class MetricChart(NamedTuple):
     hover: str
     """Text of a point, such as `%{y:.1f} tokens`."""
     only_recorded: bool = False
-    """Whether metrics that no step has are left out; a chart to which steps are appended has all of its lines."""
+    """True if metrics that no step has are left out; a chart to which steps are appended has all of its lines."""
     beyond_shares: tuple[dict[str, Any], str] | None = None
     """Axis and text of a point where a value is none between 0 and 1."""
 
@@ -127,7 +127,7 @@ BUFFER_AGES = STORED_AGES._replace(
 
 
 def _turnover(buffer: str) -> MetricChart:
-    """Entries of a buffer per step: above zero what came in, below it what went out."""
+    """Return entries of a buffer per step: above zero what came in, below it what went out."""
     moves: tuple[tuple[str, str, Colour, int], ...] = (
         ("entered", "entered", "fresh", 1),
         ("refreshed", "refreshed", "reused", 1),

@@ -60,7 +60,7 @@ def migration_difference_data(
 
 
 def _seen(runs: Sequence[Migration]) -> NDArray[np.int64]:
-    """Prompts seen both times."""
+    """Return prompts seen both times."""
     total: NDArray[np.int64] = np.sum([np.array(run.matrix.counts)[:-1, :-1] for run in runs], axis=0)
     return total
 
@@ -68,7 +68,7 @@ def _seen(runs: Sequence[Migration]) -> NDArray[np.int64]:
 def migration_difference_figure(
     data: MigrationDifference, first_style: LineStyle, second_style: LineStyle, palette: Palette
 ) -> go.Figure:
-    """A heat map in the colours of the two: a cell has the colour of the one that more of its prompts moved so."""
+    """Return a heat map in the colours of the two: a cell has the colour of the one that more of its prompts moved so."""
     names = accuracy_names(data.group_size)[: data.group_size + 1]
     percent = 100 * data.difference
     furthest = float(np.abs(percent).max()) or 1.0

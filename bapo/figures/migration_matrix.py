@@ -34,7 +34,8 @@ class MigrationCells(NamedTuple):
 def migration_cells(
     matrix: MigrationMatrix, before: str, after: str, null: MigrationMatrix | None = None
 ) -> MigrationCells:
-    """The cells to draw: prompts that were seen neither before nor after are none, an empty last row is left out."""
+    """Return the cells to draw: prompts that were seen neither before nor after are none, an empty last row is left
+    out."""
     group_size = len(matrix.counts) - 2
     counts = [list(row) for row in matrix.counts]
     counts[-1][-1] = 0
@@ -54,13 +55,13 @@ def migration_cells(
 
 
 def row_shares(counts: Sequence[Sequence[int]]) -> list[list[float | None]]:
-    """Each cell as a share of its row; None in an empty row."""
+    """Return each cell as a share of its row; None in an empty row."""
     totals = [sum(row) for row in counts]
     return [[count / total if total else None for count in row] for row, total in zip(counts, totals, strict=True)]
 
 
 def migration_matrix_figure(data: MigrationCells, palette: Palette, *, difference: bool = False) -> go.Figure:
-    """A heat map of row shares with the counts as text, the row of the unsolved in red; 0/G is the first row.
+    """Return a heat map of row shares with the counts as text, the row of the unsolved in red; 0/G is the first row.
 
     With `difference`, percentage points above or below chance instead.
     """
@@ -81,7 +82,7 @@ def migration_matrix_figure(data: MigrationCells, palette: Palette, *, differenc
 
 
 def _shares(data: MigrationCells, palette: Palette) -> go.Figure:
-    """The row of the unsolved has a colour scale of its own, and so is a trace of its own."""
+    """Return the row of the unsolved has a colour scale of its own, and so is a trace of its own."""
     nothing = [None] * len(data.counts[0])
     figure = go.Figure()
     colours: list[Sequence[str]] = []

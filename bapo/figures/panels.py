@@ -39,7 +39,7 @@ def axis_of(index: int) -> str:
 
 
 def titled(title: str, **settings: Any) -> dict[str, Any]:
-    """An axis with a title."""
+    """Return an axis with a title."""
     return {"title": {"text": title}, **settings}
 
 
@@ -124,7 +124,8 @@ def panel_figure(
 
 
 def legend_rows(names: Sequence[str], width: int = USUAL_WIDTH) -> int:
-    """Rows that a legend above the panels takes: entries in columns as wide as the longest, unless one row holds all.
+    """Return rows that a legend above the panels takes: entries in columns as wide as the longest, unless one row holds
+    all.
 
     assets/paper.js counts them in the same way for other widths.
     """

@@ -81,7 +81,7 @@ def parallel_coordinates_data(
 
 
 def _column(values: Sequence[Any], shown: Mapping[str, str]) -> tuple[list[float], list[Tick]]:
-    """The height of each run's value, and what is named."""
+    """Return the height of each run's value, and what is named."""
     keys = [_key(value) for value in values]
     ordered = [key for key, _ in sorted(dict(zip(keys, values, strict=True)).items(), key=_order)]
     numbers = [value for value in values if _is_number(value)]
@@ -111,7 +111,7 @@ def _order(item: tuple[str, Any]) -> tuple[int, float, str]:
 
 
 def parallel_coordinates_figure(data: ParallelLines, palette: Palette) -> go.Figure:
-    """The higher the result, the stronger its line.
+    """Return the higher the result, the stronger its line.
 
     For the page's script, `meta` of a line names its run and `customdata` what it passes through, `meta` of the figure
     its axes.

@@ -28,7 +28,7 @@ class ImportanceRow(NamedTuple):
 
 
 def parameter_importance_data(found: Importance, name_of: Callable[[str], str]) -> list[ImportanceRow]:
-    """The largest shares, in percent; `name_of` gives a field's title."""
+    """Return the largest shares, in percent; `name_of` gives a field's title."""
     return [
         ImportanceRow(
             " × ".join(map(name_of, each.fields)),
@@ -48,7 +48,7 @@ def importance_height(rows: Sequence[ImportanceRow]) -> int:
 
 
 def parameter_importance_figure(rows: Sequence[ImportanceRow], palette: Palette) -> go.Figure:
-    """A bar for each field, pale where it is within chance, and a dashed mark at the level of chance."""
+    """Return a bar for each field, pale where it is within chance, and a dashed mark at the level of chance."""
     figure = go.Figure()
     places = list(range(len(rows)))
     figure.add_bar(

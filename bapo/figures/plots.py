@@ -58,7 +58,7 @@ def plot_difficulty_bins(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = 
 
 
 def plot_unlock_comparison(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Prompts unlocked and lost by each group, beside what chance alone gives (Fig. 7, rates)."""
+    """Return prompts unlocked and lost by each group, beside what chance alone gives (Fig. 7, rates)."""
     return _drawn(unlock_comparison_data, unlock_comparison_figure, grouped(_loaded(runs), by), palette)
 
 
@@ -68,7 +68,7 @@ def plot_batch_compositions(runs: Runs, *, by: str = BY_CONFIG, palette: Palette
 
 
 def plot_cumulative_rollouts(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Responses generated so far, against GRPO's and DAPO's (Fig. 9)."""
+    """Return responses generated so far, against GRPO's and DAPO's (Fig. 9)."""
     return _drawn(cumulative_rollouts_data, cumulative_rollouts_figure, grouped(_loaded(runs), by), palette)
 
 
@@ -88,7 +88,7 @@ def plot_accuracy_curves(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = 
 
 
 def plot_time_table(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Rollouts, tokens, time and machine hours of each group (Table 2)."""
+    """Return rollouts, tokens, time and machine hours of each group (Table 2)."""
     return _drawn(time_table_data, time_table_figure, grouped(_loaded(runs), by), palette)
 
 

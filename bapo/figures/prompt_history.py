@@ -62,7 +62,7 @@ class PromptHistory(NamedTuple):
 
 
 def prompt_history_data(prompt: PromptDetail, thresholds: Series, last_step: int) -> PromptHistory:
-    """Visits with the step at which each group was generated: policy version + 1."""
+    """Return visits with the step at which each group was generated: policy version + 1."""
     rows = prompt.visits
     columns = zip(
         rows.step, rows.source, rows.num_correct, rows.policy_version, rows.in_batch, rows.reason, strict=True
@@ -198,5 +198,5 @@ REASONS: Mapping[str, str] = {
 
 
 def reason_text(reason: str | None) -> str:
-    """The reason in words; one that is not known here is one of ours from a newer trainer."""
+    """Return the reason in words; one that is not known here is one of ours from a newer trainer."""
     return REASONS.get(reason or "", "no reason given")

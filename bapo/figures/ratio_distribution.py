@@ -52,7 +52,7 @@ def ratio_distribution_data(ratios: RatioSeries, axis: XAxis) -> RatioDistributi
 
 
 def ratio_distribution_figure(data: RatioDistribution, palette: Palette) -> go.Figure:
-    """A heat map: rows from far below 1 to far above, on a logarithmic scale, for nearly all tokens are at 1."""
+    """Return a heat map: rows from far below 1 to far above, on a logarithmic scale, for nearly all tokens are at 1."""
     heat = heat_map(
         palette,
         "share of tokens",

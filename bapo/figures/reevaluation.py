@@ -85,7 +85,7 @@ def segments(data: ReevaluationFunnel, palette: Palette) -> list[Segment]:
 
 
 def reevaluation_figure(data: ReevaluationFunnel, palette: Palette) -> go.Figure:
-    """Three stages below one another; each part stands below what it is a part of and says its share of that."""
+    """Return three stages below one another; each part stands below what it is a part of and says its share of that."""
     parts = segments(data, palette)
     bars = [
         go.Bar(

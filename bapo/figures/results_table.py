@@ -60,7 +60,7 @@ class ResultsTable(NamedTuple):
 
 
 def results_table_data(groups: Sequence[Group]) -> ResultsTable:
-    """Each run's last evaluation; the base model's row is the evaluation before training, of all runs together."""
+    """Return each run's last evaluation; the base model's row is the evaluation before training, of all runs together."""
     runs = [run for group in groups for run in group.runs]
     datasets = datasets_of(runs)
     measured = [group._replace(runs=[run for run in group.runs if run.evaluations]) for group in groups]
@@ -265,5 +265,5 @@ def _quoted_cell(value: float | None) -> Cell:
 
 
 def results_table_figure(data: ResultsTable, palette: Palette) -> go.Figure:
-    """The table as a plotly figure."""
+    """Return the table as a plotly figure."""
     return table_figure(results_text(data), palette)

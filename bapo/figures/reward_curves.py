@@ -37,7 +37,7 @@ def reward_curves_data(groups: Sequence[Group]) -> RewardCurves:
 
 
 def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """The groups with their runs on each task; groups without one are left out there."""
+    """Return the groups with their runs on each task; groups without one are left out there."""
     tasks = dict.fromkeys(task_of(run.config) for group in groups for run in group.runs)
     return {
         task: [
@@ -55,5 +55,5 @@ def task_of(config: Mapping[str, Any]) -> str:
 
 
 def reward_curves_figure(data: RewardCurves, palette: Palette) -> go.Figure:
-    """A line per method with its 95 % interval over seeds."""
+    """Return a line per method with its 95 % interval over seeds."""
     return curves_figure(data.tasks, palette, panel_height=SINGLE_HEIGHT if len(data.tasks) == 1 else PANEL_HEIGHT)

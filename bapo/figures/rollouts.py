@@ -34,7 +34,7 @@ def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_s
 
 
 def rollouts_figure(data: Rollouts, palette: Palette) -> go.Figure:
-    """Rollouts so far, and those of full fresh batches as a dashed reference."""
+    """Return rollouts so far, and those of full fresh batches as a dashed reference."""
     lines = [
         Line("all rollouts", data.num_rollouts, palette.accent, width=2),
         Line("full fresh batches", data.fresh_only, palette.reference, "dash"),

@@ -79,7 +79,7 @@ def savings_data(groups: Sequence[Group]) -> SavingsData | None:
 
 
 def _widest_set(runs: Sequence[RecordedRun]) -> str | None:
-    """The set that most runs know, CD-34 before CD-4."""
+    """Return the set that most runs know, CD-34 before CD-4."""
     known = [{record.dataset for record in run.evaluations} for run in runs]
     names = set().union(*known)
     return min(names, key=lambda name: (-sum(name in each for each in known), -len(name), name), default=None)

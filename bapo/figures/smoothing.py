@@ -15,7 +15,7 @@ WINDOW_STEPS = RECENT_STEPS
 
 
 def moving_mean(values: Sequence[float | None], window: int = WINDOW_STEPS) -> list[float | None]:
-    """Mean of the last `window` values, gaps left out; None where all of them are gaps."""
+    """Return mean of the last `window` values, gaps left out; None where all of them are gaps."""
     means: list[float | None] = []
     for end in range(1, len(values) + 1):
         known = [value for value in values[max(0, end - window) : end] if value is not None]

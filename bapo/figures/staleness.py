@@ -88,7 +88,7 @@ def staleness_totals_figure(data: StalenessTotals, palette: Palette) -> go.Figur
 
 
 def staleness_course_figure(data: StalenessCourse, palette: Palette) -> go.Figure:
-    """A heat map: how much of each batch was how old."""
+    """Return a heat map: how much of each batch was how old."""
     heat = heat_map(
         palette,
         "share of groups",

@@ -29,7 +29,7 @@ class StudyPanel(NamedTuple):
 
 
 def study_curves_data(curves: Mapping[Budget, Sequence[StudyCurve]]) -> list[StudyPanel]:
-    """A panel for each budget that anything is known over."""
+    """Return a panel for each budget that anything is known over."""
     return [
         StudyPanel(
             budget, [SeedCurve(each.arm, each.n, each.x, each.mean, each.low, each.high) for each in curves[budget]]

@@ -126,13 +126,13 @@ STATUS_COLOURS: dict[RunStatus, str] = {
 
 
 def palette_of(scheme: str | None) -> Palette:
-    """The palette of a stored choice; light where there is none yet."""
+    """Return the palette of a stored choice; light where there is none yet."""
     return DARK if scheme == "dark" else LIGHT
 
 
 @cache
 def accuracy_ramp(palette: Palette, group_size: int) -> tuple[str, ...]:
-    """One colour for each number of correct responses 0..G, interpolated in the OKLab space."""
+    """Return one colour for each number of correct responses 0..G, interpolated in the OKLab space."""
     anchors = [_oklab(colour) for colour in palette.ramp]
     colours = []
     for k in range(group_size + 1):
@@ -145,13 +145,13 @@ def accuracy_ramp(palette: Palette, group_size: int) -> tuple[str, ...]:
 
 
 def blended(first: str, second: str, weight: float) -> str:
-    """A colour between two, mixed in the OKLab space; `weight` is the share of the second."""
+    """Return a colour between two, mixed in the OKLab space; `weight` is the share of the second."""
     mixed = [low + weight * (high - low) for low, high in zip(_oklab(first), _oklab(second), strict=True)]
     return _hex(mixed)
 
 
 def readable_on(background: str, palette: Palette) -> str:
-    """The palette's text or card colour, whichever has the higher contrast to a background (WCAG 2)."""
+    """Return the palette's text or card colour, whichever has the higher contrast to a background (WCAG 2)."""
     level = _luminance(background)
 
     def contrast(colour: str) -> float:
@@ -168,7 +168,7 @@ def translucent(colour: str, alpha: float) -> str:
 
 
 def faint(colour: str, alpha: float = 0.35) -> str:
-    """A colour in the background, whatever its opacity was."""
+    """Return a colour in the background, whatever its opacity was."""
     if colour.startswith("#"):
         return translucent(colour, alpha)
     red, green, blue, opacity = colour.removeprefix("rgba(").removesuffix(")").split(",")
@@ -227,7 +227,8 @@ def template(palette: Palette) -> dict[str, Any]:
 
 
 def themed(figure: go.Figure, palette: Palette) -> dict[str, Any]:
-    """The figure as JSON with the palette's template, which is worth sharing: copying it costs more than a figure."""
+    """Return the figure as JSON with the palette's template, which is worth sharing: copying it costs more than a
+    figure."""
     drawing: dict[str, Any] = figure.to_plotly_json()
     drawing["layout"]["template"] = template(palette)
     return drawing
@@ -240,7 +241,8 @@ _CSS_COLOURS = (
 
 
 def css_variables() -> str:
-    """The palettes as CSS custom properties, so that tables, tiles and badges use the same colours as the charts."""
+    """Return the palettes as CSS custom properties, so that tables, tiles and badges use the same colours as the
+    charts."""
     blocks = []
     for palette in (LIGHT, DARK):
         variables = {name: getattr(palette, name) for name in _CSS_COLOURS}
@@ -269,7 +271,7 @@ _INKS = {
 
 
 def mantine_variables() -> str:
-    """The colours of buttons, badges and links as CSS custom properties, in place of Mantine's own."""
+    """Return the colours of buttons, badges and links as CSS custom properties, in place of Mantine's own."""
     filled = {f"{colour}-filled": ink for colour, ink in _INKS.items()}
     filled |= {f"{colour}-filled-hover": blended(ink, "#000000", 0.15) for colour, ink in _INKS.items()}
     written = {f"{colour}-{use}": ink for colour, ink in _INKS.items() for use in ("text", "outline", "light-color")}

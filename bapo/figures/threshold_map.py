@@ -81,7 +81,7 @@ def _margin(group_size: int, num_roles: int) -> dict[str, Any]:
 
 
 def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
-    """A heat map of roles with a legend of those that occur."""
+    """Return a heat map of roles with a legend of those that occur."""
     present = [role for role in ROLE_NAMES if any(role in row for row in data.roles)]
     index = {role: number for number, role in enumerate(present)}
     colours = _colours(palette)

@@ -182,5 +182,5 @@ def _step_cell(seconds: MeanEstimate | None) -> Cell:
 
 
 def time_table_figure(data: TimeTable, palette: Palette) -> go.Figure:
-    """The table as a plotly figure."""
+    """Return the table as a plotly figure."""
     return table_figure(time_text(data), palette)

@@ -35,5 +35,5 @@ def training_dynamics_data(groups: Sequence[Group]) -> TrainingDynamics:
 
 
 def training_dynamics_figure(data: TrainingDynamics, palette: Palette) -> go.Figure:
-    """Three panels with one legend."""
+    """Return three panels with one legend."""
     return curves_figure(data.panels, palette)

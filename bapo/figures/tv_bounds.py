@@ -98,7 +98,7 @@ def _k3(low: float | None, high: float | None) -> float | None:
 
 
 def penalties_figure(data: Penalties, palette: Palette) -> go.Figure:
-    """One line per source, named with the latest value of its constant."""
+    """Return one line per source, named with the latest value of its constant."""
     lines = [
         Line(f"{source.name} (K{number} = {_latest(constants)})", values, source.colour)
         for number, (source, values, constants) in enumerate(

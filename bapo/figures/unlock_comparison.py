@@ -86,7 +86,8 @@ def _over_runs(matrices: Sequence[Matrix | None], replicates: Sequence[Hashable]
 
 
 def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Figure:
-    """A panel per kind of move: a bar with its interval per group, and the level that chance gives as a grey line."""
+    """Return a panel per kind of move: a bar with its interval per group, and the level that chance gives as a grey
+    line."""
     styles = styles_of([group.label for group in data.groups], palette)
     positions = list(range(len(data.groups)))
     panels = []
@@ -132,7 +133,7 @@ def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Fig
 
 
 def _quoted(data: UnlockComparison, palette: Palette, placed: Mapping[str, str]) -> list[go.Scatter]:
-    """The paper's shares as dashed lines over the bars of the same methods."""
+    """Return the paper's shares as dashed lines over the bars of the same methods."""
     known = [(position, group) for position, group in enumerate(data.groups) if group.quoted is not None]
     return [
         go.Scatter(

@@ -56,7 +56,8 @@ def _layer(band: Band) -> Layer:
 
 
 def what_if_composition_figure(data: WhatIfComposition, palette: Palette) -> go.Figure:
-    """Two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates hatched."""
+    """Return two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates
+    hatched."""
     names = [(source.name, source.colour) for source in drawn_sources(palette)]
     traces = [_area(data.steps, counts, *named, panel=1) for counts, named in zip(data.recorded, names, strict=False)]
     for place, ((name, colour), layer) in enumerate(zip(names, (data.x1, data.x2, data.x3), strict=True)):

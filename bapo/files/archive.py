@@ -56,7 +56,7 @@ class ArchiveWriter:
 
 
 def chunks(content: BinaryIO, num_bytes: int | None = None) -> Iterator[bytes]:
-    """A file piece by piece, to its end or for so many bytes."""
+    """Yield a file piece by piece, to its end or for so many bytes."""
     left = num_bytes
     while left is None or left > 0:
         chunk = content.read(CHUNK_BYTES if left is None else min(left, CHUNK_BYTES))

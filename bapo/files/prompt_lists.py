@@ -12,7 +12,7 @@ ACTIONS = ("quarantine", "weight")
 
 
 def read_prompt_list(path: Path) -> list[str]:
-    """The identities in a CSV file's column `prompt_id`, or in a text file one a line; each once.
+    """Return the identities in a CSV file's column `prompt_id`, or in a text file one a line; each once.
 
     Raises ValueError where there is none, and OSError where the file cannot be read.
     """
@@ -41,7 +41,8 @@ class EntryText(NamedTuple):
 
 
 def read_entries(lines: Iterable[str], name: str) -> list[EntryText]:
-    """What a CSV file says of prompts: `prompt_id`, and `action` (quarantine or weight), `weight` and `note` if given.
+    """Return what a CSV file says of prompts: `prompt_id`, and `action` (quarantine or weight), `weight` and `note` if
+    given.
 
     Without action and weight, and in a text file with one identity a line, a prompt is left out. `name`: the file, for
     messages. Raises ValueError for a row that cannot be read, a prompt listed twice, and where there is none.

@@ -188,7 +188,7 @@ class Bapo:
 
 
 def bapo_config(config: RunConfig) -> BapoConfig:
-    """The method section written as BAPO's own, for methods whose batches follow BAPO's rules."""
+    """Return the method section written as BAPO's own, for methods whose batches follow BAPO's rules."""
     section = config.method.as_bapo()
     assert isinstance(section, BapoConfig)
     return section

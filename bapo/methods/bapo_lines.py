@@ -60,7 +60,8 @@ _ADAPT = Rule(
 
 
 def bapo_lines(step: WalkedStep, method: BapoConfig, *, reevaluate: Rule = _REEVALUATE) -> list[Line]:
-    """All lines that touch groups or weights, under their numbers in Algorithm 1; `method` as in force in the step."""
+    """Return all lines that touch groups or weights, under their numbers in Algorithm 1; `method` as in force in the
+    step."""
     thresholds = step.record.thresholds
     assert thresholds is not None, "a trainer of ours records them"
     return [
@@ -243,5 +244,5 @@ def _adapted(step: WalkedStep, thresholds: ThresholdValues) -> Line:
 
 
 def _sorted(*sorts: tuple[Outcome, Sequence[PromptVisit]]) -> list[Outcome]:
-    """The outcomes that some group had."""
+    """Return the outcomes that some group had."""
     return [outcome._replace(visits=visits) for outcome, visits in sorts if visits]

@@ -46,7 +46,7 @@ class WalkedStep:
     """False: the batch is what it would have been, and nobody trained on it."""
 
     def visits(self, source: BatchSource) -> list[PromptVisit]:
-        """The step's groups of a source, in their order."""
+        """Return the step's groups of a source, in their order."""
         return [visit for visit in self.record.prompts if visit.source == source]
 
 
@@ -130,12 +130,12 @@ UPDATE = Rule(
 
 
 def groups(count: int) -> str:
-    """A number of groups in words."""
+    """Return a number of groups in words."""
     return "1 group" if count == 1 else f"{count:,} groups"
 
 
 def by_reason(visits: Iterable[PromptVisit], trained: Outcome) -> list[Outcome]:
-    """The groups by what became of them: those trained on as `trained` words it, then one outcome per reason."""
+    """Return the groups by what became of them: those trained on as `trained` words it, then one outcome per reason."""
     in_batch: list[PromptVisit] = []
     left_out: dict[str, list[PromptVisit]] = {}
     for visit in visits:
@@ -174,7 +174,7 @@ def sync_line(step: WalkedStep, rule: Rule = SYNC, number: str = "") -> Line:
 
 
 def roll_out_line(step: WalkedStep, rule: Rule = ROLL_OUT, number: str = "") -> Line:
-    """All fresh groups, by whether their rewards are mixed."""
+    """Return all fresh groups, by whether their rewards are mixed."""
     record = step.record
     fresh, size = step.visits(BatchSource.FRESH), record.group_size
     sorts = (
@@ -191,7 +191,7 @@ def roll_out_line(step: WalkedStep, rule: Rule = ROLL_OUT, number: str = "") -> 
 
 
 def chosen_line(step: WalkedStep, rule: Rule = CHOOSE, number: str = "") -> Line:
-    """The fresh groups by whether they were trained on, and why not."""
+    """Return the fresh groups by whether they were trained on, and why not."""
     fresh, size = step.visits(BatchSource.FRESH), step.record.group_size
     # The rewards of another trainer need not be 0 and 1: that all are right, or none, says nothing of its gradient.
     homogeneous = (0, size) if step.section.is_trainable else ()
@@ -210,7 +210,7 @@ def chosen_line(step: WalkedStep, rule: Rule = CHOOSE, number: str = "") -> Line
 
 
 def reused_line(step: WalkedStep, rule: Rule = REUSE, number: str = "") -> Line:
-    """The stored groups that were trained on again."""
+    """Return the stored groups that were trained on again."""
     reused, candidates = step.visits(BatchSource.REUSED), step.record.counts.x3_candidates
     of = "" if candidates is None else f" of {candidates:,} that could have been"
     trained = Outcome("reused", "Trained on again", "Stored in an earlier step.", "trained", ())
@@ -218,7 +218,7 @@ def reused_line(step: WalkedStep, rule: Rule = REUSE, number: str = "") -> Line:
 
 
 def stored_line(step: WalkedStep, rule: Rule = STORE, number: str = "") -> Line:
-    """The buffer of stored groups after the step."""
+    """Return the buffer of stored groups after the step."""
     buffer = step.record.high_quality_buffer
     if buffer is None:
         said = "The buffer is not recorded."
@@ -231,7 +231,7 @@ def stored_line(step: WalkedStep, rule: Rule = STORE, number: str = "") -> Line:
 
 
 def update_line(step: WalkedStep, rule: Rule = UPDATE, number: str = "") -> Line:
-    """What the batch did to the policy."""
+    """Return what the batch did to the policy."""
     record, update = step.record, step.record.update
     batch = record.counts.batch
     if record.skipped or not batch:
@@ -252,7 +252,7 @@ def update_line(step: WalkedStep, rule: Rule = UPDATE, number: str = "") -> Line
 
 
 def observed_lines(step: WalkedStep) -> list[Line]:
-    """A step of another trainer's run, as far as it was told."""
+    """Return a step of another trainer's run, as far as it was told."""
     rolled = Rule(
         "The trainer answers the prompts of the step.",
         "A response counts as right where its reward is above the run's threshold.",

@@ -36,7 +36,7 @@ class MixingMethod(ReplayMethod[HighQualityBuffer]):
         self._seed = config.training.seed
 
     def _reused_share(self, step: int) -> Fraction:
-        """Share of the training batch that comes from the buffer, exactly as the decimal it is written as."""
+        """Return share of the training batch that comes from the buffer, exactly as the decimal it is written as."""
         raise NotImplementedError
 
     def _is_stored(self, group: RolloutGroup, step: int) -> bool:
@@ -48,7 +48,7 @@ class MixingMethod(ReplayMethod[HighQualityBuffer]):
         return math.floor(self._reused_share(step) * self._batch_size + Fraction(1, 2))
 
     def _num_fresh(self, step: int) -> int:
-        """Prompts to roll out: B less what the buffer gives, at least one and at most the rollout batch."""
+        """Return prompts to roll out: B less what the buffer gives, at least one and at most the rollout batch."""
         num_reused = min(self._most_reused(step), len(self._buffer))
         return min(max(1, self._batch_size - num_reused), self._rollout_size)
 

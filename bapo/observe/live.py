@@ -53,7 +53,7 @@ def live_upload(
 
 
 def _is_refused(error: Exception) -> bool:
-    """Whether the server's answer will be the same the next time."""
+    """Return whether the server's answer will be the same the next time."""
     if isinstance(error, BapoError):
         return not error.is_passing and error.code not in _BEGIN_AGAIN
     return isinstance(error, ConfigError)

@@ -158,7 +158,7 @@ class Merger:
         return _Next(step, parts, [rank for rank in range(self._world_size) if rank not in parts])
 
     def _head(self, rank: int) -> PartOfStep | None:
-        """The next part of a rank; one that came too late is left out."""
+        """Return the next part of a rank; one that came too late is left out."""
         reader = self.readers[rank]
         while (head := reader.head()) is not None and head.told.step <= self._observation.step:
             reader.take()
@@ -167,7 +167,7 @@ class Merger:
         return head
 
     def _awaited(self, ranks: Sequence[int]) -> list[int]:
-        """Those of the ranks that may still tell the next step."""
+        """Return those of the ranks that may still tell the next step."""
         asked = [rank for rank in ranks if rank not in self.readers or not self.readers[rank].has_ended]
         newest = {rank: file for rank in asked if rank in self.readers and (file := self.readers[rank].newest)}
         living = living_ranks(self._folder, newest) if newest else frozenset()

@@ -34,7 +34,7 @@ class RankObservation(Observation):
         *,
         at: float | None = None,
     ) -> Lines:
-        """This rank's part of a step, which may have no group. Raises RejectedStepError."""
+        """Return this rank's part of a step, which may have no group. Raises RejectedStepError."""
         told = self.told_step(step, groups, metrics, sources, at=at)
         self.step = told.step
         rejections, self._passed_on = self.rejections - self._passed_on, Counter(self.rejections)
@@ -50,7 +50,7 @@ class RankObservation(Observation):
     def lines_of_evaluation(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> Lines:
-        """This rank's part of a held-out set, which may have no problem. Raises RejectedStepError."""
+        """Return this rank's part of a held-out set, which may have no problem. Raises RejectedStepError."""
         told = self.told_evaluation(step, dataset, groups, at=at)
         content = {
             "type": "evaluation",
@@ -75,7 +75,7 @@ class PartOfStep(NamedTuple):
 
 
 def read_part(line: bytes, attempt: int) -> PartOfStep | ToldEvaluation | EventRecord:
-    """A line of a rank's file, for the records of an attempt. Raises ValueError for anything else."""
+    """Return a line of a rank's file, for the records of an attempt. Raises ValueError for anything else."""
     content = orjson.loads(line)
     try:
         if content["type"] not in ("step", "evaluation"):

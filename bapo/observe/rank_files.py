@@ -48,7 +48,7 @@ def starting(run_folder: Path) -> Iterator[None]:
 
 
 def files_of_ranks(run_folder: Path, attempt: int) -> list[RankFile]:
-    """Those of one attempt, by rank and in the order of their starts."""
+    """Return those of one attempt, by rank and in the order of their starts."""
     with suppress(FileNotFoundError, NotADirectoryError):
         names = names_inside(run_folder, (RANKS, str(attempt)))
         matches = (match for name in names if (match := _FILE.fullmatch(name)))
@@ -58,7 +58,7 @@ def files_of_ranks(run_folder: Path, attempt: int) -> list[RankFile]:
 
 
 def attempts_of_ranks(run_folder: Path) -> list[int]:
-    """Attempts of which there are parts, in order."""
+    """Return attempts of which there are parts, in order."""
     with suppress(FileNotFoundError, NotADirectoryError):
         names = names_inside(run_folder, (RANKS,))
         return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) <= 6)
@@ -66,7 +66,7 @@ def attempts_of_ranks(run_folder: Path) -> list[int]:
 
 
 def open_rank_file(run_folder: Path, rank: int, world_size: int, held: ExitStack) -> LineWriter:
-    """A file for this start of a rank; `starting` is held. Raises ConfigError where the rank is running already.
+    """Return a file for this start of a rank; `starting` is held. Raises ConfigError where the rank is running already.
 
     While rank 0 runs, the others join its attempt; before, they wait for its next one.
     """
@@ -88,7 +88,8 @@ def open_rank_file(run_folder: Path, rank: int, world_size: int, held: ExitStack
 
 
 def is_locked(path: Path) -> bool:
-    """Whether the process that wrote a file lives; `starting` is held, so that nobody mistakes this look for one."""
+    """Return whether the process that wrote a file lives; `starting` is held, so that nobody mistakes this look for
+    one."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -98,7 +99,7 @@ def is_locked(path: Path) -> bool:
 
 
 def living_ranks(run_folder: Path, newest: Mapping[int, RankFile]) -> frozenset[int]:
-    """Those whose newest process lives."""
+    """Return those whose newest process lives."""
     with starting(run_folder):
         return frozenset(rank for rank, file in newest.items() if is_locked(run_folder.joinpath(*file.parts)))
 
@@ -122,7 +123,7 @@ class GrowingFile:
         self._opened: BinaryIO = open_inside(run_folder, file.parts)
 
     def next_line(self) -> bytes | None:
-        """The next line, newline included; None where none is whole yet."""
+        """Return the next line, newline included; None where none is whole yet."""
         start = self._opened.tell()
         line = self._opened.readline()
         if line.endswith(b"\n"):

@@ -49,7 +49,7 @@ class RankReader:
         self._attempt, self._tell, self._from_step = attempt, tell, 0
 
     def head(self) -> PartOfStep | None:
-        """The earliest part of a step that was not taken; None where there is none yet. Raises ValueError."""
+        """Return the earliest part of a step that was not taken; None where there is none yet. Raises ValueError."""
         while self._files:
             current = self._files[0]
             part = self._next(current)
@@ -79,7 +79,7 @@ class RankReader:
         return None if line is None else read_part(line, self._attempt)
 
     def _is_told_again(self, part: PartOfStep) -> bool:
-        """Whether a later process of the rank went back to this step or before it: then its part counts."""
+        """Return whether a later process of the rank went back to this step or before it: then its part counts."""
         for file in self._files[1:]:
             ahead = self._ahead[file.file]
             while not any(isinstance(each, PartOfStep) for each in ahead):

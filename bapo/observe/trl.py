@@ -206,7 +206,7 @@ def _rows(inputs: Any, prompts: Any, completions: Any, token_ids: Any, columns: 
 
 
 def _weighted(trainer: Any, rewards_per_function: Any) -> list[float]:
-    """The weighted sum that TRL logs as `reward`: NaN where no function gave one."""
+    """Return the weighted sum that TRL logs as `reward`: NaN where no function gave one."""
     weights = [float(weight) for weight in trainer.reward_weights]
     rewards = []
     for given in rewards_per_function.tolist():
@@ -244,7 +244,7 @@ def _dataset_name(metrics: Mapping[str, Any]) -> str:
 
 
 def _settings(trainer: Any) -> dict[str, Any]:
-    """What differs from TRL's defaults, the seed, and what is trained with it."""
+    """Return what differs from TRL's defaults, the seed, and what is trained with it."""
     args = trainer.args
     given = args.to_dict()
     changed = {

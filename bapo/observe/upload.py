@@ -28,7 +28,7 @@ from bapo.run.run_folder import read_config
 def describe_folder(
     run_folder: Path, *, name: str | None, group: str | None, project: str | None = None, live: bool = False
 ) -> ImportCreate:
-    """The request that starts the import. Raises ConfigError where the folder is not that of a run."""
+    """Return the request that starts the import. Raises ConfigError where the folder is not that of a run."""
     config = read_config(run_folder)
     attempts = attempt_folders(run_folder)
     if not attempts:
@@ -45,13 +45,13 @@ def describe_folder(
 
 
 def _told_name(first_attempt: Path) -> str | None:
-    """The name that an observed run was given; None where its first record tells none."""
+    """Return the name that an observed run was given; None where its first record tells none."""
     told = _told_at_start(first_attempt).get("name")
     return told if isinstance(told, str) and 0 < len(told) <= 200 else None
 
 
 def _told_at_start(attempt_folder: Path) -> Mapping[str, Any]:
-    """The data of an attempt's first record; empty where it has none."""
+    """Return the data of an attempt's first record; empty where it has none."""
     first = next(complete_lines(attempt_folder / RECORDS_FILE), b"{}")
     try:
         content = orjson.loads(first)
@@ -139,7 +139,7 @@ class SentFile:
 
 
 def files_of(run_folder: Path) -> list[SentFile]:
-    """The files of all attempts that a server stores, in their order."""
+    """Return the files of all attempts that a server stores, in their order."""
     return [
         SentFile(_number(folder), kind, folder / file_name)
         for folder in attempt_folders(run_folder)

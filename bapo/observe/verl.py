@@ -86,7 +86,7 @@ class _Backend:
 
 
 def _groups(tokenizer: Any, batch: Any, max_response_tokens: int) -> list[Group]:
-    """The groups of a batch, by uid in the order of their first rows."""
+    """Return the groups of a batch, by uid in the order of their first rows."""
     import transfer_queue as tq  # noqa: PLC0415 - verl's own import of it must come first
 
     last: dict[str, tuple[int, str, Mapping[str, Any]]] = {}

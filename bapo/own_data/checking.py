@@ -136,7 +136,7 @@ class _Rows:
 
 
 def _identity(row: Mapping[str, Any]) -> bytes:
-    """What a run knows a problem by: prompt, source and images, or numbers and target."""
+    """Return what a run knows a problem by: prompt, source and images, or numbers and target."""
     if "nums" in row:
         return _digest(f"{row['nums']}={row['target']}")
     images = "".join(sha256(image["bytes"]).hexdigest() for image in row.get("images", ()))
@@ -165,7 +165,7 @@ def _beginning(text: str) -> str:
 
 
 def _near(kept: Sequence[Kept]) -> list[RepeatedRow]:
-    """Rows that pose nearly the same problem as an earlier one, by words and canonical forms; none with images."""
+    """Return rows that pose nearly the same problem as an earlier one, by words and canonical forms; none with images."""
     rows = {str(number): row for number, row in kept[:MOST_TEXTS] if not row.get("images")}
     texts = {name: _text(row) for name, row in rows.items()}
     forms = {name: form for name, row in rows.items() if (form := _form(row)) is not None}
@@ -181,7 +181,7 @@ def _near(kept: Sequence[Kept]) -> list[RepeatedRow]:
 
 
 def _overlaps(kept: Sequence[Kept], task: DataTask, others: Sequence[OtherData]) -> list[Overlap]:
-    """Problems with the text, or the canonical form, of one in another set, for each set that has some."""
+    """Return problems with the text, or the canonical form, of one in another set, for each set that has some."""
     places: dict[bytes, list[int]] = {}
     for number, row in kept:
         if not row.get("images"):
@@ -205,7 +205,7 @@ def _keys(row: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _sets(task: DataTask, others: Sequence[OtherData]) -> Iterator[tuple[str, bool, Iterator[Mapping[str, Any]]]]:
-    """Each set with its rows: those that ship, and those of the project that have our columns."""
+    """Yield each set with its rows: those that ship, and those of the project that have our columns."""
     if task == "countdown":
         shipped = countdown_problems(CountdownTaskConfig(num_train=1)).held_out
         for name, problems in shipped.items():
@@ -231,7 +231,7 @@ def _rows_of(path: Path, task: DataTask) -> Iterator[Mapping[str, Any]]:
 
 
 def _remarks(report: DataReport, mapping: ColumnMapping, marks: Collection[str]) -> list[Remark]:
-    """All that somebody should know of the file, the gravest first."""
+    """Return all that somebody should know of the file, the gravest first."""
     found = [*_refusals(report, mapping)]
     if found:
         return [Remark(severity="problem", text=text) for text in found]
@@ -268,7 +268,7 @@ def _refusals(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
 
 
 def _other_answer(trial: VerifierTrial, mapping: ColumnMapping) -> str:
-    """What to take as the answer in place of whole texts."""
+    """Return what to take as the answer in place of whole texts."""
     if trial.mark is None:
         return "Choose a column that holds the results alone, or write one."
     column = f"{mapping.columns.get('answer', '')}{trial.mark}"

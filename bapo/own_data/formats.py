@@ -66,7 +66,7 @@ class ReadRow(NamedTuple):
     number: int
     """Line of a JSONL or CSV file, row of a Parquet file; from 1."""
     values: Mapping[str, Any] | None
-    """None where the row cannot be read."""
+    """`None` if the row cannot be read."""
     reason: str = ""
 
 
@@ -97,7 +97,7 @@ def check_beginning(ending: str, content: bytes) -> None:
 
 
 def read(path: Path, ending: str) -> Iterator[ReadRow]:
-    """Every row. Raises FormatError where the file as a whole cannot be read.
+    """Yield every row. Raises FormatError where the file as a whole cannot be read.
 
     An archive holds a data set in parts, as the server has fetched them; nobody sends one: see `check_beginning`.
     """
@@ -107,7 +107,7 @@ def read(path: Path, ending: str) -> Iterator[ReadRow]:
 
 
 def read_single(path: Path, ending: str) -> Iterator[ReadRow]:
-    """Every row of a file that is no archive. Raises FormatError where the file as a whole cannot be read."""
+    """Yield every row of a file that is no archive. Raises FormatError where the file as a whole cannot be read."""
     with path.open("rb") as file:
         check_beginning(ending, file.read(_LOOKED_AT))
     match ending:
@@ -120,7 +120,7 @@ def read_single(path: Path, ending: str) -> Iterator[ReadRow]:
 
 
 def _rows_of_parts(path: Path, ending: str) -> Iterator[ReadRow]:
-    """The rows of all parts, counted through; one part at a time lies on the disk."""
+    """Yield the rows of all parts, counted through; one part at a time lies on the disk."""
     before = 0
     try:
         archive = zipfile.ZipFile(path)
@@ -151,7 +151,7 @@ def _rows_of_part(part: Path, ending: str, number: int) -> Iterator[ReadRow]:
 
 
 def preview(path: Path, ending: str) -> DataPreview:
-    """The first rows that can be read. Raises FormatError where there is none."""
+    """Return the first rows that can be read. Raises FormatError where there is none."""
     rows = []
     problem = "the file has no rows: give a file with problems"
     for row in read(path, ending):
@@ -169,7 +169,7 @@ def preview(path: Path, ending: str) -> DataPreview:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The parts of all rows by their paths, each followed by results that most of its texts mark."""
+    """Return the parts of all rows by their paths, each followed by results that most of its texts mark."""
     paths = (path for row in rows for path in leaf_paths(row) if len(path) <= LONGEST_NAME)
     found = list(dict.fromkeys(paths))
     columns = []

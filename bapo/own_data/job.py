@@ -36,7 +36,7 @@ class CheckResult(Described):
     preview: DataPreview | None = None
     mapping: ColumnMapping | None = None
     report: DataReport | None = None
-    """None where the mapping lacks a column, or the file is not readable."""
+    """`None` if the mapping lacks a column, or the file is not readable."""
     path: Path | None = None
     """The file of ours; None where it cannot be registered."""
     sha256: str | None = None

@@ -80,7 +80,7 @@ def _numbers_and_target(names: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _first(names: Mapping[str, str], field: str) -> str | None:
-    """The column of that name, or else the part of a structure that is called so."""
+    """Return the column of that name, or else the part of a structure that is called so."""
     whole = next((names[name] for name in _NAMES[field] if name in names), None)
     if whole is not None:
         return whole
@@ -88,7 +88,7 @@ def _first(names: Mapping[str, str], field: str) -> str | None:
 
 
 def _result_column(seen: DataPreview, answer: str) -> str:
-    """The result that the answer's texts mark, where they do; no response repeats a whole text."""
+    """Return the result that the answer's texts mark, where they do; no response repeats a whole text."""
     return next((f"{answer}{mark}" for mark in MARKS if f"{answer}{mark}" in seen.columns), answer)
 
 
@@ -103,7 +103,7 @@ def _verifier(seen: DataPreview, answer: str | None) -> str:
 
 
 def mapped(values: Mapping[str, Any], mapping: ColumnMapping) -> dict[str, Any]:
-    """The row in our columns. Raises RowError."""
+    """Return the row in our columns. Raises RowError."""
     given = {field: column_value(values, column) for field, column in mapping.columns.items()}
     row = (
         _countdown(given)
@@ -203,13 +203,13 @@ def _countdown(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(number: Any) -> Any:
-    """The number as an int where it is whole, as tables with gaps hold it as a float."""
+    """Return the number as an int where it is whole, as tables with gaps hold it as a float."""
     is_whole = isinstance(number, float | Decimal) and number == number // 1 and abs(number) < MOST_NUMBER
     return int(number) if is_whole else number
 
 
 def _parsed(value: Any) -> Any:
-    """A list or number that stands as a text, as in CSV."""
+    """Return a list or number that stands as a text, as in CSV."""
     if not isinstance(value, str):
         return value
     try:

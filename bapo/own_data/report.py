@@ -83,7 +83,7 @@ class Overlap(Described):
     name: str
     """`@name` of a registered data set, or the name of a test set that ships."""
     is_test_set: bool
-    """Whether runs were evaluated on it."""
+    """True if runs were evaluated on it."""
     num_problems: int
     """Problems of this file that the other has."""
     rows: Sequence[int]

@@ -28,7 +28,8 @@ def storable(value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON and a browser have the value: neither has NaN and infinities, and long numbers lose digits there."""
+    """Return whether JSON and a browser have the value: neither has NaN and infinities, and long numbers lose digits
+    there."""
     match value:
         case int():
             return abs(value) < _EXACT

@@ -35,7 +35,7 @@ class EvaluationRecord(Record):
     prompt_ids: Sequence[str]
     avg_at_k: Interval
     greedy: Interval | None = None
-    """None where an observed trainer sampled no greedy responses."""
+    """`None` if an observed trainer sampled no greedy responses."""
     pass_at: Mapping[int, Interval]
     timing: Figures
 

@@ -16,7 +16,8 @@ from bapo.records.wire import AnyRecord
 
 
 def metrics(record: AnyRecord) -> dict[str, float]:
-    """A record's finite scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have none."""
+    """Return a record's finite scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have
+    none."""
     match record:
         case StepRecord():
             return _step_metrics(record)

@@ -148,11 +148,11 @@ class StepRecord(Record):
     difficult_buffer: Annotated[BufferState | None, Metric("bapo/buffer/difficult/")] = None
     high_quality_buffer: Annotated[BufferState | None, Metric("bapo/buffer/high_quality/")] = None
     update: Annotated[UpdateStats | None, Metric("")] = None
-    """None in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
+    """`None` in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
     metrics: Figures = {}
     """What an observed trainer logged for the step, by its own names."""
     rewards: Rewards | None = None
-    """None in a run of our own trainer, whose rewards are 0 and 1."""
+    """`None` in a run of our own trainer, whose rewards are 0 and 1."""
     reward_mean: Annotated[
         float,
         Metric(

@@ -51,7 +51,8 @@ class _VisitColumns(Record):
 
 
 def visit_columns(visits: Sequence[PromptVisit]) -> dict[str, list[Any]]:
-    """The prompts of a step field by field, as plain JSON values: an enumeration's members take far longer to write."""
+    """Return the prompts of a step field by field, as plain JSON values: an enumeration's members take far longer to
+    write."""
     return {
         "prompt_id": [visit.prompt_id for visit in visits],
         "source": [visit.source.value for visit in visits],

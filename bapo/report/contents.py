@@ -31,7 +31,7 @@ _ORDER: tuple[Callable[[Selection], Section], ...] = (
 
 
 def selection_of(runs: Sequence[RecordedRun], by: str) -> Selection:
-    """The runs in their groups. Raises ValueError where none of them has the field to group by."""
+    """Return the runs in their groups. Raises ValueError where none of them has the field to group by."""
     return Selection(runs, grouped(runs, by))
 
 

@@ -277,7 +277,7 @@ def _movement(group: Group, step: int) -> Movement | None:
 
 
 def _movements(groups: Sequence[Group]) -> tuple[Group | None, list[Movement]]:
-    """The null and three later steps of the first group that has them, of BAPO where one is."""
+    """Return the null and three later steps of the first group that has them, of BAPO where one is."""
     preferred = sorted(groups, key=lambda group: group.label != "BAPO")
     for group in preferred:
         runs = [run for run in group.runs if run.tracking]
@@ -291,7 +291,7 @@ def _movements(groups: Sequence[Group]) -> tuple[Group | None, list[Movement]]:
 
 
 def named(figure: go.Figure, movement: Movement, part: str = "") -> go.Figure:
-    """The figure under the name of its group, and of which part of it this is."""
+    """Return the figure under the name of its group, and of which part of it this is."""
     title = f"{shown(movement.label)} (n = {movement.n})" + (f", {part}" if part else "")
     margin = {"l": 52, "r": 16, "t": TITLE_MARGIN + 28, "b": 40}
     return figure.update_layout(

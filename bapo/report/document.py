@@ -67,7 +67,8 @@ def report(
     now: datetime | None = None,
     findings: Mapping[str, FindingsReport] | None = None,
 ) -> bytes:
-    """The file's content; `base_url` is the dashboard's address, which the runs are linked to; `findings`: by run."""
+    """Return the file's content; `base_url` is the dashboard's address, which the runs are linked to; `findings`: by
+    run."""
     sections = sections_of(selection)
     made = (now or datetime.now(UTC)).astimezone(UTC)
     facts = (
@@ -90,7 +91,7 @@ def document(
     style: str = "",
     scripts: Sequence[str] | None = None,
 ) -> bytes:
-    """A file of sections; `before`, `after` and texts between the sections are HTML, all else is text.
+    """Return a file of sections; `before`, `after` and texts between the sections are HTML, all else is text.
 
     `scripts`: addresses of plotly.js and of `SCRIPTS`, for a page that loads them instead of holding them.
     """
@@ -162,7 +163,7 @@ def figures_json(sections: Sequence[Section], palette: Palette) -> str:
 
 
 def section_html(section: Section) -> str:
-    """A section as HTML; paper.js draws its figures into it."""
+    """Return a section as HTML; paper.js draws its figures into it."""
     tools = "" if section.draw is None else f'<div class="paper-tools">{_save_buttons(section.name)}</div>'
     parts = [
         f'<section class="paper-section" id="{section.name}">',

@@ -13,7 +13,7 @@ from bapo.analysis.number_format import bounds_text, percent
 
 
 def findings_of(run_folder: Path) -> FindingsReport:
-    """The findings of the run in a folder. Raises ConfigError where it holds none."""
+    """Return the findings of the run in a folder. Raises ConfigError where it holds none."""
     return find(read_stream(run_folder)).report
 
 

@@ -44,5 +44,5 @@ _PARSER = _parser()
 
 
 def markdown_html(source: str) -> str:
-    """The text with its lists, tables, code and links; what looks like HTML stays text."""
+    """Return the text with its lists, tables, code and links; what looks like HTML stays text."""
     return str(_PARSER.render(source))

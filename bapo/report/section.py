@@ -44,12 +44,12 @@ class Selection(NamedTuple):
 
 
 def shown_runs(groups: Sequence[Group]) -> str:
-    """Groups with their seeds: "BAPO (n = 3), GRPO (n = 1)"."""
+    """Return groups with their seeds: "BAPO (n = 3), GRPO (n = 1)"."""
     return ", ".join(f"{group.label} (n = {len(group.runs)})" for group in groups)
 
 
 def shown_counts(counts: Sequence[tuple[str, int]]) -> str:
-    """Labels with the number of runs that a figure used."""
+    """Return labels with the number of runs that a figure used."""
     return ", ".join(f"{label} (n = {n})" for label, n in counts)
 
 

@@ -29,7 +29,7 @@ from bapo.study.tables import Table
 
 
 def facts_of(report: StudyReport) -> str:
-    """One line on where the figures come from."""
+    """Return one line on where the figures come from."""
     done = sum(run.state == "done" for run in report.runs)
     machine = f" · {report.machine}" if report.machine else ""
     return (
@@ -115,7 +115,7 @@ def _cell(cell: tables.Cell | str) -> Cell:
 
 
 def study_document(report: StudyReport, *, base_url: str | None = None, now: datetime | None = None) -> bytes:
-    """The whole report as one HTML file; `base_url` is the dashboard's address, which the runs are linked to."""
+    """Return the whole report as one HTML file; `base_url` is the dashboard's address, which the runs are linked to."""
     made = (now or datetime.now(UTC)).astimezone(UTC)
     facts = f"{facts_of(report)} · made {made:%Y-%m-%d %H:%M} UTC · plotly {plotly.__version__}"
     return document(

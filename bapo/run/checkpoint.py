@@ -33,7 +33,7 @@ def checkpoint_name(step: int) -> str:
 
 
 def checkpoint_step(name: str) -> int | None:
-    """Steps completed at the checkpoint in a folder of this name; None where the name is another's."""
+    """Return steps completed at the checkpoint in a folder of this name; None where the name is another's."""
     digits = name.removeprefix(_PREFIX)
     return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
 

@@ -72,7 +72,7 @@ def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[
 
 
 def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
-    """The running config with new values. Raises ConfigError where a field cannot change or a value is illegal."""
+    """Return the running config with new values. Raises ConfigError where a field cannot change or a value is illegal."""
     steerable = steerable_fields(config.method.type)
     known = f"only {', '.join(steerable)} can" if steerable else f"nothing of {config.method.type} can"
     problems = [

@@ -20,7 +20,7 @@ ROOM_BYTES = 4_096
 
 
 def can_fork(engine: EngineConfig, python: str, *, has_gpus: bool) -> bool:
-    """Whether a trainer may be forked that would be started with this Python.
+    """Return whether a trainer may be forked that would be started with this Python.
 
     What CUDA and libraries of macOS set up does not survive a fork, and verl has an interpreter of its own.
     """
@@ -55,7 +55,7 @@ class Zygote:
         self._family: _Family | None = None
 
     def fork(self, request: ForkRequest, environment: Mapping[str, str]) -> ForkedTrainer:
-        """The trainer, once it runs. `environment`: of the process that forks. Raises ZygoteError."""
+        """Return the trainer, once it runs. `environment`: of the process that forks. Raises ZygoteError."""
         with self._lock:
             if self._family is not None:
                 with suppress(ZygoteError):  # Without trainers it ends after a while.
@@ -115,7 +115,7 @@ class _Family:
             return self._codes[pid]
 
     def _read(self) -> list[Forked]:
-        """What it tells next; waits for it."""
+        """Return what it tells next; waits for it."""
         assert self._process.stdout is not None
         chunk = self._process.stdout.read(READ_BYTES)
         self.is_alive = bool(chunk)

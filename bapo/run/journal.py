@@ -117,7 +117,7 @@ class Journal:
 
 
 def open_run_file(path: Path) -> BinaryIO:
-    """A file of a run folder, or of an attempt's folder in it, for reading.
+    """Return a file of a run folder, or of an attempt's folder in it, for reading.
 
     Raises OutsideError where it, or the attempt's folder, is a link or no plain file: whoever wrote a folder that is
     imported must not choose what else is read.
@@ -127,7 +127,7 @@ def open_run_file(path: Path) -> BinaryIO:
 
 
 def complete_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a run's file that end in a newline, without it; none where there is no file."""
+    """Yield the lines of a run's file that end in a newline, without it; none where there is no file."""
     try:
         file = open_run_file(path)
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def complete_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_records(path: Path) -> Iterator[AnyRecord]:
-    """The records of one journal file."""
+    """Yield the records of one journal file."""
     return (parse_record(line) for line in complete_lines(path))
 
 
@@ -157,7 +157,8 @@ def _number_of(attempt_folder: Path) -> int | None:
 
 
 def merged_records(run_folder: Path) -> list[AnyRecord]:
-    """The run's history over its attempts: where a later attempt repeats a step, its record replaces the earlier one.
+    """Return the run's history over its attempts: where a later attempt repeats a step, its record replaces the earlier
+    one.
 
     A resumed attempt goes back to its checkpoint, so what an earlier attempt recorded after that step is replaced.
     """

@@ -41,7 +41,7 @@ class Lines:
 
 
 def read_lines(path: Path, offset: int, chunk_bytes: int = CHUNK_BYTES) -> Lines | None:
-    """The next whole lines after a byte offset; None where there are none yet.
+    """Return the next whole lines after a byte offset; None where there are none yet.
 
     Raises LineTooLongError, and OutsideError where the file or its folder is a link.
     """

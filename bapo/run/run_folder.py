@@ -37,7 +37,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def mark_of(runs_dir: Path) -> int | None:
-    """The number in a folder of runs; None where it holds none that can be read."""
+    """Return the number in a folder of runs; None where it holds none that can be read."""
     try:
         return int((runs_dir / MARK_FILE).read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -45,7 +45,7 @@ def mark_of(runs_dir: Path) -> int | None:
 
 
 def unfinished_restore(runs_dir: Path) -> str | None:
-    """Why a server must not start with this folder of runs: a restore into it has not come to its end."""
+    """Return why a server must not start with this folder of runs: a restore into it has not come to its end."""
     if not (runs_dir / RESTORING_FILE).exists():
         return None
     return (
@@ -55,7 +55,7 @@ def unfinished_restore(runs_dir: Path) -> str | None:
 
 
 def read_config(run_folder: Path) -> RunConfig:
-    """The config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
+    """Return the config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
     path = run_folder / CONFIG_FILE
     try:
         with open_run_file(path) as file:
@@ -99,7 +99,7 @@ def _has_trained(run_folder: Path) -> bool:
 
 
 def next_attempt(run_folder: Path) -> int:
-    """Number of the attempt that would start now, from 1."""
+    """Return number of the attempt that would start now, from 1."""
     folders = attempt_folders(run_folder)
     return int(folders[-1].name.removeprefix("attempt-")) + 1 if folders else 1
 

@@ -28,7 +28,7 @@ def answers(run_folder: Path) -> Iterator[EventRecord]:
 
 
 def open_requests(run_folder: Path) -> list[ControlRequest]:
-    """The requests of the control file that no trainer has answered."""
+    """Return the requests of the control file that no trainer has answered."""
     answered = {record.data["id"] for record in answers(run_folder)}
     requests, _ = read_requests(run_folder)
     return [request for request in requests if request.id not in answered and request.withdraws is None]
@@ -70,7 +70,8 @@ class Steering:
         return due
 
     def fulfilled_stops(self, step: int) -> Sequence[ControlRequest]:
-        """The stops that `due` left waiting for a checkpoint, which the end of the attempt before this step fulfils."""
+        """Return the stops that `due` left waiting for a checkpoint, which the end of the attempt before this step
+        fulfils."""
         stops = [request for request in self._requests if request.stop and self._is_open(request, step)]
         self._answered.update(request.id for request in stops)
         return stops

@@ -479,7 +479,7 @@ class _Log:
 
 
 def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary] = train) -> int:
-    """The trainer process of a worker; the exit code tells how it ended."""
+    """Return the trainer process of a worker; the exit code tells how it ended."""
     parser = argparse.ArgumentParser(prog="python -m bapo.run.trainer", description="Train the run in a folder.")
     parser.add_argument("run_folder", type=Path)
     parser.add_argument("--attempt", type=int, default=None)

@@ -32,11 +32,11 @@ class TrainerProcess:
 
     @classmethod
     def of(cls, process: psutil.Process) -> TrainerProcess:
-        """One that is found again."""
+        """Return one that is found again."""
         return cls(process.pid, process.create_time())
 
     def is_running(self) -> bool:
-        """Whether it is running; reaps it if it is a child."""
+        """Return whether it is running; reaps it if it is a child."""
         if self._child is not None:
             return self._child.poll() is None
         return process_of(self.pid, self.created) is not None

@@ -217,7 +217,7 @@ class Declaration(Section):
 
 
 def contradictions(study: Declaration) -> list[ConfigProblem]:
-    """Everything that one part of a declaration says against another."""
+    """Return everything that one part of a declaration says against another."""
     found: list[ConfigProblem] = []
 
     def problem(field: str, remedy: str) -> None:
@@ -283,7 +283,7 @@ def _count_in_words(count: int) -> str:
 
 
 def _reserved(study: Declaration) -> list[ConfigProblem]:
-    """Fields that would undo what makes runs comparable."""
+    """Return fields that would undo what makes runs comparable."""
     parts: list[tuple[str, Changes, Sequence[str]]] = [
         ("config", study.config, _EVERYWHERE),
         ("set", study.set, _EVERYWHERE),
@@ -316,12 +316,12 @@ _OF_TUNING = ("training.seed", "method.type", "task", "model")
 
 
 def slug(name: str) -> str:
-    """A name as part of a folder's: "BAPO without X2" → "bapo-without-x2"."""
+    """Return a name as part of a folder's: "BAPO without X2" → "bapo-without-x2"."""
     return re.sub(r"[^a-z0-9.]+", "-", name.casefold().replace("½", "1-2")).strip("-") or "unnamed"
 
 
 def table_of(text: str) -> dict[str, Any]:
-    """What a study file says, before it is checked. Raises ConfigError where it is no TOML."""
+    """Return what a study file says, before it is checked. Raises ConfigError where it is no TOML."""
     if len(text) > MOST_CHARACTERS:
         remedy = f"is longer than {MOST_CHARACTERS:,} characters: shorten it"
         raise ConfigError([ConfigProblem("study", f"{len(text):,} characters", remedy)])
@@ -366,7 +366,7 @@ def _check_values(table: Mapping[str, Any]) -> None:
 
 
 def parse(text: str) -> Declaration:
-    """A declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
+    """Return a declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
     given = table_of(text)
     try:
         return Declaration.model_validate(given)
@@ -375,12 +375,12 @@ def parse(text: str) -> Declaration:
 
 
 def problems_in(error: ValidationError, given: Mapping[str, Any]) -> list[ConfigProblem]:
-    """The findings of pydantic in a study's terms."""
+    """Return the findings of pydantic in a study's terms."""
     return [problem for each in error.errors(include_url=False) for problem in _problems(each, given)]
 
 
 def with_values(problems: Iterable[ConfigProblem], given: Mapping[str, Any]) -> list[ConfigProblem]:
-    """The problems, each with what the file says where it has no value yet."""
+    """Return the problems, each with what the file says where it has no value yet."""
     return [
         each if each.value is not None else ConfigProblem(each.field, _at(given, each.field), each.remedy)
         for each in problems
@@ -413,7 +413,7 @@ def _at(given: Any, field: str) -> Any:
 
 
 def read(path: Path) -> str:
-    """The text of a study file. Raises ConfigError where it cannot be read."""
+    """Return the text of a study file. Raises ConfigError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -421,14 +421,14 @@ def read(path: Path) -> str:
 
 
 def shipped() -> dict[str, str]:
-    """The studies that come with the library: name → text."""
+    """Return the studies that come with the library: name → text."""
     folder = resources.files("bapo.study") / "shipped"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
     return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in files}
 
 
 def load(name_or_path: str) -> str:
-    """The text of a shipped study by name, or of a file. Raises ConfigError with the names there are."""
+    """Return the text of a shipped study by name, or of a file. Raises ConfigError with the names there are."""
     known = shipped()
     if name_or_path in known:
         return known[name_or_path]

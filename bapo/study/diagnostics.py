@@ -47,7 +47,7 @@ def _moved(run: Observation, step: int, replicate: int = 0) -> Matrix | None:
 
 
 def _common_steps(runs: Sequence[Observation]) -> list[int]:
-    """Steps after the first at which all runs sampled."""
+    """Return steps after the first at which all runs sampled."""
     sampled = [{each.step for each in run.tracking if each.step > 0 and each.num_correct} for run in runs]
     return sorted(set.intersection(*sampled)) if sampled else []
 

@@ -28,7 +28,7 @@ class DraftedRun(NamedTuple):
 
 
 def drafted(runs: Sequence[DraftedRun]) -> dict[str, Any]:
-    """The table of a study file. Its question, and what else only a person knows, is left to be written."""
+    """Return the table of a study file. Its question, and what else only a person knows, is left to be written."""
     recipes = {recipe.name: flatten(recipe.explicit) for recipe in shipped_recipes()}
     names = {run.recipe for run in runs}
     recipe = names.pop() if len(names) == 1 else None

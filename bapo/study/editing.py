@@ -30,14 +30,14 @@ class _Section(NamedTuple):
 
     path: tuple[str, ...]
     is_member: bool
-    """Whether it begins a member of a list of tables."""
+    """True if it begins a member of a list of tables."""
     head: str
     """The comments above the header, and the header."""
     body: Sequence[_Statement]
 
 
 def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
-    """The text of a study file that says `wanted`; statements that need no change stay as they are.
+    """Return the text of a study file that says `wanted`; statements that need no change stay as they are.
 
     A part whose layout cannot be followed is written anew, without its comments. Raises ValueError where `text` is no
     TOML.
@@ -54,7 +54,7 @@ def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
 
 
 def written(study: Mapping[str, Any]) -> str:
-    """A study file from scratch."""
+    """Return a study file from scratch."""
     order = [*(part for part in _ORDER if part in study), *(part for part in study if part not in _ORDER)]
     plain = [_line(part, study[part]) for part in order if not _is_section(part, study[part])]
     sections = "".join(_part(part, study[part]) for part in order if _is_section(part, study[part]))
@@ -183,12 +183,13 @@ def _as_it_is(section: _Section) -> str:
 
 
 def _comments(head: str) -> str:
-    """What stands above a header."""
+    """Return what stands above a header."""
     return "".join(line for line in head.splitlines(keepends=True) if not line.lstrip().startswith("["))
 
 
 def _body(statements: Sequence[_Statement], given: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The statements of one table with changed ones replaced, dropped ones left out, and new ones behind the last."""
+    """Return the statements of one table with changed ones replaced, dropped ones left out, and new ones behind the
+    last."""
     lines: list[str] = []
     done: set[str] = set()
     end = 0
@@ -211,7 +212,7 @@ def _body(statements: Sequence[_Statement], given: Mapping[str, Any], wanted: Ma
 
 
 def _comment_of(statement: _Statement) -> str:
-    """The comment behind a value, with the blanks before it."""
+    """Return the comment behind a value, with the blanks before it."""
     line = statement.text.rstrip("\n")
     whole = tomllib.loads(line)
     for match in re.finditer(r"\s*#", line):

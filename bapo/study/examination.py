@@ -33,7 +33,7 @@ class Examination(NamedTuple):
     """What was found in a study file."""
 
     declaration: Declaration | None
-    """None while anything is wrong."""
+    """`None` while anything is wrong."""
     problems: Sequence[ConfigProblem]
     warnings: Sequence[ConfigProblem]
     readable: Declaration | None
@@ -82,7 +82,7 @@ def examine(text: str) -> Examination:
 
 
 def checked(text: str) -> tuple[Declaration, Sequence[ConfigProblem]]:
-    """The study of a file, and its warnings. Raises ConfigError with everything that is wrong."""
+    """Return the study of a file, and its warnings. Raises ConfigError with everything that is wrong."""
     found = examine(text)
     if found.declaration is None:
         raise ConfigError(found.problems)
@@ -106,7 +106,7 @@ class _Parts:
 
 
 def _has_deeper(field: str, fields: Sequence[str]) -> bool:
-    """Whether one of the sorted fields is within this one."""
+    """Return whether one of the sorted fields is within this one."""
     inside = f"{field}."
     place = bisect_left(fields, inside)
     return place < len(fields) and fields[place].startswith(inside)
@@ -120,7 +120,7 @@ def _first(problems: Sequence[ConfigProblem]) -> list[ConfigProblem]:
 
 
 def _mended(given: Mapping[str, Any], errors: Sequence[ErrorDetails], stood_in: set[str]) -> dict[str, Any]:
-    """What is left once each refused part is taken out, or something stands in for it."""
+    """Return what is left once each refused part is taken out, or something stands in for it."""
     left = dict(given)
     # Each is copied once, however many of its members are refused.
     left |= {part: list(left[part]) for part in ("arms", "regimes") if isinstance(left.get(part), list)}

@@ -56,7 +56,7 @@ class StudyFolder:
 
     @classmethod
     def open(cls, path: Path) -> StudyFolder:
-        """An existing study. Raises ConfigError where the folder is none."""
+        """Return an existing study. Raises ConfigError where the folder is none."""
         if not (path / STATE_FILE).is_file():
             raise ConfigError([ConfigProblem("study folder", str(path), f"it holds no {STATE_FILE}: name another")])
         state = StudyState.model_validate_json((path / STATE_FILE).read_bytes())
@@ -68,7 +68,8 @@ class StudyFolder:
 
     @classmethod
     def begin(cls, path: Path, text: str, *, amend: str | None = None) -> StudyFolder:
-        """A study's folder, made where there is none; `amend` is why the declaration changes after the first run.
+        """Return a study's folder, made where there is none; `amend` is why the declaration changes after the first
+        run.
 
         Raises ConfigError for a declaration that differs from that of the runs there.
         """
@@ -160,7 +161,7 @@ class StudyFolder:
         return self.path / RUNS_FOLDER / run.name
 
     def runs(self) -> list[StudyRunInfo]:
-        """Every planned run and what became of it."""
+        """Return every planned run and what became of it."""
         return [self._info(run) for run in self.planned()]
 
     def _info(self, run: PlannedRun) -> StudyRunInfo:
@@ -180,7 +181,7 @@ class StudyFolder:
         )
 
     def report(self) -> StudyReport:
-        """The report so far as the runs are done."""
+        """Return the report so far as the runs are done."""
         runs = self.runs()
         return build(
             self.study,
@@ -208,7 +209,7 @@ class StudyFolder:
 
 
 def changed_fields(before: Declaration, after: Declaration) -> list[str]:
-    """Fields of the file that differ; arms and regimes by name."""
+    """Return fields of the file that differ; arms and regimes by name."""
     ours, theirs = _named(after.model_dump(mode="json")), _named(before.model_dump(mode="json"))
     return [field for field in dict.fromkeys([*theirs, *ours]) if ours.get(field) != theirs.get(field)]
 

@@ -49,7 +49,7 @@ def _primary(report: StudyReport) -> Iterator[str]:
 
 
 def primary_result(found: StudyDifference) -> str:
-    """The primary comparison's outcome in one sentence."""
+    """Return the primary comparison's outcome in one sentence."""
     if found.difference is None:
         return "No result: no seed has an ended run of both arms."
     size = "" if found.effect_size is None else f", effect size d = {found.effect_size:+.2f}"
@@ -85,7 +85,7 @@ def _undone(report: StudyReport) -> Iterator[str]:
 
 
 def undone_lines(report: StudyReport) -> list[str]:
-    """The declared runs without a result, seeds of one arm and state together."""
+    """Return the declared runs without a result, seeds of one arm and state together."""
     found: dict[tuple[str, str, str, str, str], list[int]] = {}
     for run in report.runs:
         if run.state != "done":

@@ -55,7 +55,7 @@ def base_of(study: Declaration) -> dict[str, Any]:
 
 
 def tuning_points(study: Declaration) -> list[dict[str, Any]]:
-    """Every combination of the tuning grid."""
+    """Return every combination of the tuning grid."""
     if study.tuning is None:
         return []
     grid = study.tuning.grid
@@ -63,7 +63,7 @@ def tuning_points(study: Declaration) -> list[dict[str, Any]]:
 
 
 def tuning_runs(study: Declaration) -> list[PlannedRun]:
-    """The runs that choose settings, on validation problems."""
+    """Return the runs that choose settings, on validation problems."""
     if study.tuning is None:
         return []
     beside = {**study.tuning.set, "task.held_out": "validation"}
@@ -85,7 +85,7 @@ def tuning_runs(study: Declaration) -> list[PlannedRun]:
 
 
 def final_runs(study: Declaration, choices: Choices) -> list[PlannedRun]:
-    """The runs that the results are read from, seed by seed: a study that is cut short has whole seeds."""
+    """Return the runs that the results are read from, seed by seed: a study that is cut short has whole seeds."""
     return [
         PlannedRun(
             _name(regime.name, arm.name, f"seed-{seed}"),
@@ -118,7 +118,7 @@ def _changes(study: Declaration, regime: Regime, arm: Arm, last: Mapping[str, An
 
 
 def resolved(study: Declaration, run: PlannedRun) -> Resolution:
-    """A run's complete config. Raises ConfigError where it cannot run."""
+    """Return a run's complete config. Raises ConfigError where it cannot run."""
     return resolve(apply_changes(base_of(study), run.changes))
 
 

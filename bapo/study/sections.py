@@ -33,11 +33,11 @@ class StudySection(NamedTuple):
     paper: str = ""
     """What the paper reports there."""
     table: Table | None = None
-    """None where there is only something to draw."""
+    """`None` if there is only something to draw."""
 
 
 def sections_of(regime: StudyRegimeReport, reference: str) -> Iterator[StudySection]:
-    """The sections for which the regime has results; arms are compared with the reference."""
+    """Yield the sections for which the regime has results; arms are compared with the reference."""
     yield StudySection(
         "results",
         "Table 1",

@@ -107,7 +107,7 @@ def multiplicity(regime: StudyRegimeReport) -> str:
 
 
 def curves(found: Sequence[StudyCurve], budget: Budget) -> Table:
-    """Mean avg@k at a few positions that all arms have."""
+    """Return mean avg@k at a few positions that all arms have."""
     end = min(curve.x[-1] for curve in found)
     positions = _positions(found, budget, end)
     heads = ["arm", "n", *(f"{position:,.0f}" for position in positions)]
@@ -221,7 +221,7 @@ def migration(regime: StudyRegimeReport) -> Table:
 
 
 def _solved_kept(matrix: StudyMatrix) -> str:
-    """The share with its counts, and with an interval where the runs have enough such prompts."""
+    """Return the share with its counts, and with an interval where the runs have enough such prompts."""
     num_solved, num_kept = sum(matrix.counts[-1]), sum(matrix.counts[-1][-2:])
     share_kept = matrix.solved_kept
     if share_kept is None:
@@ -272,15 +272,15 @@ def points(value: MeanEstimate | None) -> str:
 
 
 def decimal(value: MeanEstimate | None) -> str:
-    """A mean with one digit."""
+    """Return a mean with one digit."""
     return MISSING if value is None else f"{value.value:.1f}"
 
 
 def number(value: MeanEstimate | None) -> str:
-    """A mean as a whole number."""
+    """Return a mean as a whole number."""
     return MISSING if value is None else f"{value.value:,.0f}"
 
 
 def spread(value: CostSpread | None) -> str:
-    """A median as a whole number."""
+    """Return a median as a whole number."""
     return MISSING if value is None else f"{value.median:,.0f}"

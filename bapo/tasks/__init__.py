@@ -43,7 +43,7 @@ def build_task(section: TaskSection) -> Task:
 
 
 def _listed_out(train: Sequence[Problem], section: TaskSection) -> Sequence[Problem]:
-    """The problems that are trained on. Raises ConfigError where none is left, or none of the task's is listed."""
+    """Return the problems that are trained on. Raises ConfigError where none is left, or none of the task's is listed."""
     excluded = section.excluded
     kept = [problem for problem in train if problem.prompt_id not in excluded]
     weights = section.weights

@@ -55,5 +55,5 @@ class Task(Protocol):
 
 
 def has_images(task: Task) -> bool:
-    """Whether any of its problems, held-out ones included, has an image."""
+    """Return whether any of its problems, held-out ones included, has an image."""
     return any(problem.images for problems in (task.train, *task.evaluation_sets.values()) for problem in problems)

@@ -60,7 +60,7 @@ def _drawn(problems: Sequence[Problem], count: int | None, seed: int, purpose: s
 
 
 def read_problems(path: str, section: FileTaskConfig, *, field: str) -> list[Problem]:
-    """The problems of a file, in its order.
+    """Return the problems of a file, in its order.
 
     Raises:
         ConfigError: no such file, not parquet or JSONL, empty, a column missing, a bad row, or a problem twice; `field`
@@ -122,7 +122,7 @@ def answer_of(given: Any, column: str) -> Mapping[str, object]:
 
 
 def _json_value(given: Any, column: str) -> Any:
-    """The value in JSON's types: Parquet also has decimals, which keep their digits as texts, and dates."""
+    """Return the value in JSON's types: Parquet also has decimals, which keep their digits as texts, and dates."""
     match given:
         case Decimal() | float() if not math.isfinite(given):
             raise RowError(f"{column} holds {given}, which is no number to compare with")

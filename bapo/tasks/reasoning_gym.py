@@ -36,7 +36,8 @@ EVALUATING = frozenset(
 
 
 def _generated(section: ReasoningGymTaskConfig, *, split: str) -> dict[str, list[Problem]]:
-    """Problems of the `train` or `test` split by the name of their task; a question that comes again is left out.
+    """Return problems of the `train` or `test` split by the name of their task; a question that comes again is left
+    out.
 
     Raises ConfigError where the package is missing, or has no such task.
     """

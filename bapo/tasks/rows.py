@@ -19,7 +19,7 @@ Row = tuple[int, Mapping[str, Any]]
 
 
 def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[Row]:
-    """Each row with these columns; those in `also` only where the file has them. Other columns are ignored.
+    """Yield each row with these columns; those in `also` only where the file has them. Other columns are ignored.
 
     Dots lead into structures, as in `reward_model.ground_truth`: see `bapo.files.column_paths`.
 

@@ -79,7 +79,7 @@ class Verifier:
         return Verdict(int(answer == 1), failed=False)
 
     def __call__(self, problem: Problem, response_text: str) -> int:
-        """The reward alone."""
+        """Return the reward alone."""
         return self.judge(problem, response_text).reward
 
 

@@ -39,7 +39,7 @@ class Check:
 
 
 def as_table(checks: Sequence[Check]) -> str:
-    """All checks in Markdown, in the order in which they were made."""
+    """Return all checks in Markdown, in the order in which they were made."""
     return table(("check", "measured", "threshold", "verdict"), [check.cells() for check in checks])
 
 
@@ -53,5 +53,5 @@ def told(checks: Iterator[Check], tell: Callable[[str], None] = print) -> list[C
 
 
 def gpu_memory_used() -> float:
-    """Bytes in use on all GPUs of this machine, whoever uses them; 0 without any."""
+    """Return bytes in use on all GPUs of this machine, whoever uses them; 0 without any."""
     return sum(nvidia_smi.number(used) or 0.0 for (used,) in nvidia_smi.query("memory.used")) * MIB

@@ -51,7 +51,7 @@ class Sizes:
 
 
 def config_of(device: str, sizes: Sizes, model: str = SHIPPED_MODEL, **more: object) -> RunConfig:
-    """A run of the demo's task on a device; `more` are fields, with `__` for each dot."""
+    """Return a run of the demo's task on a device; `more` are fields, with `__` for each dot."""
     changes = {
         "engine.device": device,
         "model.path": model,
@@ -69,7 +69,7 @@ def config_of(device: str, sizes: Sizes, model: str = SHIPPED_MODEL, **more: obj
 
 
 def checks(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
-    """All of them, cheapest first. `folder` takes models and runs."""
+    """Yield all of them, cheapest first. `folder` takes models and runs."""
     yield from equality(device, sizes, folder)
     large = str(large_model(folder / "large", sizes))
     yield from repeatability(device, sizes, large)
@@ -80,7 +80,7 @@ def checks(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
 
 
 def equality(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
-    """One batch through both devices."""
+    """Yield one batch through both devices."""
     reference, engine = (_engine(each, sizes) for each in ("cpu", device))
     groups = _groups(reference, sizes)
     payloads = _payloads(groups)
@@ -115,7 +115,7 @@ def equality(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
 
 
 def repeatability(device: str, sizes: Sizes, model: str) -> Iterator[Check]:
-    """The same update again: a GPU's attention adds up long sequences in any order unless it is told not to."""
+    """Yield the same update again: a GPU's attention adds up long sequences in any order unless it is told not to."""
     results = set()
     for _ in range(3):
         engine = _engine(device, sizes, model, rollout__max_response_tokens=LONG_RESPONSE_TOKENS)
@@ -126,7 +126,7 @@ def repeatability(device: str, sizes: Sizes, model: str) -> Iterator[Check]:
 
 
 def throughput(device: str, sizes: Sizes, model: str, dtype: str) -> Iterator[Check]:
-    """Tokens per second of a warm engine, and its peak memory."""
+    """Yield tokens per second of a warm engine, and its peak memory."""
     engine = _engine(device, sizes, model, engine__dtype=dtype)
     parameters = sum(parameter.numel() for parameter in engine._model.parameters())
     name = f"{Path(model).name} model ({parameters / 1e6:.1f}M), {dtype}"
@@ -150,7 +150,7 @@ def throughput(device: str, sizes: Sizes, model: str, dtype: str) -> Iterator[Ch
 
 
 def a_run(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
-    """The demo by `bapo train` until its time is over, and its end by kill -9."""
+    """Yield the demo by `bapo train` until its time is over, and its end by kill -9."""
     used_before = gpu_memory_used()
     run_folder = folder / "run"
     process = psutil.Popen(train_command(run_folder, {"engine.device": device}))
@@ -176,7 +176,7 @@ def a_run(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
 
 
 def large_model(folder: Path, sizes: Sizes) -> Path:
-    """A model of random weights with the shipped tokenizer, made on the spot."""
+    """Return a model of random weights with the shipped tokenizer, made on the spot."""
     tokenizer = load_tokenizer(SHIPPED_MODEL)
     config = Qwen2Config(
         vocab_size=len(tokenizer),

@@ -28,13 +28,13 @@ LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25}
 
 
 def config_of(device: str, sizes: local.Sizes, *, offload: bool) -> RunConfig:
-    """The local checks' run on verl."""
+    """Return the local checks' run on verl."""
     explicit = local.config_of(device, sizes).model_dump(mode="json")
     return resolve(apply_changes(explicit, {"engine.type": "verl", "engine.verl.offload": offload})).config
 
 
 def checks(device: str, sizes: local.Sizes) -> Iterator[Check]:
-    """Everything once with offloaded weights and once without, each on an engine of its own."""
+    """Yield everything once with offloaded weights and once without, each on an engine of its own."""
     # So that a function may be sent into vLLM's worker, for the digest of its weights.
     os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
     for offload in (False, True):
@@ -58,7 +58,7 @@ def checks(device: str, sizes: local.Sizes) -> Iterator[Check]:
 
 
 def of_engine(engine: Any, task: Task, sizes: local.Sizes, device: str) -> Iterator[Check]:
-    """The checks of an engine that has not been trained since its last synchronisation."""
+    """Yield the checks of an engine that has not been trained since its last synchronisation."""
     from bapo.engines.verl.rows import Rows  # noqa: PLC0415  (imports verl)
     from bapo.engines.verl.settings import dtype  # noqa: PLC0415
 

@@ -27,7 +27,7 @@ def median_milliseconds(ask: Callable[[], object], *, quick: bool) -> float:
 
 
 def once(ask: Callable[[], object]) -> float:
-    """Milliseconds of one call."""
+    """Return milliseconds of one call."""
     begin = time.perf_counter()
     ask()
     return 1000 * (time.perf_counter() - begin)

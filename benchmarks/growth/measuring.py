@@ -20,7 +20,7 @@ PARTS: Mapping[str, Callable[..., Curves]] = MappingProxyType(
 
 
 def measure(parts: Sequence[str], *, quick: bool) -> dict[str, Curves]:
-    """The curves of each part."""
+    """Return the curves of each part."""
     found = {}
     for part in parts:
         with deployment() as server:
@@ -29,7 +29,7 @@ def measure(parts: Sequence[str], *, quick: bool) -> dict[str, Curves]:
 
 
 def markdown(found: Mapping[str, Curves]) -> str:
-    """A table for each part."""
+    """Return a table for each part."""
     tables = []
     for part, curves in found.items():
         sizes = list(next(iter(curves.values())))

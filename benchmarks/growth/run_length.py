@@ -54,6 +54,6 @@ def run_length(server: Deployment, *, quick: bool) -> Curves:
 
 
 def _further(steps: Sequence[StepRecord], after: int) -> Iterator[StepRecord]:
-    """Steps that follow a run's last one."""
+    """Yield steps that follow a run's last one."""
     for number, step in enumerate(steps, start=after + 1):
         yield step.model_copy(update={"step": number})

@@ -34,7 +34,7 @@ class _Viewer:
                     self.news.set()
 
     async def has(self, step: int) -> float:
-        """When the step came."""
+        """Return when the step came."""
         while step not in self.came:
             self.news.clear()
             await self.news.wait()
@@ -53,7 +53,7 @@ def viewers(server: Deployment, *, quick: bool) -> Curves:
 
 
 async def _watched(server: Deployment, size: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of each step until all and until half of the viewers have it."""
+    """Return milliseconds of each step until all and until half of the viewers have it."""
     config = small_config(STEPS + 1)
     steps = [each for each in records(config, num_prompts=NUM_PROMPTS) if isinstance(each, StepRecord)]
     last, half = [], []

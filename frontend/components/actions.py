@@ -38,7 +38,7 @@ class FormError(Exception):
 
     @classmethod
     def of(cls, error: ValidationError) -> FormError:
-        """What is wrong with the body that a form makes; what is wrong with an item stands at its list."""
+        """Return what is wrong with the body that a form makes; what is wrong with an item stands at its list."""
         found = {_without_places(problem.field): problem.remedy for problem in problems_said(error.errors())}
         return cls(**found)
 
@@ -87,7 +87,7 @@ def in_toast(title: str = "That did not work") -> OnError:
 
 
 def in_place(identifier: str, colour: str = "yellow") -> OnError:
-    """A failure stands in place of a component's content."""
+    """Return a failure stands in place of a component's content."""
     return on_failure(lambda error: show(identifier, failure_alert(error, colour)))
 
 
@@ -96,7 +96,7 @@ unchanged: OnError = on_failure(lambda _: None)
 
 
 def at_fields(fields: Mapping[str, str], problem: str) -> OnError:
-    """A failure stands at the inputs that it is about, and what is about none of them at `problem`.
+    """Return a failure stands at the inputs that it is about, and what is about none of them at `problem`.
 
     `fields`: the API's name of each field → the identifier of its input.
     """

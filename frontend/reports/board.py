@@ -22,7 +22,7 @@ def board_asked_for(path: str) -> str | None:
 
 
 async def board_report(api: Api, board_id: str) -> Response:
-    """The file. Raises ApiError and httpx.TransportError."""
+    """Return the file. Raises ApiError and httpx.TransportError."""
     client = api.client()
     board = await client.board(board_id)
     shown = await asyncio.gather(

@@ -24,7 +24,7 @@ def asked_for(path: str) -> tuple[str, str] | None:
 
 
 async def study_report(api: Api, study_id: str, kind: str, dashboard: str) -> Response:
-    """The file, whose runs link to the address of the dashboard. Raises ApiError and httpx.TransportError."""
+    """Return the file, whose runs link to the address of the dashboard. Raises ApiError and httpx.TransportError."""
     report = await api.client().study_report(study_id)
     match kind:
         case "html":

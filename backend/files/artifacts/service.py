@@ -27,7 +27,7 @@ FROM_FOLDER = frozenset({"checkpoint", "journal"})
 
 
 def info(artifact: Artifact) -> ArtifactInfo:
-    """The artifact for people."""
+    """Return the artifact for people."""
     return rendered(ArtifactInfo, artifact)
 
 
@@ -109,7 +109,7 @@ def check_ready(artifact: Artifact, store: ArtifactStore) -> None:
 
 
 def lock_own(session: Session, artifact_id: str, worker_id: str, caller: Principal) -> Artifact:
-    """An artifact that this worker packs. Raises Problem 404 for any other: the worker forgets it then."""
+    """Return an artifact that this worker packs. Raises Problem 404 for any other: the worker forgets it then."""
     worker = worker_of(session, worker_id, caller)
     artifact = repository.lock(session, artifact_id)
     if artifact is None or artifact.worker_id != worker.id or artifact.state not in ("preparing", "ready"):

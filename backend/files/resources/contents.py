@@ -84,7 +84,7 @@ def _details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[st
 
 
 def preview(path: Path, kind: ResourceKind, *, offset: int, limit: int, num_rows: int | None) -> ResourcePreview:
-    """Rows of a data set, fields of a model's config, source of a verifier. Raises ContentError."""
+    """Return rows of a data set, fields of a model's config, source of a verifier. Raises ContentError."""
     match kind:
         case "dataset":
             columns, rows = _rows(path, offset, limit)
@@ -236,7 +236,7 @@ def _model_config(path: Path) -> dict[str, Any]:
 
 
 def _num_parameters(path: Path) -> int | None:
-    """Number of parameters from safetensors headers; None for other formats."""
+    """Return number of parameters from safetensors headers; None for other formats."""
     total = 0
     files = sorted(path.glob("*.safetensors"))
     for file in files:
@@ -257,7 +257,7 @@ def _folder_bytes(path: Path) -> int:
 
 
 def _signature(path: Path, function: str | None) -> str:
-    """The function as its file declares it, read and not run."""
+    """Return the function as its file declares it, read and not run."""
     if function is None:
         raise ContentError("name the function that verifies, such as reward", field="function")
     try:

@@ -37,7 +37,7 @@ def _reference() -> ColumnElement[str]:
 
 
 def _is_used() -> ColumnElement[bool]:
-    """Whether a run's config names the resource, in whichever version."""
+    """Return whether a run's config names the resource, in whichever version."""
     paths = select(ResourceVersion.path).where(ResourceVersion.resource_id == Resource.id).correlate(Resource)
     return or_(RunResource.reference == _reference(), RunResource.reference.in_(paths))
 
@@ -58,7 +58,7 @@ def _rows() -> Select[Resource, str, int, str]:
 
 
 def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
-    """All, or one kind, by kind and name."""
+    """Return all, or one kind, by kind and name."""
     query = _rows().order_by(Resource.kind, Resource.name)
     if kind is not None:
         query = query.where(Resource.kind == kind)
@@ -66,25 +66,25 @@ def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
 
 
 def row(session: Session, resource_id: str) -> ResourceRow:
-    """One. Raises Problem 404."""
+    """Return one. Raises Problem 404."""
     found = session.execute(_rows().where(Resource.id == resource_id)).one_or_none()
     return ResourceRow(*existing(found, "resource", resource_id))
 
 
 def named(session: Session, project_id: str | None, kind: ResourceKind, name: str) -> Resource | None:
-    """The project's resource of that name."""
+    """Return the project's resource of that name."""
     query = select(Resource).where(Resource.project_id == project_id, Resource.kind == kind, Resource.name == name)
     return session.scalars(query).one_or_none()
 
 
 def version(session: Session, resource_id: str, number: int) -> ResourceVersion | None:
-    """A version of an uploaded resource."""
+    """Return a version of an uploaded resource."""
     query = select(ResourceVersion).where(ResourceVersion.resource_id == resource_id, ResourceVersion.number == number)
     return session.scalars(query).one_or_none()
 
 
 def versions(session: Session, resource_ids: Sequence[str]) -> Sequence[tuple[ResourceVersion, str]]:
-    """All versions of these resources with who uploaded them, the newest first."""
+    """Return all versions of these resources with who uploaded them, the newest first."""
     query = (
         select(ResourceVersion, User.name)
         .join(User, User.id == ResourceVersion.owner_id)
@@ -95,13 +95,13 @@ def versions(session: Session, resource_ids: Sequence[str]) -> Sequence[tuple[Re
 
 
 def is_content(session: Session, project_id: str | None, path: str) -> bool:
-    """Whether this is the content of an upload of the project, under a name or not."""
+    """Return whether this is the content of an upload of the project, under a name or not."""
     query = select(ResourceVersion.id).where(ResourceVersion.project_id == project_id, ResourceVersion.path == path)
     return session.scalars(query).first() is not None
 
 
 def names(session: Session, project_id: str | None, kind: ResourceKind) -> Sequence[str]:
-    """Names of all of a kind in a project."""
+    """Return names of all of a kind in a project."""
     query = select(Resource.name).where(Resource.project_id == project_id, Resource.kind == kind)
     return session.scalars(query.order_by(Resource.name)).all()
 
@@ -122,7 +122,7 @@ def num_rows(session: Session) -> Mapping[str, int]:
 
 
 def is_registered(session: Session, project_id: str | None, kind: ResourceKind, reference: str) -> bool:
-    """Whether the project has a resource for which this stands in configs."""
+    """Return whether the project has a resource for which this stands in configs."""
     query = select(Resource.id).where(Resource.project_id == project_id, Resource.kind == kind)
     return session.scalars(query.where(_reference() == reference)).first() is not None
 

@@ -127,7 +127,7 @@ def remove(session: Session, resource_id: str, caller: Principal) -> None:
 
 
 def files(session: Session, kind: ResourceKind, folders: PermittedFolders) -> list[ResourceFile]:
-    """Files that can be registered."""
+    """Return files that can be registered."""
     known = repository.names_by_path(session, kind)
     return [
         ResourceFile(

@@ -94,7 +94,7 @@ def _to_measure(session: Session) -> Sequence[str]:
 
 
 def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
-    """Bytes of the rows of these runs, compressed as they lie on disk."""
+    """Return bytes of the rows of these runs, compressed as they lie on disk."""
     row: ColumnElement[int] = literal(ROW_BYTES)
     for column in table.columns:
         row = row + func.coalesce(func.pg_column_size(column), 0)
@@ -103,7 +103,7 @@ def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
 
 
 def folder_notice(session: Session, run: Run) -> str | None:
-    """What is missing of a run that comes back, as far as its folder is measured; has it measured again."""
+    """Return what is missing of a run that comes back, as far as its folder is measured; has it measured again."""
     storage = session.get(RunStorage, run.id)
     if run.host is None or storage is None:
         return None
@@ -131,7 +131,7 @@ class SpaceRow(NamedTuple):
 
 
 def largest(session: Session, limit: int) -> list[SpaceRow]:
-    """The runs that take up most."""
+    """Return the runs that take up most."""
     artifacts = _artifact_bytes().subquery()
     of_artifacts = func.coalesce(artifacts.c.bytes, 0)
     total = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0) + of_artifacts
@@ -194,12 +194,12 @@ def totals(session: Session) -> Totals:
 
 
 def database_bytes(session: Session) -> int:
-    """The whole database on disk."""
+    """Return the whole database on disk."""
     return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
 
 
 def record_tables_bytes(connection: Connection) -> int:
-    """The tables of records on disk, with their indexes and free space."""
+    """Return the tables of records on disk, with their indexes and free space."""
     query = text("SELECT sum(pg_total_relation_size(CAST(name AS regclass))) FROM unnest(CAST(:names AS text[])) name")
     names = [table.__tablename__ for table in RECORD_TABLES]
     return int(connection.execute(query, {"names": names}).scalar_one())
@@ -211,7 +211,7 @@ def pending_deletions(session: Session) -> Sequence[FolderDeletion]:
 
 
 def waiting_forks(run_id: ColumnElement[str] | str) -> Select[str]:
-    """The query of forks that have not gone beyond the checkpoint of this run that they begin with."""
+    """Return the query of forks that have not gone beyond the checkpoint of this run that they begin with."""
     begun = Run.step > func.coalesce(Run.fork_step, 0)
     query = select(Run.id).where(Run.forked_from == run_id, ~begun, Run.status.not_in(TERMINAL_STATUSES))
     return query.execution_options(all_projects=True)

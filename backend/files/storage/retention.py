@@ -56,13 +56,13 @@ def plan(session: Session, settings: Settings) -> list[RetentionRule]:
 
 
 def is_kept() -> ColumnElement[bool]:
-    """Whether a run is exempt from retention."""
+    """Return whether a run is exempt from retention."""
     starred = select(RunStar.run_id).where(RunStar.run_id == Run.id).exists()
     return or_(starred, Run.tags.contains([KEEP_TAG]))
 
 
 def carry_out(database: Database, settings: Settings) -> int:
-    """One small batch of each part; the number of runs that something was taken from."""
+    """Return one small batch of each part; the number of runs that something was taken from."""
     number = 0
     for part, days in days_of(settings).items():
         if days is None or part == "artifacts":

@@ -15,7 +15,7 @@ LOCK_SECONDS = 10
 
 
 def state(session: Session, settings: Settings, limit: int) -> StorageState:
-    """All of it, the largest runs first."""
+    """Return all of it, the largest runs first."""
     totals = repository.totals(session)
     return StorageState(
         runs=[

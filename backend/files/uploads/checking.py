@@ -97,7 +97,7 @@ class UploadChecker(LeaderThread):
             self.wake()
 
     def _result(self, upload: Upload, others: list[OtherData], most_bytes: int) -> dict[str, Any] | None:
-        """What was found; None where the check was broken off."""
+        """Return what was found; None where the check was broken off."""
         is_cancelled = self._asks_whether_gone(upload)
         received, out = self._store.received(upload.id), self._store.checked(upload.id)
         # What arrived first may have been too short to tell; an archive of parts is one that this server has made.

@@ -29,7 +29,7 @@ def _files(version: ResourceVersion) -> list[tuple[Path, dict[str, object]]]:
 
 
 def file_of(session: Session, run_id: str, sha256: str, caller: Principal) -> Path:
-    """A file of the content that a run of this worker's names. Raises Problem 404, and 410 where it is gone."""
+    """Return a file of the content that a run of this worker's names. Raises Problem 404, and 410 where it is gone."""
     run = runs.get(session, run_id)
     attempt = runs.attempt(session, run)
     if attempt is None or attempt.worker_id is None or workers.get(session, caller.id, attempt.worker_id) is None:

@@ -151,5 +151,5 @@ def delete_upload(caller: Writer, session: DbSession, settings: SettingsOf, uplo
     },
 )
 def download_content(caller: WorkerCaller, session: DbSession, run_id: str, sha256: str) -> FileResponse:
-    """A file of the uploaded data or model that the worker's run names, by its SHA-256."""
+    """Return a file of the uploaded data or model that the worker's run names, by its SHA-256."""
     return FileResponse(contents.file_of(session, run_id, sha256, caller), media_type="application/octet-stream")

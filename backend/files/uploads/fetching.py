@@ -127,7 +127,7 @@ class UploadFetcher(LeaderThread):
             raise SourceError(f"BAPO_UPLOAD_HUB_TOKEN_FILE: {error}") from None
 
     def _opened(self, upload_id: str, source: str) -> AbstractContextManager[Source]:
-        """One file, or those of a repository as an archive."""
+        """Return one file, or those of a repository as an archive."""
         hub, policy = self._hub(), self._settings.upload_policy
         wanted = repository_of(source)
         if wanted is None:
@@ -167,7 +167,7 @@ class UploadFetcher(LeaderThread):
         return end
 
     def _own(self, session: Session, upload_id: str, received: int | None) -> Upload:
-        """The upload, if it is still ours to fetch. Raises _GoneError."""
+        """Return the upload, if it is still ours to fetch. Raises _GoneError."""
         upload = repository.lock(session, upload_id) if self._leads.is_set() else None
         if upload is None or upload.state != "fetching" or received not in (None, upload.received_bytes):
             raise _GoneError

@@ -128,7 +128,7 @@ class _Index(BaseModel):
 
 
 def _missing_shards(folder: Path, names: Collection[str]) -> list[tuple[str, str]]:
-    """Each index of weights with a file that it names, and that is not among those of the archive."""
+    """Return each index of weights with a file that it names, and that is not among those of the archive."""
     missing = []
     for index in sorted(folder.glob(INDEXES)):
         try:

@@ -91,7 +91,7 @@ def _content(upload: Upload, body: UploadRegister) -> _Content:
 
 
 def _resource(session: Session, upload: Upload, body: UploadRegister, caller: Principal) -> Resource:
-    """The resource of that name, or a new one."""
+    """Return the resource of that name, or a new one."""
     known = resources.named(session, upload.project_id, upload.kind, body.name)  # type: ignore[arg-type]
     if known is None:
         known = Resource(
@@ -126,7 +126,7 @@ def _version(
     path: Path,
     caller: Principal,
 ) -> tuple[ResourceVersion, bool]:
-    """The version with this content, and whether the name did not have it before."""
+    """Return the version with this content, and whether the name did not have it before."""
     known = repository.version_at(session, str(path))
     if known is not None and known.resource_id == resource.id:
         return known, False

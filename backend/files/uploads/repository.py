@@ -34,19 +34,19 @@ def rows(session: Session, owner_id: str) -> Sequence[UploadRow]:
 
 
 def row(session: Session, upload_id: str) -> UploadRow:
-    """One. Raises Problem 404."""
+    """Return one. Raises Problem 404."""
     query = select(Upload, Project.name, User.name).join(Project).join(User, User.id == Upload.owner_id)
     found = session.execute(query.where(Upload.id == upload_id)).one_or_none()
     return existing(found, "upload", upload_id)
 
 
 def lock(session: Session, upload_id: str) -> Upload | None:
-    """An upload, which nobody else changes until the transaction ends."""
+    """Return an upload, which nobody else changes until the transaction ends."""
     return session.scalars(select(Upload).where(Upload.id == upload_id).with_for_update()).one_or_none()
 
 
 def begun(session: Session, owner_id: str, project_id: str, kind: str, file_name: str, num_bytes: int) -> Upload | None:
-    """An upload of the same file, as far as its name and size say, that has not come to its end."""
+    """Return an upload of the same file, as far as its name and size say, that has not come to its end."""
     query = select(Upload).where(
         Upload.owner_id == owner_id,
         Upload.project_id == project_id,
@@ -65,7 +65,8 @@ _HELD = case((Upload.kind == "model", func.greatest(Upload.num_bytes, _MADE)), e
 
 
 def used_bytes(session: Session, project_ids: Collection[str]) -> Mapping[str, int]:
-    """What projects hold, by identifier: uploads under way count as wholly there, with what a check made of them."""
+    """Return what projects hold, by identifier: uploads under way count as wholly there, with what a check made of
+    them."""
     used = dict.fromkeys(project_ids, 0)
     for table, num_bytes_held in ((Upload, _HELD), (ResourceVersion, ResourceVersion.num_bytes)):
         query = select(table.project_id, func.sum(num_bytes_held)).where(table.project_id.in_(project_ids))
@@ -88,7 +89,7 @@ def next_to_check(session: Session, busy: Collection[str], busy_owners: Collecti
 
 
 def is_to_be_checked(session: Session, upload_id: str, mapping: Mapping[str, Any] | None) -> bool:
-    """Whether an upload is still there and waits for a check with these columns."""
+    """Return whether an upload is still there and waits for a check with these columns."""
     query = select(Upload.mapping).where(Upload.id == upload_id, Upload.state == "checking")
     found = session.execute(query).one_or_none()
     return found is not None and found[0] == mapping
@@ -114,7 +115,7 @@ def to_fetch(session: Session, busy: Mapping[str, str], most: int, most_of_perso
 
 
 def fetches(session: Session, owner_id: str) -> int:
-    """How many files are being fetched for somebody."""
+    """Return how many files are being fetched for somebody."""
     query = select(func.count()).where(Upload.owner_id == owner_id, Upload.state == "fetching")
     return session.scalars(query).one()
 
@@ -136,7 +137,7 @@ def remove(session: Session, upload_ids: Collection[str]) -> None:
 
 
 def known(session: Session, upload_ids: Collection[str]) -> set[str]:
-    """Those of these uploads that there are."""
+    """Return those of these uploads that there are."""
     return set(session.scalars(select(Upload.id).where(Upload.id.in_(upload_ids))))
 
 
@@ -144,7 +145,7 @@ def known(session: Session, upload_ids: Collection[str]) -> set[str]:
 
 
 def others(session: Session, project_id: str) -> list[OtherData]:
-    """The data sets of a project, each in its newest version, and whether runs were evaluated on it."""
+    """Return the data sets of a project, each in its newest version, and whether runs were evaluated on it."""
     is_test_set = exists().where(RunResource.reference == Resource.path, RunResource.field.startswith("task.test_file"))
     query = select(Resource.name, Resource.path, is_test_set).where(
         Resource.project_id == project_id, Resource.kind == "dataset"
@@ -153,12 +154,12 @@ def others(session: Session, project_id: str) -> list[OtherData]:
 
 
 def version_at(session: Session, path: str) -> ResourceVersion | None:
-    """The version with this content, under a name or not."""
+    """Return the version with this content, under a name or not."""
     return session.scalars(select(ResourceVersion).where(ResourceVersion.path == path)).one_or_none()
 
 
 def newest_number(session: Session, resource_id: str) -> int:
-    """Number of the newest version; 0 where there is none."""
+    """Return number of the newest version; 0 where there is none."""
     query = select(func.max(ResourceVersion.number)).where(ResourceVersion.resource_id == resource_id)
     return session.scalars(query).one() or 0
 
@@ -187,5 +188,5 @@ def remove_versions(session: Session, version_ids: Collection[str]) -> None:
 
 
 def expiry(upload: Upload, hours: float) -> datetime:
-    """When an upload is deleted unless somebody goes on with it."""
+    """Return when an upload is deleted unless somebody goes on with it."""
     return datetime.fromtimestamp(upload.touched_at.timestamp() + 3_600 * hours, upload.touched_at.tzinfo)

@@ -40,7 +40,7 @@ def check_quota(session: Session, project_id: str, further_bytes: int, settings:
 
 
 def left_for(session: Session, upload: Upload, settings: Settings) -> int:
-    """How many bytes a check may make of an upload before its project holds more than it may."""
+    """Return how many bytes a check may make of an upload before its project holds more than it may."""
     used = repository.used_bytes(session, [upload.project_id])[upload.project_id]
     made = int((upload.result or {}).get("num_bytes") or 0)
     # What an earlier check made of it goes first, and the archive of a model once it is unpacked.

@@ -66,14 +66,14 @@ def _suggested(file_name: str) -> str:
 
 
 def own(session: Session, upload_id: str, caller: Principal) -> UploadRow:
-    """An upload of the caller's. Raises Problem 404 for any other."""
+    """Return an upload of the caller's. Raises Problem 404 for any other."""
     row = repository.row(session, upload_id)
     existing(row if row[0].owner_id == caller.id else None, "upload", upload_id)
     return row
 
 
 def lock_own(session: Session, upload_id: str, caller: Principal) -> Upload:
-    """An upload of the caller's, to be changed. Raises Problem 404, and 403 for who may only look by now."""
+    """Return an upload of the caller's, to be changed. Raises Problem 404, and 403 for who may only look by now."""
     upload = repository.lock(session, upload_id)
     upload = existing(upload if upload is not None and upload.owner_id == caller.id else None, "upload", upload_id)
     if not caller.may_write_in(upload.project_id):

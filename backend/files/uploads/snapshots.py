@@ -128,7 +128,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _set_of(path: str) -> tuple[str, str]:
-    """What the parts of one set of files have in common: the name without its number, and the ending."""
+    """Return what the parts of one set of files have in common: the name without its number, and the ending."""
     name = PurePosixPath(path)
     return _SHARD.sub("", str(name.with_suffix(""))), name.suffix.lower()
 
@@ -141,7 +141,7 @@ def _some(names: Sequence[str]) -> str:
 def archived(
     wanted: Repository, found: Snapshot, hub: Hub, policy: AddressPolicy, resolver: Resolver
 ) -> Iterator[Source]:
-    """All files as one archive that is not packed, as it arrives. Raises SourceError, also while it is read."""
+    """Yield all files as one archive that is not packed, as it arrives. Raises SourceError, also while it is read."""
     yield Source(found.num_bytes, _archive(wanted, found, hub, policy, resolver))
 
 
@@ -186,6 +186,6 @@ class _Pieces(io.RawIOBase):
         return len(content)
 
     def taken(self) -> bytes:
-        """Everything, once."""
+        """Return everything, once."""
         content, self._content = bytes(self._content), bytearray()
         return content

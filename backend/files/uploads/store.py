@@ -31,11 +31,11 @@ class UploadStore:
         return self._folder / INCOMING / upload_id
 
     def received(self, upload_id: str) -> Path:
-        """What has been received of an upload."""
+        """Return what has been received of an upload."""
         return self.folder(upload_id) / RECEIVED
 
     def checked(self, upload_id: str) -> Path:
-        """Where a check writes its file or folder, without an ending."""
+        """Return where a check writes its file or folder, without an ending."""
         return self.folder(upload_id) / CHECKED
 
     def append(self, upload_id: str, offset: int, content: bytes) -> None:
@@ -62,7 +62,7 @@ class UploadStore:
                 raise StoreError(f"the upload cannot be stored: {error.strerror}") from None
 
     def content(self, project_id: str, sha256: str, name: str) -> Path:
-        """Where content is registered; configs name this path, so that a run names its version."""
+        """Return where content is registered; configs name this path, so that a run names its version."""
         return self._folder / "projects" / project_id / sha256 / name
 
     def keep(self, source: Path, target: Path) -> None:

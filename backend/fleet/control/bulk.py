@@ -57,7 +57,7 @@ def perform(session: Session, request: BulkRequest, caller: Principal, settings:
 
 
 def _matching(session: Session, matching: Matching | None, caller: Principal) -> list[str]:
-    """All runs that the filter finds. Raises Problem 409 where these are not as many as somebody agreed to."""
+    """Return all runs that the filter finds. Raises Problem 409 where these are not as many as somebody agreed to."""
     assert matching is not None, "a request names runs or a filter"
     found = matching_ids(session, matching.filters, "id", caller.id)
     if len(found) != matching.expected:

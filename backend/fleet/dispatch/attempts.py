@@ -34,7 +34,7 @@ from bapo.api.workers import (
 
 
 def register(session: Session, body: WorkerRegistration, caller: Principal) -> Worker:
-    """A worker has started. Raises Problem 409 where its name belongs to another token."""
+    """Return a worker has started. Raises Problem 409 where its name belongs to another token."""
     worker = repository.register(session, caller.id, body)
     if worker is None:
         remedy = "a worker with another token has this name: choose another name"
@@ -135,7 +135,7 @@ def _withdrawal(control: Control) -> PendingControl:
 
 
 def _is_held(session: Session, attempt: Attempt) -> bool:
-    """Whether the attempt is still its worker's; a lost attempt is taken back if no other has claimed its run."""
+    """Return whether the attempt is still its worker's; a lost attempt is taken back if no other has claimed its run."""
     if attempt.state != "ended":
         return True
     return lost_attempts.take_back(session, runs.lock(session, attempt.run_id), attempt)

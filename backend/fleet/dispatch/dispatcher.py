@@ -51,7 +51,8 @@ class Dispatcher(LeaderThread):
         self._round_began: float | None = None
 
     def seconds_in_round(self) -> float | None:
-        """Seconds since the present round began; None between rounds, and while another server is the dispatcher."""
+        """Return seconds since the present round began; None between rounds, and while another server is the
+        dispatcher."""
         began = self._round_began
         return None if began is None else time.monotonic() - began
 

@@ -31,7 +31,7 @@ MAX_MEASURED = 50
 
 
 def has_jobs(session: Session, worker: Worker, settings: Settings) -> bool:
-    """Whether the worker should ask for its jobs."""
+    """Return whether the worker should ask for its jobs."""
     return repository.any_for(
         session, worker, is_shared=settings.runs_dir_shared, fresh_seconds=fresh_seconds(settings)
     )

@@ -43,7 +43,7 @@ class _Future(NamedTuple):
         return [0.0, *sorted({run.eta_seconds for run in self.worker.runs if run.eta_seconds})]
 
     def from_then_on(self, seconds: float) -> Machine:
-        """The worker with everything held that will be held at that time or, by a run in line, later."""
+        """Return the worker with everything held that will be held at that time or, by a run in line, later."""
         moments = [seconds, *(each.seconds for each in self.taken if each.seconds > seconds)]
         states = [self._at(moment) for moment in moments]
         worker = self.worker

@@ -64,7 +64,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
 def _target(
     session: Session, request: QueueMove, others: Sequence[Candidate], line: Sequence[Candidate], run_id: str
 ) -> tuple[Candidate | None, bool]:
-    """The run to be moved to, and whether before it; None where there is no other to be moved past."""
+    """Return the run to be moved to, and whether before it; None where there is no other to be moved past."""
     if request.to is not None:
         is_before = request.to == "top"
         return (None if not others else others[0 if is_before else -1]), is_before
@@ -79,7 +79,7 @@ def _target(
 
 
 def _between(line: Sequence[Candidate], run_id: str, target_id: str) -> Sequence[Candidate]:
-    """The runs from one to the other, inclusive."""
+    """Return the runs from one to the other, inclusive."""
     places = sorted(index for index, each in enumerate(line) if each.id in (run_id, target_id))
     return line[places[0] : places[-1] + 1]
 

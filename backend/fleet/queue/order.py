@@ -26,7 +26,7 @@ class WaitingPlace(NamedTuple):
 def in_order(
     waiting: Sequence[WaitingPlace], held: Mapping[str, int], *, now: float, patience_seconds: float
 ) -> list[WaitingPlace]:
-    """The runs in the order in which they are offered machines.
+    """Return the runs in the order in which they are offered machines.
 
     A higher priority comes first. Within a priority come first the runs that an administrator gave a place; then those
     that have waited for `patience_seconds` or longer, by age; then the others, fairly: each next run is the oldest one

@@ -18,7 +18,7 @@ from bapo.run.stop_time import seconds_to_fit
 
 
 def line(session: Session, settings: Settings) -> tuple[list[Candidate], list[Candidate]]:
-    """The waiting runs in the order in which they start, and the held ones by priority and age."""
+    """Return the waiting runs in the order in which they start, and the held ones by priority and age."""
     candidates = repository.candidates(session)
     kept = [each for each in candidates if each.held_by is not None]
     kept.sort(key=lambda each: (-each.priority, each.since, each.id))

@@ -46,12 +46,12 @@ class Candidate(NamedTuple):
 
 
 def since() -> ColumnElement[datetime]:
-    """When a waiting run was queued, for its place."""
+    """Return when a waiting run was queued, for its place."""
     return func.coalesce(Run.queue_order, Run.queued_at, Run.created_at)
 
 
 def candidates(session: Session) -> list[Candidate]:
-    """All queued runs of all projects, in no order: each place in the queue counts, whoever may see the run."""
+    """Return all queued runs of all projects, in no order: each place in the queue counts, whoever may see the run."""
     promised = and_(Attempt.run_id == Run.id, Attempt.state == "assigned")
     last = aliased(Attempt)
     newest = and_(last.run_id == Run.id, last.number == Run.attempt)
@@ -144,7 +144,7 @@ class HeldRow(NamedTuple):
 
 
 def held(session: Session) -> list[HeldRow]:
-    """All attempts that have not ended, oldest first, of all projects: each occupies a slot.
+    """Return all attempts that have not ended, oldest first, of all projects: each occupies a slot.
 
     Those assigned in one round come in the order of their submission.
     """
@@ -160,7 +160,7 @@ def held(session: Session) -> list[HeldRow]:
 
 
 def lock_waiting(session: Session, run_ids: Sequence[str], *, waits: bool = False) -> Sequence[Run]:
-    """The runs among these that are still queued, locked and without their configs.
+    """Return the runs among these that are still queued, locked and without their configs.
 
     What somebody else has locked is left out, or waited for, in the one order in which all who wait lock runs.
     """

@@ -25,7 +25,7 @@ MOST_WAITING = 500
 
 
 def state(session: Session, settings: Settings, caller: Principal) -> QueueState:
-    """The queue as this caller sees it: runs of other projects count, and are not shown."""
+    """Return the queue as this caller sees it: runs of other projects count, and are not shown."""
     held: dict[str | None, list[HeldRun]] = defaultdict(list)
     unseen: set[str] = set()
     for row in repository.held(session):

@@ -50,7 +50,7 @@ def list_tokens(caller: AccountOwner, session: DbSession) -> TokenPage:
 
 @router.post("/me/tokens", status_code=201, summary="Create a token")
 def create_token(caller: AccountOwner, session: DbSession, body: TokenCreate) -> NewToken:
-    """The token can never do more than its owner. Its secret is returned only in this response."""
+    """Return the token can never do more than its owner. Its secret is returned only in this response."""
     return service.create_token(session, "user", body.name, body.scopes, body.expires_in_days, caller)
 
 

@@ -69,7 +69,7 @@ def _left(text: str, known: tuple[str, ...]) -> int:
 
 
 def _count(text: str) -> int:
-    """The characters of what is left, with one for each sequence of neighbours."""
+    """Return the characters of what is left, with one for each sequence of neighbours."""
     count, run = 0, 0
     for index, letter in enumerate(text):
         follows = index > 0 and (letter == text[index - 1] or (text[index - 1], letter) in _NEIGHBOURS)

@@ -49,7 +49,7 @@ async def in_transaction(context: Context, work: Callable[[Session], T]) -> T:
 
 
 async def login(context: Context, body: Login, asker: Asker) -> Entry | None:
-    """The new login; None where the credentials are not good. Raises Problem 429 after too many failures."""
+    """Return the new login; None where the credentials are not good. Raises Problem 429 after too many failures."""
     if body.name is not None and body.password is not None:
         return await _by_password(context, body.name.strip(), body.password, asker)
     if not body.code and not body.token:

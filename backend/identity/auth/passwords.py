@@ -65,12 +65,12 @@ class Passwords:
         return await anyio.to_thread.run_sync(HASHER.hash, _normal(password), limiter=self._limiter)
 
     async def is_right(self, stored: str | None, password: str) -> bool:
-        """Whether the password is the stored one; without a stored one the same work is done, and it is wrong."""
+        """Return whether the password is the stored one; without a stored one the same work is done, and it is wrong."""
         return await anyio.to_thread.run_sync(_verify, stored, _normal(password), limiter=self._limiter)
 
 
 def needs_renewal(stored: str) -> bool:
-    """Whether the hash was made with other parameters than are in use now."""
+    """Return whether the hash was made with other parameters than are in use now."""
     return HASHER.check_needs_rehash(stored)
 
 

@@ -27,7 +27,7 @@ def authenticate(session: Session, secret_hash: str) -> Principal | None:
 
 
 def user_info(session: Session, caller: Principal) -> UserInfo:
-    """The caller as the API shows it."""
+    """Return the caller as the API shows it."""
     assert caller.role != "worker", "a worker's token opens only the worker's routes"
     found = []
     for project in repository.projects(session):
@@ -70,7 +70,7 @@ class Visit:
 
 
 def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal, str]:
-    """A new login with a secret of its own, whatever the browser had before: who it is, and the secret."""
+    """Return a new login with a secret of its own, whatever the browser had before: who it is, and the secret."""
     if visit.former_secret is not None:
         repository.remove_session(session, hash_of(visit.former_secret))
     secret = new_secret()
@@ -81,7 +81,7 @@ def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal
 def new_login_code(
     session: Session, user: User, seconds: float, purpose: Literal["login", "password"] = "login"
 ) -> str:
-    """A code that logs this user in once, or lets them set a password once."""
+    """Return a code that logs this user in once, or lets them set a password once."""
     code = new_secret()
     repository.add_login_code(session, hash_of(code), user.id, seconds, purpose)
     return code
@@ -92,7 +92,7 @@ def _least(*roles: Role) -> Role:
 
 
 def _most(scopes: frozenset[Scope] | None) -> Role:
-    """The most that a token with these scopes may do."""
+    """Return the most that a token with these scopes may do."""
     if scopes is None or "admin" in scopes:
         return "admin"
     return "member" if "write" in scopes else "viewer"

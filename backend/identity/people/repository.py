@@ -13,12 +13,12 @@ from bapo.api.accounts import MembershipInfo
 
 
 def people(session: DbSession) -> Sequence[User]:
-    """All users by name."""
+    """Return all users by name."""
     return session.scalars(select(User).order_by(func.lower(User.name), User.id)).all()
 
 
 def get(session: DbSession, user_id: str) -> User | None:
-    """One user."""
+    """Return one user."""
     return session.get(User, user_id)
 
 

@@ -14,8 +14,8 @@ from backend.models import Project
 
 
 def for_new(session: Session, caller: Principal, name: str | None, *, beside: str | None = None) -> Project:
-    """The project of that name; without one that of what it is made from (`beside`, an identifier), the only one that
-    the caller may submit to, or the first of the server.
+    """Return the project of that name; without one that of what it is made from (`beside`, an identifier), the only one
+    that the caller may submit to, or the first of the server.
 
     Raises Problem 422 where there is none or no single one, 403 where the caller may only look, 409 for an archived
     one.

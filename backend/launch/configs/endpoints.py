@@ -74,7 +74,7 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> Config
 
 @router.post("/configs/estimate", summary="Estimate the cost of a config")
 def estimate_config(_: Reader, session: DbSession, settings: SettingsOf, draft: ConfigCheck) -> RunEstimate:
-    """Number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
+    """Return number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
 
     Of a fork, only what it generates itself.
 

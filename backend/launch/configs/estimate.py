@@ -52,7 +52,7 @@ class _Rates(NamedTuple):
 
 
 def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step: int = 0) -> RunEstimate:
-    """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges.
+    """Return rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges.
 
     `first_step`: the completed steps that a fork begins with, which cost nothing more.
     """
@@ -64,7 +64,7 @@ def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step:
 def estimates(
     session: Session, configs: Sequence[RunConfig], prices: Prices, first_steps: Sequence[int]
 ) -> list[RunEstimate]:
-    """One for each config and the steps that it begins with; configs of the same shape share their similar runs."""
+    """Return one for each config and the steps that it begins with; configs of the same shape share their similar runs."""
     shapes: dict[str, list[_Rates]] = {}
     found = []
     files = num_rows(session)
@@ -113,7 +113,7 @@ def _range(values: Sequence[float]) -> EstimateRange | None:
 
 
 def _similar(session: Session, config: Mapping[str, Any]) -> list[_Rates]:
-    """The most similar runs first."""
+    """Return the most similar runs first."""
     last_step = and_(StepRow.run_id == Run.id, StepRow.step == Run.step)
     # Only what is compared: rows are long, as are the records of steps, and most of the runs are not among the nearest.
     newest = (

@@ -15,7 +15,7 @@ NUM_ROWS = 21
 
 
 def threshold_map(config: RunConfig) -> list[ThresholdMapRow]:
-    """The roles of each number of correct responses; empty for methods without thresholds."""
+    """Return the roles of each number of correct responses; empty for methods without thresholds."""
     method = config.method
     if not isinstance(method, BapoConfig):
         return []

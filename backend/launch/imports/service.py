@@ -119,7 +119,7 @@ def _create(session: Session, body: ImportCreate, caller: Principal, project_id:
 
 
 def lock_import(session: Session, run_id: str, caller: Principal) -> Run:
-    """An imported run of this caller. Raises Problem 409 for any other run."""
+    """Return an imported run of this caller. Raises Problem 409 for any other run."""
     run = lock_own(session, run_id, caller)
     if run.import_source is None:
         remedy = "this run was trained here: only imported runs accept uploads"

@@ -90,7 +90,7 @@ def get_study(_: Reader, session: DbSession, study_id: str) -> StudyDetail:
 
 @router.get("/studies/{study_id}/report", summary="Get the report of a study", response_model=StudyReport)
 def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id: str) -> Response:
-    """The report over the runs that are done so far; the others are listed.
+    """Return the report over the runs that are done so far; the others are listed.
 
     409 for a study without a question: its results stand in the study itself.
     """
@@ -111,7 +111,7 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
 def get_study_importance(
     _: Reader, session: DbSession, study_id: str, metric: Metric = importance.DEFAULT_METRIC
 ) -> ParameterImportance:
-    """How much of the variance of a result each varied field, or arm and regime, explains, beside chance.
+    """Return how much of the variance of a result each varied field, or arm and regime, explains, beside chance.
 
     As for runs that are compared, with all runs of the study.
     """

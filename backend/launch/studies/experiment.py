@@ -30,18 +30,18 @@ def require(study: Study) -> None:
 
 
 def origins_of(study: Study) -> list[ForkedFrom]:
-    """The checkpoints that its runs began with."""
+    """Return the checkpoints that its runs began with."""
     return [ForkedFrom.model_validate(each) for each in study.checkpoints]
 
 
 def by_arm(study: Study, made: Sequence[MadeRun]) -> list[Sequence[MadeRun]]:
-    """The runs of each arm, one per checkpoint. The plan has them checkpoint by checkpoint."""
+    """Return the runs of each arm, one per checkpoint. The plan has them checkpoint by checkpoint."""
     num_arms = len(made) // len(study.checkpoints)
     return [made[number::num_arms] for number in range(num_arms)]
 
 
 def parents_of(session: Session, study: Study) -> dict[str, Run]:
-    """The runs that it forked, as far as they are still there."""
+    """Return the runs that it forked, as far as they are still there."""
     return repository.runs_of(session, [each.run_id for each in origins_of(study)])
 
 

@@ -42,7 +42,7 @@ def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation
 
 
 def report(session: Session, row: StudyRow, made: Sequence[MadeRun]) -> StudyReport:
-    """The report of a study with a question, over the runs that are done."""
+    """Return the report of a study with a question, over the runs that are done."""
     assert row.study.text is not None, "a study without a question has no report"
     declaration = parse(row.study.text)
     return build(

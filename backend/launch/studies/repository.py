@@ -42,13 +42,13 @@ def page(session: Session, limit: int, after: str | None) -> list[StudyRow]:
 
 
 def get(session: Session, study_id: str) -> StudyRow:
-    """One study, where the caller may see it. Raises Problem 404."""
+    """Return one study, where the caller may see it. Raises Problem 404."""
     found = session.execute(_visible().where(Study.id == study_id)).one_or_none()
     return StudyRow(*existing(found, "study", study_id))
 
 
 def lock(session: Session, study_id: str) -> StudyRow | None:
-    """A study that nobody else changes meanwhile."""
+    """Return a study that nobody else changes meanwhile."""
     query = _visible().where(Study.id == study_id).with_for_update(of=Study)
     found = session.execute(query).one_or_none()
     return None if found is None else StudyRow(*found)
@@ -75,7 +75,7 @@ class MadeRun(NamedTuple):
 
 
 def made_runs(session: Session, study_id: str) -> list[MadeRun]:
-    """The runs of a study in the order of its plan, without their configs."""
+    """Return the runs of a study in the order of its plan, without their configs."""
     query = (
         select(StudyRun.name, StudyRun.point, Run, StudyRun.was_submitted)
         .join(Run, Run.id == StudyRun.run_id, isouter=True)
@@ -90,7 +90,7 @@ class Progress(NamedTuple):
     """Progress of a study's runs in one state."""
 
     status: RunStatus | None
-    """None for runs that are not submitted, or were deleted."""
+    """`None` for runs that are not submitted, or were deleted."""
     was_submitted: bool
     num_runs: int
     steps_done: int
@@ -124,17 +124,17 @@ def unfinished(session: Session) -> Sequence[str]:
 
 
 def rows(session: Session, study_id: str) -> dict[str, StudyRun]:
-    """The rows of a study's runs by name."""
+    """Return the rows of a study's runs by name."""
     return {row.name: row for row in session.scalars(select(StudyRun).where(StudyRun.study_id == study_id))}
 
 
 def runs_of(session: Session, run_ids: Sequence[str]) -> dict[str, Run]:
-    """Those of these runs that are there, by identifier."""
+    """Return those of these runs that are there, by identifier."""
     return {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
 
 
 def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
-    """The forks that continue a run after its last step, by that run, oldest first."""
+    """Return the forks that continue a run after its last step, by that run, oldest first."""
     ends = {run.id: run.step for run in runs if run.step}
     query = (
         select(Run.forked_from, Run.fork_step, Run.id).where(Run.forked_from.in_(ends)).order_by(Run.created_at, Run.id)

@@ -27,7 +27,7 @@ class AlertBook:
         self._public_url = public_url
 
     def open_of(self, rule: Rule) -> Alert | None:
-        """The rule's alert that is not resolved."""
+        """Return the rule's alert that is not resolved."""
         return next((alert for alert in self._open if alert.rule_id == rule.id), None)
 
     def open(

@@ -97,7 +97,7 @@ def list_rules(caller: Reader, session: DbSession) -> RulePage:
 
 @router.post("/alert-rules", status_code=201, summary="Create an alert rule")
 def create_rule(caller: Writer, session: DbSession, body: RuleWrite) -> RuleInfo:
-    """The rule checks every further step of the runs it watches, and the past steps of runs that are active now."""
+    """Return the rule checks every further step of the runs it watches, and the past steps of runs that are active now."""
     return service.rule_info(service.create_rule(session, body, caller), caller)
 
 

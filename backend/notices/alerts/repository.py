@@ -23,7 +23,7 @@ def lock_follower(session: Session) -> AlertFollower:
 
 
 def runs(session: Session, run_ids: Collection[str]) -> Sequence[Run]:
-    """The runs among these that trained here, without their configs."""
+    """Return the runs among these that trained here, without their configs."""
     query = select(Run).where(Run.id.in_(run_ids), Run.import_source.is_(None))
     return session.scalars(_light(query)).all()
 
@@ -41,13 +41,13 @@ def _light(query: Select[Run]) -> Select[Run]:
 
 
 def enabled_rules(session: Session, project_ids: Collection[str]) -> Sequence[AlertRule]:
-    """The rules in force in these projects."""
+    """Return the rules in force in these projects."""
     query = select(AlertRule).where(AlertRule.project_id.in_(project_ids), AlertRule.enabled).order_by(AlertRule.id)
     return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def enabled_rules_of_kind(session: Session, kind: str) -> Sequence[AlertRule]:
-    """The rules of one kind in force in any project."""
+    """Return the rules of one kind in force in any project."""
     query = select(AlertRule).where(AlertRule.condition["kind"].astext == kind, AlertRule.enabled)
     return session.scalars(query.order_by(AlertRule.id).execution_options(populate_existing=True)).all()
 
@@ -100,7 +100,7 @@ def found_lately(session: Session, project_ids: Collection[str], since: datetime
 
 
 def findings_of(session: Session, run_id: str) -> RunFindings | None:
-    """What was found in a run last; None before it was looked at."""
+    """Return what was found in a run last; None before it was looked at."""
     return session.get(RunFindings, run_id)
 
 
@@ -152,13 +152,13 @@ def _rules() -> Select[AlertRule, str, str, int, datetime | None]:
 
 
 def rules(session: Session) -> list[RuleRow]:
-    """All rules that the session sees, by name."""
+    """Return all rules that the session sees, by name."""
     query = _rules().order_by(func.lower(AlertRule.name), AlertRule.id)
     return [RuleRow(*row) for row in session.execute(query)]
 
 
 def rule(session: Session, rule_id: str) -> RuleRow:
-    """One rule of the caller's projects. Raises Problem 404."""
+    """Return one rule of the caller's projects. Raises Problem 404."""
     row = session.execute(_rules().where(AlertRule.id == rule_id)).one_or_none()
     return RuleRow(*existing(row, "alert rule", rule_id))
 
@@ -171,7 +171,7 @@ def count_rules(session: Session, project_id: str) -> int:
 def newest_runs(
     session: Session, project_id: str | None, conditions: Sequence[ColumnElement[bool]], limit: int
 ) -> Sequence[Run]:
-    """The newest runs that have trained, without their configs."""
+    """Return the newest runs that have trained, without their configs."""
     query = select(Run).where(Run.project_id == project_id, Run.attempt > 0, *conditions)
     return session.scalars(_light(query).order_by(Run.created_at.desc(), Run.id.desc()).limit(limit)).all()
 
@@ -195,7 +195,7 @@ def _alerts() -> Select[Alert, str, str]:
 def alerts(
     session: Session, conditions: Sequence[ColumnElement[bool]], before_id: int | None, limit: int
 ) -> list[AlertRow]:
-    """The newest first."""
+    """Return the newest first."""
     query = _alerts().where(*conditions).order_by(Alert.id.desc()).limit(limit)
     if before_id is not None:
         query = query.where(Alert.id < before_id)
@@ -203,7 +203,7 @@ def alerts(
 
 
 def alert(session: Session, alert_id: int) -> AlertRow:
-    """One alert of a run that the caller sees. Raises Problem 404."""
+    """Return one alert of a run that the caller sees. Raises Problem 404."""
     row = session.execute(_alerts().where(Alert.id == alert_id)).one_or_none()
     return AlertRow(*existing(row, "alert", str(alert_id)))
 
@@ -216,7 +216,7 @@ def count_unseen(session: Session, conditions: Sequence[ColumnElement[bool]]) ->
 
 
 def lock_unacknowledged(session: Session, alert_ids: Collection[int]) -> Sequence[Alert]:
-    """The unacknowledged ones of these alerts, locked."""
+    """Return the unacknowledged ones of these alerts, locked."""
     query = (
         select(Alert)
         .join(Run, Run.id == Alert.run_id)

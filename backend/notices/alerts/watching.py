@@ -53,7 +53,7 @@ class Watch(Protocol):
 
 
 def watch_of(condition: AlertCondition) -> Watch | None:
-    """The watch for this condition; None if it reads no metric."""
+    """Return the watch for this condition; None if it reads no metric."""
     match condition:
         case EntropyCondition():
             return EntropyWatch(condition)
@@ -118,7 +118,7 @@ class StreakWatch:
         return Finding(step, "resolved" if is_open else "opened", smooth)
 
     def _smoothed(self, memory: Memory, value: float) -> float | None:
-        """The mean that is compared; None until there are as many values as it is a mean of."""
+        """Return the mean that is compared; None until there are as many values as it is a mean of."""
         if self._smoothing is None:
             return value
         kind, span = self._smoothing

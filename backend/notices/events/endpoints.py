@@ -125,13 +125,13 @@ async def _stream(
 
 
 async def _still_valid(context: Context, caller: Principal) -> Principal | None:
-    """The caller as it is now; None for a secret that is good no longer."""
+    """Return the caller as it is now; None for a secret that is good no longer."""
     known = context.callers.known_by_hash(caller.secret_hash)
     return known or await anyio.to_thread.run_sync(context.callers.authenticate_hash, caller.secret_hash)
 
 
 def _beginning(context: Context, caller: Principal, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
-    """Events that the reader missed; for a new reader of one run, its status."""
+    """Return events that the reader missed; for a new reader of one run, its status."""
     with context.database.session() as session:
         project_scope.limit(session, caller.memberships)
         project_scope.hide_trash(session)

@@ -50,7 +50,7 @@ class Subscription:
         self._queue.put_nowait(None)
 
     async def next(self, timeout_seconds: float) -> StreamEvent | None:
-        """The next event; None at the end. Raises TimeoutError after a silence."""
+        """Return the next event; None at the end. Raises TimeoutError after a silence."""
         return await asyncio.wait_for(self._queue.get(), timeout_seconds)
 
 
@@ -98,7 +98,7 @@ class EventHub:
                 del self._waiting_workers[worker_id]
 
     def num_streams(self, person_id: str) -> int:
-        """How many streams somebody has open."""
+        """Return how many streams somebody has open."""
         return sum(each.person_id == person_id for each in tuple(self._subscriptions))
 
     @asynccontextmanager
@@ -132,7 +132,7 @@ class EventHub:
     async def subscribe(
         self, person_id: str, run_id: str | None, only: str | None = None
     ) -> AsyncIterator[Subscription]:
-        """A queue of the events from now on, of one run and of one kind where they are named."""
+        """Yield a queue of the events from now on, of one run and of one kind where they are named."""
         subscription = Subscription(person_id, run_id, only)
         # Many may have been let in at the same moment.
         if self._closed or self.num_streams(person_id) >= MOST_OF_PERSON:

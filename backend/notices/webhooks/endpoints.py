@@ -24,7 +24,7 @@ def list_webhooks(caller: Writer, session: DbSession) -> WebhookPage:
 
 @router.post("/webhooks", status_code=201, summary="Create a webhook")
 def create_webhook(caller: Writer, session: DbSession, settings: SettingsOf, body: WebhookWrite) -> WebhookCreated:
-    """The secret that signs its messages is returned only in this response."""
+    """Return the secret that signs its messages is returned only in this response."""
     return service.created(service.create(session, body, caller, settings.webhook_policy))
 
 
@@ -38,7 +38,7 @@ def get_webhook(caller: Writer, session: DbSession, webhook_id: str) -> WebhookI
 def replace_webhook(
     caller: Writer, session: DbSession, settings: SettingsOf, webhook_id: str, body: WebhookWrite
 ) -> WebhookInfo:
-    """The secret stays. A webhook that was switched off after failures can be switched on again."""
+    """Return the secret stays. A webhook that was switched off after failures can be switched on again."""
     return service.info(service.replace(session, webhook_id, body, caller, settings.webhook_policy))
 
 
@@ -50,7 +50,7 @@ def delete_webhook(caller: Writer, session: DbSession, webhook_id: str) -> None:
 
 @router.post("/webhooks/{webhook_id}/secret", summary="Renew a webhook's secret")
 def renew_webhook_secret(caller: Writer, session: DbSession, webhook_id: str) -> WebhookCreated:
-    """All messages from now on are signed with the new secret, including retries."""
+    """Return all messages from now on are signed with the new secret, including retries."""
     return service.created(service.renew_secret(session, webhook_id, caller))
 
 

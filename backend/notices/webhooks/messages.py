@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
 
 def message(webhook: Webhook, delivery: Delivery, unix_time: int) -> Message:
-    """The message in its webhook's format, signed for each try under the same ID."""
+    """Return the message in its webhook's format, signed for each try under the same ID."""
     body = {
         "id": delivery.id,
         "event": delivery.event,
@@ -51,7 +51,7 @@ def signature(secret: str, unix_time: int, content: bytes) -> str:
 
 
 def text_of(body: Mapping[str, Any]) -> str:
-    """A message in a few plain lines."""
+    """Return a message in a few plain lines."""
     run, alert = body.get("run"), body.get("alert")
     if run is None:
         return str(body.get("message", "BAPO"))

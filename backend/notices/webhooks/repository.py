@@ -49,7 +49,7 @@ def webhooks(session: Session, conditions: Collection[ColumnElement[bool]]) -> l
 
 
 def lock(session: Session, webhook_id: str) -> Webhook | None:
-    """One webhook, held."""
+    """Return one webhook, held."""
     query = select(Webhook).where(Webhook.id == webhook_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
@@ -60,13 +60,13 @@ def count(session: Session, project_id: str) -> int:
 
 
 def count_given_up(session: Session, owner_id: str) -> int:
-    """Number of a user's webhooks that were switched off after failures."""
+    """Return number of a user's webhooks that were switched off after failures."""
     query = select(func.count()).where(Webhook.owner_id == owner_id, Webhook.disabled_reason.is_not(None))
     return session.execute(query.select_from(Webhook)).scalar_one()
 
 
 def deliveries(session: Session, webhook_id: str, before_id: int | None, limit: int) -> list[Delivery]:
-    """The newest first."""
+    """Return the newest first."""
     query = select(Delivery).where(Delivery.webhook_id == webhook_id).order_by(Delivery.id.desc()).limit(limit)
     if before_id is not None:
         query = query.where(Delivery.id < before_id)
@@ -74,7 +74,7 @@ def deliveries(session: Session, webhook_id: str, before_id: int | None, limit: 
 
 
 def delivery(session: Session, webhook_id: str, delivery_id: int) -> Delivery | None:
-    """One message of a webhook, held."""
+    """Return one message of a webhook, held."""
     query = select(Delivery).where(Delivery.id == delivery_id, Delivery.webhook_id == webhook_id).with_for_update()
     return session.scalars(query).one_or_none()
 
@@ -87,7 +87,7 @@ class Due(NamedTuple):
 
 
 def due(session: Session, busy: Collection[str], limit: int) -> list[Due]:
-    """The first message that is due of each webhook to which none is being sent, longest waiting first."""
+    """Return the first message that is due of each webhook to which none is being sent, longest waiting first."""
     query = (
         select(func.min(Delivery.id).label("id"), Delivery.webhook_id)
         .join(Webhook, Webhook.id == Delivery.webhook_id)
@@ -107,7 +107,7 @@ def due(session: Session, busy: Collection[str], limit: int) -> list[Due]:
 
 
 def lock_both(session: Session, item: Due) -> tuple[Webhook, Delivery] | None:
-    """The webhook and its message, held; None where one of them is gone."""
+    """Return the webhook and its message, held; None where one of them is gone."""
     webhook = lock(session, item.webhook_id)
     found = None if webhook is None else delivery(session, item.webhook_id, item.delivery_id)
     return None if webhook is None or found is None else (webhook, found)

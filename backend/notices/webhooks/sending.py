@@ -26,7 +26,7 @@ class Outcome:
     status_code: int | None
     response: str | None
     problem: str | None
-    """None where the message was taken."""
+    """`None` if the message was taken."""
     seconds: float
     is_unreachable: bool = False
     """The receiver did not answer at all: another message would fare no better."""

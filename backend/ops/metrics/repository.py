@@ -26,22 +26,22 @@ _CONNECTIONS = text("SELECT count(*), current_setting('max_connections')::int FR
 
 
 def runs_by_status(session: Session) -> dict[str, int]:
-    """Number of runs in each state."""
+    """Return number of runs in each state."""
     return {status: int(number) for status, number in session.execute(_STATUSES)}
 
 
 def waiting_by_reason(session: Session) -> dict[str, int]:
-    """Number of queued runs by the reason that people see."""
+    """Return number of queued runs by the reason that people see."""
     return {reason: int(number) for reason, number in session.execute(_REASONS)}
 
 
 def longest_wait(session: Session) -> float:
-    """Seconds that the run has waited that is queued for longest."""
+    """Return seconds that the run has waited that is queued for longest."""
     return session.execute(_WAITED).scalar_one() or 0.0
 
 
 def workers(session: Session, fresh_seconds: float) -> dict[bool, tuple[int, int, int]]:
-    """Number of workers, their slots and their GPUs, of those online and of the others."""
+    """Return number of workers, their slots and their GPUs, of those online and of the others."""
     rows = session.execute(_WORKERS, {"fresh": fresh_seconds})
     return {online: (count, slots or 0, gpus or 0) for online, count, slots, gpus in rows}
 
@@ -52,7 +52,7 @@ def busy_slots(session: Session) -> int:
 
 
 def longest_silence(session: Session) -> float:
-    """Seconds since the last news of the running run that has been silent for longest."""
+    """Return seconds since the last news of the running run that has been silent for longest."""
     return session.execute(_SILENCE).scalar_one() or 0.0
 
 

@@ -52,7 +52,7 @@ class Axes(NamedTuple):
     seconds: Floats
 
     def at(self, x: CompareAxis, steps: NDArray[np.int64]) -> Floats:
-        """Positions of steps on an axis; step 0 is at 0."""
+        """Return positions of steps on an axis; step 0 is at 0."""
         if x == "step":
             return steps.astype(np.float64)
         return cumulative_at(self.steps, self.rollouts if x == "rollouts" else self.seconds, steps)
@@ -71,13 +71,13 @@ def axes_of(columns: RunColumns) -> Axes:
 
 
 def read_axes(session: Session, run_ids: Sequence[str]) -> dict[str, Axes]:
-    """The axes of some runs."""
+    """Return the axes of some runs."""
     columns = series.read(session, run_ids, AXIS_KEYS)
     return {run_id: axes_of(columns[run_id]) for run_id in run_ids}
 
 
 def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
-    """The least that a run has which has trained at all."""
+    """Return the least that a run has which has trained at all."""
     ends = {run_id: each.end(x) for run_id, each in axes.items() if len(each.steps)}
     if not ends:
         return Budget(x, 0.0, None)
@@ -98,7 +98,7 @@ def changes_on_axis(
 
 
 def curve_of(column: Column, axes: Axes, x: CompareAxis, budget: Budget | None = None) -> Curve:
-    """A metric of a run over an axis, up to the budget."""
+    """Return a metric of a run over an axis, up to the budget."""
     whole = curve(axes.at(x, column.steps), column.values)
     return whole if budget is None else cut(whole, budget.until)
 
@@ -115,7 +115,7 @@ def curves_of_metric(
     max_points: int,
     reduction: Reduction,
 ) -> list[dict[str, Any]]:
-    """One curve for each group, as `ComparedCurve`; groups without any value are left out.
+    """Return one curve for each group, as `ComparedCurve`; groups without any value are left out.
 
     `replicates`: the key of each run's replicate (`replicate_keys`).
     """
@@ -161,7 +161,7 @@ def _pick(whole: MeanCurve, rows: NDArray[np.intp]) -> MeanCurve:
 
 
 def _averaged(curves: Sequence[Curve], num_stretches: int) -> list[Curve]:
-    """Each curve as means over equal stretches of the range of all; one with fewer values stays as it is."""
+    """Return each curve as means over equal stretches of the range of all; one with fewer values stays as it is."""
     ends = [(each.x[0], each.x[-1]) for each in curves if len(each.x)]
     if not ends:
         return list(curves)

@@ -174,7 +174,7 @@ def _saved(
 
 
 def _expenses(runs: Sequence[ComparedRunInfo], figure: Callable[[Spent], float | None]) -> list[Expense] | None:
-    """What each run spent; None where that is not known of one."""
+    """Return what each run spent; None where that is not known of one."""
     found = []
     for run in runs:
         spent = None if run.to_reach is None else run.to_reach.spent or run.to_reach.tried

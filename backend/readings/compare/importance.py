@@ -82,7 +82,7 @@ def describe(session: Session, runs: Sequence[Varied], metric: str) -> Parameter
 
 
 def _varying(runs: Sequence[VariedRun]) -> list[str]:
-    """The fields in which the runs differ."""
+    """Return the fields in which the runs differ."""
     fields = dict.fromkeys(field for run in runs for field in run.set)
     return [field for field in fields if len({json.dumps(run.set.get(field), default=str) for run in runs}) > 1]
 

@@ -66,7 +66,7 @@ def _without(
     axes: Mapping[str, Axes],
     accuracies: Mapping[str, Mapping[str, Accuracies]],
 ) -> Compared:
-    """The comparison of the other runs, at their own common budget."""
+    """Return the comparison of the other runs, at their own common budget."""
     missing = {each.run_id for each in left_out}
     runs = {run_id: run for run_id, run in whole.runs.items() if run_id not in missing}
     budget = None

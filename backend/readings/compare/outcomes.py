@@ -34,7 +34,7 @@ class Accuracies(NamedTuple):
 def accuracies_of(
     session: Session, run_ids: Sequence[str], axes: Mapping[str, Axes]
 ) -> dict[str, dict[str, Accuracies]]:
-    """All evaluations by run and held-out set."""
+    """Return all evaluations by run and held-out set."""
     rows: dict[str, dict[str, list[EvaluationRow]]] = {run_id: {} for run_id in run_ids}
     for row in repository.evaluations(session, run_ids):
         rows[row.run_id].setdefault(row.dataset, []).append(row)
@@ -107,7 +107,7 @@ def _curve(known: Accuracies, x: CompareAxis) -> Curve:
 
 
 def _row_at(known: Accuracies, x: CompareAxis, position: float) -> EvaluationRow | None:
-    """The last evaluation at exactly this position."""
+    """Return the last evaluation at exactly this position."""
     places = np.nonzero(known.axes.at(x, known.steps) == position)[0]
     return known.rows[int(places[-1])] if len(places) else None
 

@@ -35,7 +35,7 @@ def meter_of(usage: Usage | None, prices: Prices, now: datetime, *, is_ours: boo
 
 
 def total(axes: Axes, meter: Meter) -> Spent:
-    """All that a run has taken; the hours of an imported run are those of its training steps, on one slot."""
+    """Return all that a run has taken; the hours of an imported run are those of its training steps, on one slot."""
     spent = _spent(axes, len(axes.steps), meter)
     if meter.compute_hours is None:
         return spent

@@ -17,7 +17,7 @@ _MOST_LETTERS = 4_000
 
 
 def revision(session: Session, run_id: str) -> int:
-    """A number that grows with every stored record and every stored sample."""
+    """Return a number that grows with every stored record and every stored sample."""
     query = select(func.sum(IngestOffset.next_offset)).where(
         IngestOffset.run_id == run_id, IngestOffset.kind.in_(("records", "samples"))
     )
@@ -25,7 +25,7 @@ def revision(session: Session, run_id: str) -> int:
 
 
 def newest_samples(session: Session, run_id: str, most_groups: int, most_bytes: int) -> list[Mapping[str, Any]]:
-    """Lines of groups with their responses, by step: the newest so many groups and bytes, as stored."""
+    """Return lines of groups with their responses, by step: the newest so many groups and bytes, as stored."""
     size = func.sum(func.pg_column_size(Sample.record)).over(order_by=(Sample.step.desc(), Sample.position.desc()))
     ranked = (
         select(Sample.step, Sample.position, size.label("size"))

@@ -55,7 +55,7 @@ def search_of_run(session: Session, context: Context, run: Run) -> Search:
 
 
 def prompts_of_finding(session: Session, context: Context, run: Run, kind: FindingKind) -> PromptList:
-    """The prompts that a finding names; none where it was not found."""
+    """Return the prompts that a finding names; none where it was not found."""
     return search_of_run(session, context, run).prompts.get(kind, PromptList(kind=kind, items=[]))
 
 

@@ -61,7 +61,7 @@ def _rows() -> Select[PromptList, str, str, PromptListVersion, int]:
 
 
 def lists(session: Session, project_id: str | None) -> list[ListRow]:
-    """All that there are, or those of a project, by name."""
+    """Return all that there are, or those of a project, by name."""
     query = _rows().order_by(func.lower(PromptList.name), Project.name)
     if project_id is not None:
         query = query.where(PromptList.project_id == project_id)
@@ -69,19 +69,19 @@ def lists(session: Session, project_id: str | None) -> list[ListRow]:
 
 
 def row(session: Session, list_id: str) -> ListRow:
-    """One. Raises Problem 404."""
+    """Return one. Raises Problem 404."""
     found = session.execute(_rows().where(PromptList.id == list_id)).one_or_none()
     return ListRow(*existing(found, "prompt list", list_id))
 
 
 def lock(session: Session, list_id: str) -> PromptList:
-    """One, which nobody else changes until the transaction ends. Raises Problem 404."""
+    """Return one, which nobody else changes until the transaction ends. Raises Problem 404."""
     query = select(PromptList).where(PromptList.id == list_id, PromptList.removed_at.is_(None)).with_for_update()
     return existing(session.scalars(query).one_or_none(), "prompt list", list_id)
 
 
 def named(session: Session, project_id: str | None, name: str) -> PromptList | None:
-    """The project's list of that name, removed or not."""
+    """Return the project's list of that name, removed or not."""
     query = select(PromptList).where(PromptList.project_id == project_id, PromptList.name == name)
     return session.scalars(query).one_or_none()
 
@@ -131,14 +131,14 @@ def entries(
     offset: int,
     limit: int,
 ) -> tuple[list[EntryRow], int]:
-    """A page of a version's entries, and how many there are on all pages."""
+    """Return a page of a version's entries, and how many there are on all pages."""
     query = _entries(list_id, version, search=search, is_quarantine=is_quarantine)
     total = session.scalars(select(func.count()).select_from(query.order_by(None).subquery())).one()
     return [EntryRow(*found) for found in session.execute(query.offset(offset).limit(limit))], total
 
 
 def all_entries(session: Session, list_id: str, version: int) -> Iterator[EntryRow]:
-    """All entries of a version."""
+    """Yield all entries of a version."""
     query = _entries(list_id, version, search=None, is_quarantine=None)
     for found in session.execute(query.execution_options(yield_per=_ROWS_AT_ONCE)):
         yield EntryRow(*found)
@@ -223,7 +223,7 @@ def forget(session: Session, list_id: str) -> None:
 
 
 def holding(session: Session, project_id: str, prompt_ids: Sequence[str]) -> dict[str, list[ListedIn]]:
-    """The lists of a project that hold each of these prompts now, by name."""
+    """Return the lists of a project that hold each of these prompts now, by name."""
     query = (
         select(
             PromptListEntry.prompt_id, PromptList.id, PromptList.name, PromptListEntry.thousandths, PromptListEntry.note

@@ -47,7 +47,7 @@ class RunPrompts(NamedTuple):
         return cls(visits, _summed_up(_Identity(visits)))
 
     def number_of(self, prompt_id: str) -> int | None:
-        """The prompt's row; None for a prompt that the run has not met."""
+        """Return the prompt's row; None for a prompt that the run has not met."""
         try:
             return self.visits.prompt_ids.index(prompt_id)
         except ValueError:
@@ -76,7 +76,7 @@ class Selection(NamedTuple):
     """Prompts of each story that the rest of the filter matches."""
 
     def after(self, key: float, number: int) -> Selection:
-        """The rows after a place, whether or not a prompt is still there."""
+        """Return the rows after a place, whether or not a prompt is still there."""
         behind = np.logical_or(self.keys > key, (self.keys == key) & (self.numbers > number))
         return self._replace(numbers=self.numbers[behind], keys=self.keys[behind])
 

@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 def find(session: Session, wanted: Wanted, part: str | None, after: Place | None, limit: int) -> Found:
-    """Groups, newest step first."""
+    """Return groups, newest step first."""
     if part:
         return _search(session, wanted, part, after, limit)
     found = repository.page(session, wanted, after, limit + 1)
@@ -58,7 +58,7 @@ def _search(session: Session, wanted: Wanted, part: str, after: Place | None, li
 
 
 def _affordable(sizes: Sequence[int]) -> int:
-    """Number of groups that one search reads: at least one, at most what both bounds allow."""
+    """Return number of groups that one search reads: at least one, at most what both bounds allow."""
     total = 0
     for number, size in enumerate(sizes[:SEARCHED_GROUPS]):
         total += size

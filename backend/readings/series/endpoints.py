@@ -47,7 +47,7 @@ def get_metrics(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
+    """Return values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
 
     With `max_points`, a sample of the steps that keeps the extremes; the header `X-Sampled` says so.
     """
@@ -132,7 +132,8 @@ def get_ratios(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Number of tokens by ratio ρ between the trained policy and the policy that generated them, in 13 bins per step.
+    """Return number of tokens by ratio ρ between the trained policy and the policy that generated them, in 13 bins per
+    step.
 
     With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
     """
@@ -161,7 +162,7 @@ def get_staleness(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Number of trained groups by staleness per step: step - 1 - version of the policy that generated the group.
+    """Return number of trained groups by staleness per step: step - 1 - version of the policy that generated the group.
 
     Staleness 0 is on-policy. With `max_points`, neighbouring steps are summed: nothing is left out.
     """
@@ -189,7 +190,7 @@ def get_histograms(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
+    """Return number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
 
     With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
     """

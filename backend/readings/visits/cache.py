@@ -31,7 +31,7 @@ class VisitCache(RevisionCache[str, RunColumns]):
 
 
 def _current(session: Session, run_id: str, known: RunColumns) -> RunColumns:
-    """The stored visits; known ones are kept up to the first step recorded by another attempt."""
+    """Return the stored visits; known ones are kept up to the first step recorded by another attempt."""
     stored = repository.steps(session, run_id)
     num_equal = next(
         (index for index, (old, new) in enumerate(zip(known.steps, stored, strict=False)) if old != new),

@@ -43,7 +43,7 @@ def delete_view(caller: Writer, session: DbSession, view_id: str) -> None:
 
 @router.get("/account/run-list", summary="Get the look of the caller's run list")
 def get_run_list(caller: Reader, session: DbSession) -> RunListLayouts:
-    """Columns, widths and order that the caller chose last, in whichever browser."""
+    """Return columns, widths and order that the caller chose last, in whichever browser."""
     return service.layouts(session, caller)
 
 

@@ -19,7 +19,7 @@ SHOWN_LETTERS = 120
 
 
 def duplicate_prompts(stream: RunStream) -> Outcome:
-    """Prompts that differ in case, spaces and closing punctuation alone. Those of equal texts have one identity."""
+    """Return prompts that differ in case, spaces and closing punctuation alone. Those of equal texts have one identity."""
     texts = _training_texts(stream)
     if len(texts) < LEAST_PROMPTS:
         return _too_few(texts)
@@ -50,7 +50,7 @@ def duplicate_prompts(stream: RunStream) -> Outcome:
 
 
 def near_duplicates(stream: RunStream) -> Outcome:
-    """Prompts that pose the same problem as another one in other words. Of exact copies the first is looked at."""
+    """Return prompts that pose the same problem as another one in other words. Of exact copies the first is looked at."""
     texts = _training_texts(stream)
     if len(texts) < LEAST_PROMPTS:
         return _too_few(texts)
@@ -138,7 +138,7 @@ def contamination(stream: RunStream) -> Outcome:
 
 
 def _training_texts(stream: RunStream) -> dict[str, str]:
-    """What the prompts say that were trained on, without those whose problem is in an image."""
+    """Return what the prompts say that were trained on, without those whose problem is in an image."""
     known = ((name, stream.prompts.get(name, IMAGE_MARK)) for name in stream.visits.prompt_ids)
     return {name: text for name, text in known if IMAGE_MARK not in text}
 
@@ -148,7 +148,7 @@ def _with_texts(stream: RunStream, found: HeldOutSet) -> list[str]:
 
 
 def _by_text(texts: Mapping[str, str]) -> list[list[str]]:
-    """Prompts of equal texts together."""
+    """Return prompts of equal texts together."""
     same: dict[str, list[str]] = defaultdict(list)
     for prompt_id, text in texts.items():
         same[normalised(text)].append(prompt_id)

@@ -22,7 +22,7 @@ class Estimate(NamedTuple):
 
 
 def t95(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t (Cornish–Fisher expansion; within 1 % from 3 degrees of freedom on)."""
+    """Return the 97.5 % quantile of Student's t (Cornish–Fisher expansion; within 1 % from 3 degrees of freedom on)."""
     z = Z95
     return (
         z
@@ -33,7 +33,7 @@ def t95(degrees: int) -> float:
 
 
 def mean_of(values: Floats) -> Estimate:
-    """The mean of at least two independent values."""
+    """Return the mean of at least two independent values."""
     value = float(values.mean())
     width = t95(max(3, len(values) - 1)) * float(values.std(ddof=1)) / len(values) ** 0.5
     return Estimate(value, value - width, value + width)

@@ -85,7 +85,7 @@ class Remedy(Result):
     changes: Mapping[str, Any] = {}
     """Dotted config fields and their values, for a clone of the run; empty: nothing that a clone can change."""
     leaves_out_prompts: bool = False
-    """Whether a clone without the finding's prompts is meant (`task.exclude_prompts`)."""
+    """True if a clone without the finding's prompts is meant (`task.exclude_prompts`)."""
     snippet: str = ""
     """Python for the trainer of an observed run, which cannot be cloned here."""
 

@@ -21,7 +21,8 @@ LEAST_GRADED_STEPS = 10
 
 
 def groups_without_gradient(stream: RunStream) -> Outcome:
-    """The share in the last part of the run, what it cost, and what a larger group or another method would bring."""
+    """Return the share in the last part of the run, what it cost, and what a larger group or another method would
+    bring."""
     visits, group_size = stream.visits, stream.visits.group_size
     first = stream.first_recent_step()
     rows = stream.fresh_rows(first)
@@ -109,7 +110,8 @@ def _graded(stream: RunStream, rows: NDArray[np.bool_]) -> Floats | None:
 
 
 def _without_counts(stream: RunStream, shares: Floats, num_groups: int) -> Outcome:
-    """The finding for rewards of more than two values: a wrong group may have a gradient, and counts do not tell."""
+    """Return the finding for rewards of more than two values: a wrong group may have a gradient, and counts do not
+    tell."""
     if len(shares) < LEAST_GRADED_STEPS:
         return TooLittle(f"{len(shares)} of {LEAST_GRADED_STEPS} recent steps")
     share = mean_of(blocks_of(shares, LEAST_GRADED_STEPS))

@@ -28,7 +28,7 @@ LEAST_EVALUATIONS = 4
 
 
 def reward_fell(stream: RunStream) -> Outcome:
-    """The last tenth of the run has less than 60 % of the reward of its best tenth, or of its first steps.
+    """Return the last tenth of the run has less than 60 % of the reward of its best tenth, or of its first steps.
 
     A learning rate that is far too high ruins the policy within a few steps, which no tenth shows. Intervals included.
     """
@@ -91,7 +91,7 @@ def _start(stream: RunStream) -> tuple[Estimate, Floats] | None:
 
 
 def learning_stopped(stream: RunStream) -> Outcome:
-    """The reward rose, and since a change point it rises at less than a quarter of that rate, if at all.
+    """Return the reward rose, and since a change point it rises at less than a quarter of that rate, if at all.
 
     A broken line r(s) = a + b·min(s, τ) + c·max(s - τ, 0) by least squares over block means; τ by a scan. The
     interval of τ is where the sum of squares is below its least one times 1 + χ²₁(95 %)/(n - 4), and a block beyond.

@@ -10,7 +10,7 @@ from bapo.analysis.findings.finding import PLANNED, Evidence, Finding, FindingsR
 def with_planned_cost(
     report: FindingsReport, cost_of: Callable[[float], float | str], label: str, currency: str
 ) -> FindingsReport:
-    """The report with the expected cost beside the time; one that tells no time as it is.
+    """Return the report with the expected cost beside the time; one that tells no time as it is.
 
     `cost_of` makes seconds a cost, or the reason why there is none; `label` says at which prices.
     """

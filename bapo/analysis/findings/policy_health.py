@@ -85,7 +85,7 @@ def _more_entropy(stream: RunStream) -> list[Remedy]:
 
 
 def _distinct(stream: RunStream) -> tuple[float | None, float | None]:
-    """Mean share of distinct texts in a group, in the first and in the last quarter of the run."""
+    """Return mean share of distinct texts in a group, in the first and in the last quarter of the run."""
     shares: dict[str, list[float]] = defaultdict(list)
     for group in stream.samples:
         if not group.responses:
@@ -125,7 +125,7 @@ def diversity_falls(stream: RunStream) -> Outcome:
 
 
 def _differing_pairs(stream: RunStream) -> tuple[Floats, Floats]:
-    """Share of differing pairs of wrong responses by group, in the first and in the last quarter of the run.
+    """Return share of differing pairs of wrong responses by group, in the first and in the last quarter of the run.
 
     Pairs, not distinct texts: their share does not depend on how many responses are wrong.
     """
@@ -219,7 +219,7 @@ def off_policy_drift(stream: RunStream) -> Outcome:
 
 
 def _recent(stream: RunStream, key: str) -> Estimate | None:
-    """Mean of a metric over the last part of the run; None where too few steps have it."""
+    """Return mean of a metric over the last part of the run; None where too few steps have it."""
     curve = stream.curve(key)
     values = curve.values[curve.steps >= stream.first_recent_step()]
     return mean_of(blocks_of(values, 5)) if len(values) >= LEAST_STEPS // 2 else None

@@ -72,7 +72,7 @@ class ProbedCounts(NamedTuple):
     """Prompt of each group."""
 
     def share_of(self, hits: NDArray[np.bool_]) -> Estimate:
-        """Share of groups that are so; prompts are independent, groups of one prompt are not."""
+        """Return share of groups that are so; prompts are independent, groups of one prompt are not."""
         sizes = np.bincount(self.cluster).astype(np.float64)
         return clustered_share(np.bincount(self.cluster, weights=hits).astype(np.float64), sizes)
 
@@ -83,7 +83,7 @@ class ProbedCounts(NamedTuple):
 
 
 def counts_of(stream: RunStream) -> ProbedCounts:
-    """The counts of all steps: every group is the base model's."""
+    """Return the counts of all steps: every group is the base model's."""
     rows = stream.fresh_rows()
     counts = stream.visits.num_correct[rows].astype(np.int64)
     _, cluster = np.unique(stream.visits.prompt[rows], return_inverse=True)
@@ -92,7 +92,7 @@ def counts_of(stream: RunStream) -> ProbedCounts:
 
 
 def _difficulty(probed: Probed) -> Outcome:
-    """How hard the problems are for the base model, beside what equally hard problems would give."""
+    """Return how hard the problems are for the base model, beside what equally hard problems would give."""
     stream, counts = probed.stream, probed.counts
     group_size = stream.visits.group_size
     accuracy = counts.accuracy
@@ -128,7 +128,7 @@ def _difficulty(probed: Probed) -> Outcome:
 
 
 def _group_size(probed: Probed) -> Outcome:
-    """The group size from which on larger groups cost more than they teach."""
+    """Return the group size from which on larger groups cost more than they teach."""
     stream, best = probed.stream, probed.group_size
     # The suggested size comes first: it is the figure of the title.
     shares = {size: probed.forecast.mixed(size) for size in sorted(GROUP_SIZES, key=lambda size: size != best)}
@@ -163,12 +163,12 @@ def _group_size(probed: Probed) -> Outcome:
 
 
 def _worth_training(probed: Probed, remedy: Remedy) -> list[Remedy]:
-    """The remedy, unless hardly any group of the suggested size would teach anything."""
+    """Return the remedy, unless hardly any group of the suggested size would teach anything."""
     return [remedy] if probed.forecast.mixed(probed.group_size).high >= LEAST_GAIN else []
 
 
 def group_size_of(forecast: Forecast) -> int:
-    """The smallest size whose double gives less than `LEAST_GAIN` more groups a gradient."""
+    """Return the smallest size whose double gives less than `LEAST_GAIN` more groups a gradient."""
     for size in GROUP_SIZES[:-1]:
         if forecast.mixed(2 * size).value - forecast.mixed(size).value < LEAST_GAIN:
             return size
@@ -338,7 +338,7 @@ OF_PROBES = _DETECTORS.keys()
 
 
 def figures_of(stream: RunStream, report: FindingsReport) -> ProbeFigures | None:
-    """What a probe's findings say, in short; None where too few prompts were answered, and of any other run."""
+    """Return what a probe's findings say, in short; None where too few prompts were answered, and of any other run."""
     found = {finding.kind: finding for finding in report.findings}
     if "probed_difficulty" not in found:
         return None
@@ -364,7 +364,7 @@ def figures_of(stream: RunStream, report: FindingsReport) -> ProbeFigures | None
 
 
 def probe_outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:
-    """What a probe says, by kind; the counts are taken and the success rates fitted once for all."""
+    """Return what a probe says, by kind; the counts are taken and the success rates fitted once for all."""
     counts = counts_of(stream)
     answered = len(counts.num_correct)
     if answered < LEAST_PROMPTS:

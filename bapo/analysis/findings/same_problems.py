@@ -28,7 +28,7 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+|[^\w\s]")
 
 
 def normalised(text: str) -> str:
-    """The text in one case, with single spaces, without closing punctuation."""
+    """Return the text in one case, with single spaces, without closing punctuation."""
     return _CLOSING.sub("", _SPACE.sub(" ", text).strip()).casefold()
 
 
@@ -132,7 +132,7 @@ def _bands(shingles: Words, starts: NDArray[np.int64]) -> Iterable[Words]:
 
 
 def _mixed(values: Words, others: Words | np.uint64) -> Words:
-    """A hash of each pair of numbers (the finaliser of SplitMix64)."""
+    """Return a hash of each pair of numbers (the finaliser of SplitMix64)."""
     mixed: Words = values * np.uint64(0x9E3779B97F4A7C15) + others
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(27))

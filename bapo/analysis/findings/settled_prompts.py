@@ -22,12 +22,12 @@ SURE = 0.95
 
 
 def never_solved(stream: RunStream) -> Outcome:
-    """Prompts without one right response in all visits, with P(p < 1/(4G)) above 95 %."""
+    """Return prompts without one right response in all visits, with P(p < 1/(4G)) above 95 %."""
     return _settled(stream, "never_solved")
 
 
 def always_solved(stream: RunStream) -> Outcome:
-    """Prompts without one wrong response in all visits, with P(p > 1 - 1/(4G)) above 95 %."""
+    """Return prompts without one wrong response in all visits, with P(p > 1 - 1/(4G)) above 95 %."""
     return _settled(stream, "always_solved")
 
 

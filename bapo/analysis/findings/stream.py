@@ -60,7 +60,7 @@ class Response(NamedTuple):
     text: str
     reward: float
     num_tokens: int | None
-    """None where an observed trainer did not tell."""
+    """`None` if an observed trainer did not tell."""
     threshold: float = 0.0
 
     @property
@@ -118,7 +118,7 @@ class RunStream(NamedTuple):
         return float(longest.max()) if is_cut and len(longest) else None
 
     def accuracy(self) -> Curve:
-        """Share of fresh responses that are correct, by step: the mean reward where rewards are 0 and 1."""
+        """Return share of fresh responses that are correct, by step: the mean reward where rewards are 0 and 1."""
         if not self.is_observed:
             return self.curve("critic/rewards/mean")
         rows = self.fresh_rows()
@@ -139,15 +139,16 @@ class RunStream(NamedTuple):
         return int(self.visits.is_evaluation.sum()) * self.visits.group_size
 
     def curve(self, key: str) -> Curve:
-        """A metric; empty where the run has none."""
+        """Return a metric; empty where the run has none."""
         return self.metrics.get(key, Curve(np.empty(0), np.empty(0)))
 
     def first_recent_step(self) -> int:
-        """Where the last part of the run begins, in which the policy is taken as one: half of it, at most 100 steps."""
+        """Return where the last part of the run begins, in which the policy is taken as one: half of it, at most 100
+        steps."""
         return self.last_step - max(1, min(100, self.last_step // 2)) + 1
 
     def fresh_rows(self, from_step: int = 1) -> NDArray[np.bool_]:
-        """Visits of fresh groups from a step on."""
+        """Return visits of fresh groups from a step on."""
         is_fresh = np.equal(self.visits.source, SOURCES.index(BatchSource.FRESH))
         return np.logical_and(is_fresh, np.greater_equal(self.visits.step, from_step))
 
@@ -159,7 +160,7 @@ def stream_of(
     prompts: Mapping[str, str] | None = None,
     forms: Mapping[str, str] | None = None,
 ) -> RunStream:
-    """The stream of a journal's records, which are in the order of their steps."""
+    """Return the stream of a journal's records, which are in the order of their steps."""
     records = list(records)
     held_out = {
         record.dataset: HeldOutSet(record.prompt_ids, record.num_correct, record.num_samples)
@@ -179,7 +180,7 @@ def stream_of(
 
 
 def read_stream(run_folder: Path) -> RunStream:
-    """The run in a folder. Raises ConfigError where it holds none."""
+    """Return the run in a folder. Raises ConfigError where it holds none."""
     config = read_config(run_folder)
     groups: dict[int, list[ResponseGroup]] = {}
     prompts: dict[str, str] = {}
@@ -201,12 +202,12 @@ def read_stream(run_folder: Path) -> RunStream:
 
 
 def reward_threshold(config: RunConfig) -> float:
-    """A response is correct where its reward is above this."""
+    """Return a response is correct where its reward is above this."""
     return config.method.reward_threshold if isinstance(config.method, ObservedConfig) else 0.0
 
 
 def response_group(content: Mapping[str, Any], threshold: float = 0.0) -> ResponseGroup:
-    """A line of `samples.jsonl` that is a group."""
+    """Return a line of `samples.jsonl` that is a group."""
     label = content["answer"].get(ANSWER_TEXT)
     version = content["policy_version"]
     return ResponseGroup(

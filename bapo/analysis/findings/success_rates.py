@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(num_correct: NDArray[np.int64], num_responses: NDArray[np.int64]) -> Pairs:
-    """One pair per prompt → distinct pairs."""
+    """Return one pair per prompt → distinct pairs."""
     found, counts = np.unique(np.column_stack([num_responses, num_correct]), axis=0, return_counts=True)
     return Pairs(found[:, 1], found[:, 0], counts.astype(np.float64))
 
@@ -87,7 +87,7 @@ class Beta(NamedTuple):
     b: float
 
     def mixture(self) -> Mixture:
-        """The same distribution as points."""
+        """Return the same distribution as points."""
         log_density = self.a * _LOGIT_LOG_P + self.b * _LOGIT_LOG_Q
         density = np.exp(log_density - log_density.max())
         return Mixture(np.exp(_LOGIT_LOG_P), density / density.sum())
@@ -185,15 +185,15 @@ class Forecast:
             self._fits.append(fit_mixture(pairs._replace(weight=again), rounds=60))
 
     def mixed(self, group_size: int) -> Estimate:
-        """Share of groups of this size with a gradient."""
+        """Return share of groups of this size with a gradient."""
         return self._range([fit.groups_of(group_size).mixed for fit in self._fits])
 
     def within(self, lowest: int, highest: int, group_size: int) -> Estimate:
-        """Share of groups of this size with `lowest` to `highest` right responses."""
+        """Return share of groups of this size with `lowest` to `highest` right responses."""
         return self._range([fit.share_within(lowest, highest, group_size) for fit in self._fits])
 
     def hopeless(self, group_size: int) -> Estimate:
-        """Share of all-wrong groups whose prompt is as good as never solved."""
+        """Return share of all-wrong groups whose prompt is as good as never solved."""
         return self._range([fit.hopeless_share(group_size) for fit in self._fits])
 
     def _range(self, values: list[float]) -> Estimate:

@@ -9,7 +9,7 @@ from bapo.analysis.number_format import THIN_SPACE, percent
 
 
 def figure_text(figure: Evidence, value: float, duration: Callable[[float], str], *, space: str = THIN_SPACE) -> str:
-    """A value of this figure's unit; `duration` words seconds, `space` stands before a percent sign."""
+    """Return a value of this figure's unit; `duration` words seconds, `space` stands before a percent sign."""
     match figure.unit:
         case "share":
             return percent(value, space=space)

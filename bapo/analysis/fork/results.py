@@ -27,7 +27,7 @@ class FreshDifference(Result):
     """Accuracy on fresh prompts of training, an arm minus the baseline, on the prompts that both had at one step."""
 
     difference: MeanEstimate | None
-    """None where no prompt came at the same step in both."""
+    """`None` if no prompt came at the same step in both."""
     num_pairs: int
     """Groups of both that are of one prompt and one step."""
     num_groups: int
@@ -50,7 +50,7 @@ class ForkArm(Result):
     against_baseline: MeanEstimate | None
     """The same minus the baseline's, paired; None for the baseline, and before both were evaluated there."""
     fresh: FreshDifference | None
-    """None for the baseline."""
+    """`None` for the baseline."""
     evaluations: ForkCurve
     """Accuracy on the held-out set."""
     differences: ForkCurve
@@ -92,11 +92,11 @@ class ForkExperiment(Result):
     covers: str
     """What the intervals cover, and what they do not."""
     repetition: Repetition | None
-    """None without an unchanged arm, or where no parent trained on beyond its checkpoint."""
+    """`None` without an unchanged arm, or where no parent trained on beyond its checkpoint."""
 
 
 def repetition_text(found: ForkExperiment) -> str | None:
-    """Whether the unchanged arm repeated what its parents did; None where there is nothing to hold it against."""
+    """Return whether the unchanged arm repeated what its parents did; None where there is nothing to hold it against."""
     repeated = found.repetition
     if repeated is None:
         return None

@@ -134,7 +134,7 @@ def repetition(baseline: Iterable[ForkRun | None], points: Sequence[ForkPoint]) 
 
 
 def _steps_of(visits: Visits, after: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Every group of each later step: prompt, source, correct responses, version, and whether it was trained on."""
+    """Return every group of each later step: prompt, source, correct responses, version, and whether it was trained on."""
     begin = int(np.searchsorted(visits.step, after, side="right"))
     columns = (visits.source, visits.num_correct, visits.policy_version, visits.in_batch)
     prompts = [visits.prompt_ids[index] for index in visits.prompt[begin:].tolist()]

@@ -68,7 +68,7 @@ class StepWalk(Result):
     method: str
     """Name of the method whose rule this is."""
     follows_algorithm_1: bool
-    """Whether the lines bear the numbers of Algorithm 1 of arXiv:2602.20722."""
+    """True if the lines bear the numbers of Algorithm 1 of arXiv:2602.20722."""
     group_size: int
     """G."""
     batch_size: int
@@ -85,7 +85,7 @@ class StepWalk(Result):
     """In force in this walk; null where the method has none."""
     recorded_thresholds: ThresholdValues | None
     can_change: bool
-    """Whether the step can be walked under other c1, c2 and c3."""
+    """True if the step can be walked under other c1, c2 and c3."""
     lines: Sequence[WalkLine]
     not_recorded: Sequence[str] = []
     """What the record does not tell, in sentences."""

@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
 
 
 def recorded_thresholds(values: ThresholdValues) -> ChosenThresholds:
-    """The thresholds that a step recorded, as the fractions that they were computed as."""
+    """Return the thresholds that a step recorded, as the fractions that they were computed as."""
     return ChosenThresholds(*(_exact(value) for value in (values.c1, values.c2, values.c3)))
 
 
@@ -44,7 +44,7 @@ def _exact(value: float | None) -> Fraction:
 
 
 def chosen(own: ChosenThresholds, wanted: Wanted) -> ChosenThresholds:
-    """The step's thresholds with the wanted ones in place. Raises ConfigError naming field, value and remedy."""
+    """Return the step's thresholds with the wanted ones in place. Raises ConfigError naming field, value and remedy."""
     problems: list[ConfigProblem] = []
     values: dict[str, Fraction] = {}
     for name, value in wanted._asdict().items():

@@ -52,7 +52,7 @@ class Known(NamedTuple):
 
 
 def can_change(config: RunConfig, record: StepRecord) -> bool:
-    """Whether a step can be walked under other c1, c2 and c3."""
+    """Return whether a step can be walked under other c1, c2 and c3."""
     method = config.method
     return method.has_thresholds and method.is_replayable and record.thresholds is not None
 
@@ -65,7 +65,7 @@ def walk(
     wanted: Wanted | None = None,
     listing: Listing | None = None,
 ) -> StepWalk:
-    """The step, line by line; `config` is what was in force in it.
+    """Return the step, line by line; `config` is what was in force in it.
 
     Under wanted thresholds, the same groups from the same buffers: exact, for BAPO's own code decides. Raises
     ConfigError where they are not legal or the method has none.
@@ -107,7 +107,7 @@ def walk(
 
 
 def _changed(step: WalkedStep, config: RunConfig, known: Known, wanted: Wanted) -> tuple[WalkedStep, list[str]]:
-    """The step under other thresholds, and what to keep in mind."""
+    """Return the step under other thresholds, and what to keep in mind."""
     record = step.record
     if not can_change(config, record) or record.thresholds is None:
         raise _refused(wanted, f"a step of {config.method.label} has no thresholds to change")
@@ -196,11 +196,11 @@ class _Fates:
             self.outcomes.append(Outcome("gone", "No longer touched", other.gone, "left_out", gone))
 
     def recorded(self, outcome: Outcome) -> int:
-        """Groups with this outcome in the recorded step."""
+        """Return groups with this outcome in the recorded step."""
         return self._counts.get(outcome.name, 0)
 
     def was(self, visit: PromptVisit, outcome: Outcome) -> str | None:
-        """The recorded outcome's label, where it is another."""
+        """Return the recorded outcome's label, where it is another."""
         label = self._labels.get(_key(visit), NOT_TOUCHED)
         return None if label == outcome.label else label
 
@@ -233,7 +233,7 @@ def _group(visit: PromptVisit, step: WalkedStep, stored: Mapping[tuple[str, int]
 
 
 def _not_recorded(config: RunConfig, step: WalkedStep) -> list[str]:
-    """What the record does not tell."""
+    """Return what the record does not tell."""
     if not config.method.is_trainable:
         return [
             "This run was trained elsewhere: its trainer's rule, buffers and thresholds are not recorded, only its "

@@ -71,7 +71,7 @@ class WhatIfTotal(Result):
     high: float
     """90 % prediction interval of the forecast; no width where it is exact."""
     estimated: bool
-    """Whether it rests on draws, and not on recorded answers alone."""
+    """True if it rests on draws, and not on recorded answers alone."""
 
 
 class WhatIfTotals(Result):
@@ -120,7 +120,7 @@ class WhatIfAnswer(Result):
     run_changes: Sequence[RunChange]
     """Parameter changes while the run trained."""
     estimated: bool
-    """Whether any figure rests on draws, and not on recorded answers alone."""
+    """True if any figure rests on draws, and not on recorded answers alone."""
     num_draws: int
     """1 where nothing had to be estimated."""
     exact_through: int

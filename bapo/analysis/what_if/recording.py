@@ -74,14 +74,14 @@ class Recording:
 
 
 def read_recording(run_folder: Path) -> Recording:
-    """The run in a folder. Raises ConfigError where it holds none, or none that can be replayed."""
+    """Return the run in a folder. Raises ConfigError where it holds none, or none that can be replayed."""
     config = read_config(run_folder)
     records = merged_records(run_folder)
     return recording_of(config, records)
 
 
 def recording_of(config: RunConfig, records: Iterable[AnyRecord]) -> Recording:
-    """The run whose journal holds these records, in the order of their steps."""
+    """Return the run whose journal holds these records, in the order of their steps."""
     steps, changes = [], {}
     for record in records:
         if isinstance(record, StepRecord):
@@ -107,7 +107,7 @@ def require_known_method(config: RunConfig, *, otherwise: str) -> None:
 
 
 def _phases(config: RunConfig, changes: Sequence[ParameterChange]) -> list[Phase]:
-    """The configs in force, each with its first step."""
+    """Return the configs in force, each with its first step."""
     phases = [Phase(1, config)]
     for change in changes:
         changed = resolve(

@@ -45,7 +45,7 @@ def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) 
 
 
 def _replayed(stream: RecordedStream, phases: Sequence[Phase], *, first: int, end: int) -> Replay:
-    """The replicates first..end - 1 over one stream."""
+    """Return the replicates first..end - 1 over one stream."""
     config, fresh = phases[0].config, stream.fresh
     if has_rounds(config):
         found = replay_rounds(stream, config, first=first, end=end)
@@ -199,7 +199,7 @@ class _BapoReplay:
         _drop_oldest(difficult, len(difficult) - self._difficult_capacity)
 
     def _least_recently_evaluated(self, difficult: Entries, step: PlannedStep) -> Sequence[int]:
-        """Entries to answer again: by step, then by prompt; those of this step are fresh."""
+        """Return entries to answer again: by step, then by prompt; those of this step are fresh."""
         limit, per_step = step.num_reevaluated_at_most, self._numbering.per_step
         entries = iter(difficult.values())
         oldest = list(islice(entries, limit))
@@ -235,7 +235,7 @@ class _BapoReplay:
         )
 
     def _answers(self, asked: Sequence[Sequence[int]], step: PlannedStep) -> tuple[Counts, Answers]:
-        """Prompts of all replicates, one after the other, and their answers."""
+        """Return prompts of all replicates, one after the other, and their answers."""
         lengths = [len(entries) for entries in asked]
         entries = np.fromiter(chain.from_iterable(asked), np.int64, sum(lengths))
         prompts = self._numbering.prompts(entries)
@@ -298,7 +298,7 @@ def _drop_oldest(entries: Entries, num: int) -> None:
 
 
 def _split(prompts: Counts, entries: Counts, chosen: NDArray[np.bool_], bounds: Counts) -> list[_Groups]:
-    """The chosen of them, by replicate."""
+    """Return the chosen of them, by replicate."""
     ends = _num_before(chosen, bounds).tolist()
     all_prompts, all_entries = prompts[chosen].tolist(), entries[chosen].tolist()
     return [_Groups(all_prompts[begin:end], all_entries[begin:end]) for begin, end in pairwise(ends)]

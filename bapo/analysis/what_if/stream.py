@@ -63,7 +63,7 @@ class FreshGroups:
         return np.bincount(steps, minlength=self.num_steps + 1)[1:]
 
     def slices(self) -> list[slice]:
-        """Rows of each step."""
+        """Return rows of each step."""
         return [slice(begin, end) for begin, end in pairwise(self.first.tolist())]
 
     def first_of_each_step(self, most: int) -> FreshGroups:
@@ -194,7 +194,7 @@ class Evaluations:
 
 
 def _steps_without_gap(steps: NDArray[np.int32]) -> int:
-    """The last of the steps 1, 2, … that are all there."""
+    """Return the last of the steps 1, 2, … that are all there."""
     present: Sequence[int] = np.unique(steps).tolist()
     return next((index for index, step in enumerate(present) if step != index + 1), len(present))
 

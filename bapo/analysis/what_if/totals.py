@@ -101,12 +101,12 @@ def forecast_batches(found: Replay, config: RunConfig) -> ForecastBatches:
 
 
 def _rollouts(asked: Counts, config: RunConfig) -> Counts:
-    """Responses so far, each prompt answered G times."""
+    """Return responses so far, each prompt answered G times."""
     return np.asarray(np.cumsum(asked, axis=-1) * config.rollout.group_size)
 
 
 def interval(draws: NDArray[Any], largest: float = np.inf) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Mean of the draws (first axis), and the 90 % prediction interval of one more: mean ± t·s·sqrt(1 + 1/n).
+    """Return mean of the draws (first axis), and the 90 % prediction interval of one more: mean ± t·s·sqrt(1 + 1/n).
 
     s is the standard deviation of the n draws and t the 95 % quantile of Student's distribution with n - 1 degrees
     of freedom. Cut at 0 and at what is possible.
@@ -162,7 +162,7 @@ def _as_replay(counts: RecordedCounts) -> Replay:
 
 
 def _sums(found: Replay, config: RunConfig) -> dict[str, NDArray[Any]]:
-    """Each figure over all steps, per draw."""
+    """Return each figure over all steps, per draw."""
     batch = found.x1 + found.x2 + found.x3
     num_steps, trained, asked = max(1, batch.shape[1]), batch.sum(axis=1), found.reevaluated.sum(axis=1)
     groups, fresh = np.maximum(trained, 1), found.fresh.sum(axis=1)

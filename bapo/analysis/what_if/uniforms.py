@@ -38,7 +38,8 @@ def _apart(numbers: NDArray[np.int64]) -> Bits:
 
 
 def _mixed(bits: Bits) -> Bits:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input moves half of the output's."""
+    """Return the finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input moves half of the
+    output's."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

@@ -38,7 +38,7 @@ class AccountCalls:
 
     @route("GET /me")
     def me(self) -> UserInfo:
-        """The caller."""
+        """Return the caller."""
 
     @route("POST /auth/logout")
     def logout(self) -> LoggedOut:
@@ -82,7 +82,7 @@ class AccountCalls:
 
     @route("GET /worker-tokens")
     def worker_tokens(self) -> TokenPage:
-        """The workers' tokens."""
+        """Return the workers' tokens."""
 
     @route("POST /worker-tokens")
     def create_worker_token(self, body: WorkerTokenCreate) -> NewToken:
@@ -94,7 +94,7 @@ class AccountCalls:
 
     @route("GET /people")
     def people(self) -> PersonPage:
-        """All users."""
+        """Return all users."""
 
     @route("POST /people")
     def create_person(self, body: PersonCreate) -> NewPerson:
@@ -106,15 +106,15 @@ class AccountCalls:
 
     @route("POST /people/{user_id}/password-link")
     def new_password_link(self, user_id: str) -> PasswordLink:
-        """A link with which a user sets a new password."""
+        """Return a link with which a user sets a new password."""
 
     @route("GET /projects")
     def projects(self) -> ProjectPage:
-        """The caller's projects."""
+        """Return the caller's projects."""
 
     @route("GET /projects/{project_id}")
     def project(self, project_id: str) -> ProjectInfo:
-        """One project."""
+        """Return one project."""
 
     @route("POST /projects")
     def create_project(self, body: ProjectCreate) -> ProjectInfo:
@@ -126,7 +126,7 @@ class AccountCalls:
 
     @route("GET /projects/{project_id}/members")
     def members(self, project_id: str) -> MemberPage:
-        """The members of a project with their roles."""
+        """Return the members of a project with their roles."""
 
     @route("PUT /projects/{project_id}/members")
     def set_member(self, project_id: str, body: MemberWrite) -> MemberInfo:
@@ -145,4 +145,4 @@ class AccountCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> AuditPage:
-        """The audit trail, newest first."""
+        """Return the audit trail, newest first."""

@@ -38,7 +38,7 @@ class AlertCalls:
 
     @route("GET /alerts/summary")
     def alert_summary(self) -> AlertSummary:
-        """The number of open alerts, and the newest of them."""
+        """Return the number of open alerts, and the newest of them."""
 
     @Endpoint
     def acknowledge_alerts(self, ids: Sequence[int]) -> Call[AlertsAcknowledged]:
@@ -48,15 +48,15 @@ class AlertCalls:
 
     @route("GET /alerts/{alert_id}")
     def alert(self, alert_id: int) -> AlertInfo:
-        """One alert."""
+        """Return one alert."""
 
     @route("GET /runs/{run_id}/alerts")
     def run_alerts(self, run_id: str, *, cursor: str | None = None, limit: int | None = None) -> AlertPage:
-        """A run's alerts, the newest first."""
+        """Return a run's alerts, the newest first."""
 
     @route("GET /alert-rules")
     def alert_rules(self) -> RulePage:
-        """All alert rules by name."""
+        """Return all alert rules by name."""
 
     @route("POST /alert-rules")
     def create_alert_rule(self, body: RuleWrite) -> RuleInfo:
@@ -72,7 +72,7 @@ class AlertCalls:
 
     @route("GET /alert-rules/{rule_id}")
     def alert_rule(self, rule_id: str) -> RuleInfo:
-        """One alert rule."""
+        """Return one alert rule."""
 
     @route("PUT /alert-rules/{rule_id}")
     def replace_alert_rule(self, rule_id: str, body: RuleWrite) -> RuleInfo:

@@ -21,7 +21,7 @@ class ArtifactCalls:
 
     @route("GET /runs/{run_id}/artifacts")
     def artifacts(self, run_id: str) -> ArtifactPage:
-        """The downloads of a run, newest first."""
+        """Return the downloads of a run, newest first."""
 
     @route("POST /runs/{run_id}/artifacts")
     def request_artifact(self, run_id: str, body: ArtifactCreate) -> ArtifactInfo:
@@ -29,7 +29,7 @@ class ArtifactCalls:
 
     @route("GET /runs/{run_id}/artifacts/{artifact_id}")
     def artifact(self, run_id: str, artifact_id: str) -> ArtifactInfo:
-        """One download: how far it is."""
+        """Return one download: how far it is."""
 
     @route("DELETE /runs/{run_id}/artifacts/{artifact_id}")
     def delete_artifact(self, run_id: str, artifact_id: str) -> None:
@@ -37,17 +37,17 @@ class ArtifactCalls:
 
     @route("POST /workers/chores")
     def maintenance_jobs(self, body: MaintenanceJobsRequest) -> MaintenanceJobs:
-        """A worker asks what to pack, measure and delete."""
+        """Return a worker asks what to pack, measure and delete."""
 
     @route("PUT /workers/artifacts/{artifact_id}/content")
     def upload_artifact(
         self, artifact_id: str, worker_id: str, offset: int, num_bytes: int, content: bytes
     ) -> UploadProgress:
-        """A piece of a packed artifact, of so many bytes in all; answers which piece is wanted next."""
+        """Return a piece of a packed artifact, of so many bytes in all; answers which piece is wanted next."""
 
     @route("POST /workers/artifacts/{artifact_id}/finish")
     def finish_artifact(self, artifact_id: str, body: ArtifactFinish) -> ArtifactInfo:
-        """All pieces are there: the server compares the checksum."""
+        """Return all pieces are there: the server compares the checksum."""
 
     @route("POST /workers/artifacts/{artifact_id}/failure")
     def fail_artifact(self, artifact_id: str, body: ArtifactFailure) -> None:
@@ -63,4 +63,4 @@ class ArtifactCalls:
 
     @route("GET /runs/{run_id}/checkpoints")
     def checkpoints(self, run_id: str) -> CheckpointPage:
-        """The checkpoints that the run keeps, newest first."""
+        """Return the checkpoints that the run keeps, newest first."""

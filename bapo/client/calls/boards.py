@@ -34,7 +34,7 @@ class BoardCalls:
 
     @route("GET /boards/{board_id}")
     def board(self, board_id: str) -> BoardInfo:
-        """One board."""
+        """Return one board."""
 
     @route("PUT /boards/{board_id}")
     def replace_board(self, board_id: str, body: BoardChange) -> BoardInfo:
@@ -46,7 +46,7 @@ class BoardCalls:
 
     @route("GET /boards/{board_id}/panels/{panel_id}")
     def board_panel(self, board_id: str, panel_id: str, *, scheme: Scheme | None = None) -> PanelData:
-        """What a panel shows now."""
+        """Return what a panel shows now."""
 
     @route("GET /boards/{board_id}/links")
     def board_links(self, board_id: str) -> BoardLinkPage:
@@ -62,8 +62,8 @@ class BoardCalls:
 
     @route("GET /shared-board")
     def shared_board(self, key: str) -> SharedBoard:
-        """The board that a link opens; needs no login."""
+        """Return the board that a link opens; needs no login."""
 
     @route("GET /shared-board/panel")
     def shared_panel(self, key: str, panel: str, *, scheme: Scheme | None = None) -> PanelData:
-        """What a panel of that board shows; needs no login."""
+        """Return what a panel of that board shows; needs no login."""

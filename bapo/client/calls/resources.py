@@ -20,11 +20,11 @@ class ResourceCalls:
 
     @route("GET /resources")
     def resources(self, kind: ResourceKind | None = None) -> ResourcePage:
-        """All registered resources, or those of one kind."""
+        """Return all registered resources, or those of one kind."""
 
     @route("GET /resource-files")
     def resource_files(self, kind: ResourceKind) -> ResourceFilePage:
-        """Files in the permitted folders that can be registered as this kind."""
+        """Return files in the permitted folders that can be registered as this kind."""
 
     @route("POST /resources")
     def register_resource(self, body: ResourceCreate) -> ResourceInfo:
@@ -34,7 +34,7 @@ class ResourceCalls:
     def resource_preview(
         self, resource_id: str, offset: int | None = None, limit: int | None = None
     ) -> ResourcePreview:
-        """Rows of a data set, the config of a model, the source of a verifier."""
+        """Return rows of a data set, the config of a model, the source of a verifier."""
 
     @route("GET /resources/{resource_id}/runs")
     def resource_runs(self, resource_id: str) -> ResourceUse:

@@ -33,7 +33,7 @@ from bapo.client.call import Call, Endpoint, answer, post, route, run_path
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:
-    """The filters as parameters of an address; what narrows nothing is left out."""
+    """Return the filters as parameters of an address; what narrows nothing is left out."""
     return filters.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -71,7 +71,7 @@ class RunCalls:
         offset: int | None = None,
         limit: int | None = None,
     ) -> RunPage:
-        """A page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`.
+        """Return a page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`.
 
         `where` are conditions on columns, such as `config.method.c1>=0.25`; `columns` are config fields and metrics,
         which come in each run's `values`.
@@ -81,7 +81,7 @@ class RunCalls:
     def runs_csv(
         self, filters: RunFilters | None = None, sort: str | None = None, columns: Sequence[str] = ()
     ) -> Call[str]:
-        """All runs that the filters match, as CSV; with these config fields and metrics."""
+        """Return all runs that the filters match, as CSV; with these config fields and metrics."""
         params = query_of(filters or RunFilters()) | ({} if sort is None else {"sort": sort})
         params |= {"columns": list(columns)} if columns else {}
         return Call("GET", "/runs.csv", lambda response: response.text, params=params)
@@ -117,7 +117,7 @@ class RunCalls:
 
     @route("GET /runs/{run_id}")
     def run(self, run_id: str) -> RunDetail:
-        """One run."""
+        """Return one run."""
 
     @route("PATCH /runs/{run_id}")
     def update_run(self, run_id: str, body: RunUpdate) -> RunDetail:
@@ -179,7 +179,7 @@ class RunCalls:
 
     @route("GET /runs/{run_id}/history")
     def history(self, run_id: str) -> History:
-        """The actions on a run, and the trainer's answer to each request."""
+        """Return the actions on a run, and the trainer's answer to each request."""
 
     @route("POST /imports")
     def create_import(self, body: ImportCreate) -> ImportInfo:
@@ -187,19 +187,19 @@ class RunCalls:
 
     @route("POST /imports/{run_id}/records")
     def import_records(self, run_id: str, body: RecordBatch) -> BatchAccepted:
-        """Lines of an imported folder."""
+        """Return lines of an imported folder."""
 
     @route("POST /imports/{run_id}/finish")
     def finish_import(self, run_id: str) -> RunDetail:
-        """All lines are there: the run takes the state that its journal ends in."""
+        """Return all lines are there: the run takes the state that its journal ends in."""
 
     @route("GET /views")
     def views(self) -> ViewPage:
-        """All views of the project by name."""
+        """Return all views of the project by name."""
 
     @route("GET /views/{view_id}")
     def view(self, view_id: str) -> ViewInfo:
-        """One view."""
+        """Return one view."""
 
     @route("POST /views")
     def create_view(self, body: ViewWrite) -> ViewInfo:
@@ -211,7 +211,7 @@ class RunCalls:
 
     @route("GET /account/run-list")
     def run_list_layouts(self) -> RunListLayouts:
-        """How one's own run list looks: columns, widths, order."""
+        """Return how one's own run list looks: columns, widths, order."""
 
     @route("PUT /account/run-list")
     def set_run_list_layouts(self, body: RunListLayouts) -> RunListLayouts:

@@ -28,4 +28,4 @@ class StorageCalls:
 
     @route("GET /diagnosis")
     def diagnosis(self) -> Diagnosis:
-        """The server's diagnosis of its own deployment; for administrators."""
+        """Return the server's diagnosis of its own deployment; for administrators."""

@@ -32,7 +32,7 @@ class UploadCalls:
 
     @route("GET /uploads/{upload_id}")
     def upload(self, upload_id: str) -> UploadInfo:
-        """How far an upload is, and what the check found."""
+        """Return how far an upload is, and what the check found."""
 
     @route("PUT /uploads/{upload_id}/content")
     def upload_part(self, upload_id: str, offset: int, crc32: int, content: bytes) -> UploadInfo:
@@ -40,7 +40,7 @@ class UploadCalls:
 
     @route("POST /uploads/{upload_id}/finish")
     def finish_upload(self, upload_id: str, body: UploadFinish) -> UploadInfo:
-        """All parts are there: the server checks the file."""
+        """Return all parts are there: the server checks the file."""
 
     @route("POST /uploads/{upload_id}/check")
     def check_upload(self, upload_id: str, body: UploadCheck) -> UploadInfo:

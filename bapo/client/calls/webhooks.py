@@ -19,7 +19,7 @@ class WebhookCalls:
 
     @route("GET /webhooks/{webhook_id}")
     def webhook(self, webhook_id: str) -> WebhookInfo:
-        """One webhook."""
+        """Return one webhook."""
 
     @route("PUT /webhooks/{webhook_id}")
     def replace_webhook(self, webhook_id: str, body: WebhookWrite) -> WebhookInfo:
@@ -39,7 +39,7 @@ class WebhookCalls:
 
     @route("GET /webhooks/{webhook_id}/deliveries")
     def deliveries(self, webhook_id: str, *, cursor: str | None = None, limit: int | None = None) -> DeliveryPage:
-        """A webhook's messages, the newest first."""
+        """Return a webhook's messages, the newest first."""
 
     @route("POST /webhooks/{webhook_id}/deliveries/{delivery_id}/send")
     def send_delivery_again(self, webhook_id: str, delivery_id: int) -> DeliveryInfo:

@@ -30,7 +30,7 @@ class WorkerCalls:
 
     @route("GET /workers")
     def workers(self) -> WorkerPage:
-        """The workers, for people."""
+        """Return the workers, for people."""
 
     @Endpoint
     def drain_worker(self, worker_id: str, body: DrainRequest | None = None) -> Call[WorkerInfo]:
@@ -47,11 +47,11 @@ class WorkerCalls:
 
     @route("POST /workers/register")
     def register_worker(self, body: WorkerRegistration) -> WorkerWelcome:
-        """A worker introduces itself."""
+        """Return a worker introduces itself."""
 
     @route("POST /workers/heartbeat")
     def heartbeat(self, body: WorkerHeartbeat) -> HeartbeatAnswer:
-        """A worker says what it is running, and hears what to do."""
+        """Return a worker says what it is running, and hears what to do."""
 
     @route("POST /workers/deliveries")
     def wait_for_runs(self, body: AssignedRunsRequest) -> AssignedRuns:
@@ -79,7 +79,7 @@ class WorkerCalls:
 
     @route("GET /queue/limits")
     def limits(self) -> UserLimits:
-        """The number of runs that each user may have on workers at a time."""
+        """Return the number of runs that each user may have on workers at a time."""
 
     @route("PUT /queue/limits/{user}")
     def set_limit(self, user: str, body: LimitChange) -> UserLimits:

@@ -156,7 +156,7 @@ class BackupWriter:
 
 
 def _locked(place: Path) -> int | None:
-    """A lock on the folder, which goes with the process, however it ends; None where another has it."""
+    """Return a lock on the folder, which goes with the process, however it ends; None where another has it."""
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -190,7 +190,7 @@ class _Hashing:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Every file, links and unfinished ones left out."""
+    """Yield every file, links and unfinished ones left out."""
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith(".tmp-"))
         for name in sorted(names):

@@ -16,7 +16,7 @@ from bapo.deploy.up.postgres import binaries
 
 
 def _program(name: str) -> str:
-    """The newest one: PostgreSQL's tools read servers of their own version and older ones."""
+    """Return the newest one: PostgreSQL's tools read servers of their own version and older ones."""
     try:
         return str(binaries() / name)
     except StartError:

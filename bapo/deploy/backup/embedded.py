@@ -95,7 +95,7 @@ def _restoring(runs_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def deployment_of(folder: DataFolder) -> Iterator[Deployment]:
-    """A data folder's parts, with its PostgreSQL up: started where `bapo up` is not at work. Raises StartError."""
+    """Yield a data folder's parts, with its PostgreSQL up: started where `bapo up` is not at work. Raises StartError."""
     with without_foreign_variables():
         postgres = EmbeddedPostgres(folder)
         deployment = Deployment(postgres.url, folder.runs, (folder.admin_token, folder.worker_token), folder.resources)

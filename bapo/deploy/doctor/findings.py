@@ -34,12 +34,12 @@ class Finding(BaseModel):
 
 
 def ok(check: str, message: str) -> Finding:
-    """All is well."""
+    """Return all is well."""
     return Finding(check=check, grade=Grade.OK, message=message)
 
 
 def note(check: str, message: str) -> Finding:
-    """Nothing to do."""
+    """Return nothing to do."""
     return Finding(check=check, grade=Grade.NOTE, message=message)
 
 

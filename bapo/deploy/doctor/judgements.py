@@ -42,7 +42,7 @@ def versions(server: str, ours: str) -> Finding:
 
 
 def readiness(found: Readiness) -> Iterator[Finding]:
-    """The server's own answer."""
+    """Yield the server's own answer."""
     for check in found.checks:
         name = f"ready: {check.name}"
         yield ok(name, check.message) if check.ok else failure(name, "not ready", check.message)
@@ -103,7 +103,7 @@ def broker(facts: BrokerFacts) -> Iterator[Finding]:
 
 
 def runs_folder(facts: FolderFacts) -> Iterator[Finding]:
-    """The folder of the runs, on the server."""
+    """Yield the folder of the runs, on the server."""
     if not facts.writable:
         yield failure(
             "runs folder",
@@ -175,7 +175,7 @@ def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bo
 
 
 def joining(public_url: str) -> Finding:
-    """What a worker on another machine needs of this server."""
+    """Return what a worker on another machine needs of this server."""
     if is_this_machine(public_url):
         return note(
             "workers elsewhere",
@@ -191,7 +191,7 @@ def joining(public_url: str) -> Finding:
 
 
 def token_on_the_way(url: str) -> Finding:
-    """Whether others could read a worker's token."""
+    """Return whether others could read a worker's token."""
     if url.startswith("https://") or is_this_machine(url):
         return ok("encryption", f"{url} is {'encrypted' if url.startswith('https://') else 'this machine only'}")
     return warning(
@@ -202,7 +202,7 @@ def token_on_the_way(url: str) -> Finding:
 
 
 def worker_token(status: int, remedy: str) -> Finding:
-    """The server's answer to a worker that asks for the runs of an unknown one, which changes nothing."""
+    """Return the server's answer to a worker that asks for the runs of an unknown one, which changes nothing."""
     if status == HTTPStatus.NOT_FOUND:
         return ok("worker token", "known to the server, which hands out runs over HTTPS: a worker needs nothing else")
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -211,7 +211,7 @@ def worker_token(status: int, remedy: str) -> Finding:
 
 
 def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
-    """Files with tokens: their owner's only."""
+    """Yield files with tokens: their owner's only."""
     for file in files:
         if int(file.mode, 8) & 0o077:
             yield failure(
@@ -222,7 +222,7 @@ def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
 
 
 def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Finding]:
-    """The address in use, the public one, and TLS."""
+    """Yield the address in use, the public one, and TLS."""
     host = urlsplit(asked).hostname
     public = urlsplit(public_url)
     if public.scheme != "https" and public.hostname not in LOOPBACK_HOSTS:
@@ -291,7 +291,7 @@ class Installation:
     gpus: Sequence[str]
     torch: str | None
     torch_sees_cuda: bool | None
-    """None where PyTorch was not asked."""
+    """`None` if PyTorch was not asked."""
     verl: str | None
     verl_problem: str | None
     """Why releases of verl, vLLM and PyTorch do not fit together; None where they do."""
@@ -318,7 +318,7 @@ def installation(found: Installation) -> Iterator[Finding]:
 
 
 def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
-    """Everything that the server tells an administrator."""
+    """Yield everything that the server tells an administrator."""
     yield from database(found.database)
     yield from broker(found.broker)
     yield from runs_folder(found.runs_dir)
@@ -333,7 +333,7 @@ def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
 
 
 def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
-    """The provider of single sign-on: reachable, the one that is meant, and one that knows this server."""
+    """Yield the provider of single sign-on: reachable, the one that is meant, and one that knows this server."""
     if found.problem is not None:
         yield failure(
             "single sign-on", found.problem, "correct BAPO_OIDC_ISSUER, or reach the provider from the server"
@@ -362,7 +362,7 @@ def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
 
 
 def no_diagnosis(why: str) -> Finding:
-    """The caller is no administrator."""
+    """Return the caller is no administrator."""
     return skipped("server internals", f"{why}: log in as an administrator to see database, broker and workers")
 
 

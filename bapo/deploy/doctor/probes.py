@@ -110,7 +110,7 @@ def _as_worker(client: Client) -> Finding:
 
 
 def _first_byte(client: Client) -> float | None:
-    """Seconds until an event stream begins; None where it does not."""
+    """Return seconds until an event stream begins; None where it does not."""
     begin = time.monotonic()
     try:
         with client.http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as response:

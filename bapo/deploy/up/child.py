@@ -76,7 +76,7 @@ class Child:
         return self._process.poll()
 
     def has_lost_its_socket(self) -> bool:
-        """Whether it had its socket and has it no longer; said once."""
+        """Return whether it had its socket and has it no longer; said once."""
         if self.spec.socket is None:
             return False
         is_reachable = self.spec.socket.exists()
@@ -98,7 +98,7 @@ class Child:
             self._process.wait()
 
     def last_lines(self, count: int = 12) -> str:
-        """The last lines of its log since it started."""
+        """Return the last lines of its log since it started."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])

@@ -85,7 +85,7 @@ class DataFolder:
             self._lock_descriptor = None
 
     def socket_folder(self, preferred: Path, socket_name: str) -> Path:
-        """The folder for a server's Unix socket: the preferred one, or a short one if its path is long or odd."""
+        """Return the folder for a server's Unix socket: the preferred one, or a short one if its path is long or odd."""
         path = preferred / socket_name
         if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH and _PLAIN.fullmatch(str(path)):
             return preferred

@@ -50,7 +50,7 @@ class EmbeddedPostgres:
         self._socket_folder = folder.socket_folder(folder.postgres, SOCKET_NAME)
 
     def _choose_account(self) -> pwd.struct_passwd | None:
-        """The account to run as: as root, PostgreSQL needs another one, which owns the data."""
+        """Return the account to run as: as root, PostgreSQL needs another one, which owns the data."""
         if os.geteuid() != 0:
             return None
         if self._data.exists() and (owner := self._data.stat().st_uid) != 0:
@@ -127,7 +127,7 @@ class EmbeddedPostgres:
         made.rmdir()
 
     def spec(self) -> ChildSpec:
-        """The server process."""
+        """Return the server process."""
         settings = {**_SETTINGS, "unix_socket_directories": str(self._socket_folder)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         account = self._account
@@ -145,7 +145,7 @@ class EmbeddedPostgres:
         )
 
     def is_ready(self) -> bool:
-        """Whether it accepts connections; creates the database at the first."""
+        """Return whether it accepts connections; creates the database at the first."""
         try:
             with psycopg.connect(
                 host=str(self._socket_folder), user=ROLE, dbname="postgres", autocommit=True, connect_timeout=5

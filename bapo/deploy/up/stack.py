@@ -190,5 +190,5 @@ def check_listening(options: UpOptions) -> None:
 
 
 def has_desktop() -> bool:
-    """Whether a browser would open a window; without one, a text browser might take over the terminal."""
+    """Return whether a browser would open a window; without one, a text browser might take over the terminal."""
     return sys.platform == "darwin" or any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))

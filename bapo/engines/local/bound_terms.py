@@ -20,7 +20,7 @@ _MAX_LOG_RATIO = 20.0
 
 
 def is_measured(step: int) -> bool:
-    """Whether the step is the first of its interval."""
+    """Return whether the step is the first of its interval."""
     return step % INTERVAL_STEPS == 1
 
 

@@ -86,19 +86,19 @@ def has_attention_only(model: PreTrainedModel) -> bool:
 
 
 def layers_of(cache: Cache) -> list[DynamicLayer]:
-    """The cache's layers, all of which keep keys and values in a loaded model."""
+    """Return the cache's layers, all of which keep keys and values in a loaded model."""
     return cast(list[DynamicLayer], cache.layers)
 
 
 def keys_and_values(layer: DynamicLayer) -> tuple[Tensor, Tensor]:
-    """A filled layer's tensors [rows, heads, tokens, head size]."""
+    """Return a filled layer's tensors [rows, heads, tokens, head size]."""
     assert layer.keys is not None
     assert layer.values is not None
     return layer.keys, layer.values
 
 
 def expand_with_gradient(cache: Cache, rows: Tensor) -> DynamicCache:
-    """A cache whose row i continues prompt `rows[i]`; gradients flow back to the prompt's forward pass."""
+    """Return a cache whose row i continues prompt `rows[i]`; gradients flow back to the prompt's forward pass."""
     expanded = DynamicCache()
     for index, layer in enumerate(layers_of(cache)):
         keys, values = keys_and_values(layer)
@@ -107,7 +107,7 @@ def expand_with_gradient(cache: Cache, rows: Tensor) -> DynamicCache:
 
 
 def cache_bytes_per_token(model: PreTrainedModel) -> int:
-    """Bytes of keys and values that one token takes; measured by a forward pass at the first call for a model."""
+    """Return bytes of keys and values that one token takes; measured by a forward pass at the first call for a model."""
     if model not in _BYTES_PER_TOKEN:
         _BYTES_PER_TOKEN[model] = _measured_bytes_per_token(model)
     return _BYTES_PER_TOKEN[model]

@@ -25,7 +25,7 @@ from bapo.records import CriticStats
 
 
 def value_model(policy: PreTrainedModel, config: RunConfig) -> PreTrainedModel:
-    """The policy's layers with a head of one number in place of that of the vocabulary.
+    """Return the policy's layers with a head of one number in place of that of the vocabulary.
 
     A token classification model with one label, which is also verl's form of a critic. The head is 0, so that every
     value is 0 before training, and no random number is drawn. Raises ConfigError where there is no such model.
@@ -131,7 +131,7 @@ class Critic:
         return [values[position] for position in range(len(payloads))]
 
     def _train(self, batch: Sequence[_Targets], is_clipped: list[Tensor]) -> tuple[float, float]:
-        """One optimizer step: loss, and norm of the gradient."""
+        """Return one optimizer step: loss, and norm of the gradient."""
         loss = 0.0
         num_tokens = sum(len(targets.returns) for targets in batch)
         self.optimizer.zero_gradients()

@@ -124,7 +124,7 @@ class LocalEngine:
         ]
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """The group's responses as text."""
+        """Return the group's responses as text."""
         payload = _payload(group)
         sampled = payload.sampled
         return [
@@ -258,7 +258,7 @@ class LocalEngine:
 
 
 def _device(config: RunConfig) -> torch.device:
-    """Where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
+    """Return where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
     wanted = config.engine.device
     if wanted == "cpu" or torch.cuda.is_available():
         return torch.device("cpu" if wanted == "cpu" else "cuda")
@@ -273,7 +273,7 @@ def _device(config: RunConfig) -> torch.device:
 
 
 def _why_no_gpu() -> str:
-    """The reason as PyTorch has it, such as a driver that is too old."""
+    """Return the reason as PyTorch has it, such as a driver that is too old."""
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]
     except (AssertionError, RuntimeError) as error:

@@ -105,7 +105,8 @@ def _entropies(log_distributions: Tensor, *, with_gradient: bool) -> Tensor:
 
 
 def _segments(lengths: Tensor, padding_tokens: int) -> Iterator[Tensor]:
-    """Rows of similar length, so that each segment holds at most this much padding; rows of one token are left out."""
+    """Yield rows of similar length, so that each segment holds at most this much padding; rows of one token are left
+    out."""
     ordered, order = lengths.sort(descending=True, stable=True)
     num_read = int((lengths > 1).sum())
     for run in runs_of_similar_length(ordered[:num_read].tolist(), padding_tokens):

@@ -47,7 +47,7 @@ class Optimizer:
         return norm
 
     def state(self) -> dict[str, Tensor]:
-        """The state as tensors, named by parameter; empty before the first step."""
+        """Return the state as tensors, named by parameter; empty before the first step."""
         return {
             f"{name}:{key}": value
             for name, parameter in self._parameters.items()

@@ -26,14 +26,14 @@ _BUDGETS = {
 
 
 def padding_budget(model: PreTrainedModel) -> PaddingBudget:
-    """The budgets where a model computes."""
+    """Return the budgets where a model computes."""
     budget = _BUDGETS[model.device.type]
     # Other attention has no number for what stands before a prompt and may read nothing at all.
     return budget if model.config._attn_implementation == "sdpa" else budget._replace(prompts=0)
 
 
 def runs_of_similar_length(lengths: Sequence[int], padding_tokens: int) -> Iterator[range]:
-    """Positions of `lengths`, which are in order, in runs that need at most this much padding each."""
+    """Yield positions of `lengths`, which are in order, in runs that need at most this much padding each."""
     begin, longest, total = 0, 0, 0
     for position, length in enumerate(lengths):
         longest, total = max(longest, length), total + length

@@ -29,7 +29,7 @@ class SampledGroup:
     lengths: tuple[int, ...]
     """Tokens of each response."""
     ended: tuple[bool, ...]
-    """Whether the response ended by itself, not at the token limit."""
+    """True if the response ended by itself, not at the token limit."""
 
     def only(self, responses: Sequence[int]) -> SampledGroup:
         """Only these of the responses."""
@@ -93,7 +93,7 @@ def sample(
 def choose_tokens(
     logits: Tensor, uniforms: Tensor, *, temperature: float, top_p: float = 1.0, top_k: int = -1
 ) -> tuple[Tensor, Tensor]:
-    """Tokens for logits [rows, vocabulary] and uniform numbers [rows], with their log-probabilities at T.
+    """Return tokens for logits [rows, vocabulary] and uniform numbers [rows], with their log-probabilities at T.
 
     The token is the first whose cumulative probability exceeds the uniform number.
     """
@@ -211,7 +211,7 @@ class _Batch:
 def _chunks(
     prompts: Sequence[Sequence[int]], group_size: int, max_new_tokens: int, model: PreTrainedModel
 ) -> Iterator[list[int]]:
-    """Prompts in order of length, as many at once as the memory for keys and values allows."""
+    """Yield prompts in order of length, as many at once as the memory for keys and values allows."""
     order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
     budget = _cache_budget_bytes(model.device) // (cache_bytes_per_token(model) * group_size) if order else 0
     chunk: list[int] = []
@@ -225,7 +225,7 @@ def _chunks(
 
 
 def _cache_budget_bytes(device: torch.device) -> int:
-    """Most memory for keys and values: larger batches are no faster on a CPU; a GPU gives a quarter of its own."""
+    """Return most memory for keys and values: larger batches are no faster on a CPU; a GPU gives a quarter of its own."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory // 4
     return 64 * 2**20

@@ -129,7 +129,7 @@ class Updater:
     def _logprobs(
         self, model: PreTrainedModel, batches: Sequence[Sequence[TrainingGroup]]
     ) -> dict[TrainingGroup, Tensor]:
-        """The log-probability of every token of the groups with a gradient."""
+        """Return the log-probability of every token of the groups with a gradient."""
         found: dict[TrainingGroup, Tensor] = {}
         for batch in batches:
             for micro_batch in self._micro_batches(batch):
@@ -153,7 +153,7 @@ class Updater:
         return logprobs, entropies
 
     def _micro_batches(self, batch: Sequence[TrainingGroup]) -> Iterator[list[TrainingGroup]]:
-        """The groups with a gradient, in parts that fit into memory."""
+        """Yield the groups with a gradient, in parts that fit into memory."""
         trained = [group for group in batch if self._has_gradient(group)]
         payloads = [group.payload for group in trained]
         for positions in micro_batches(

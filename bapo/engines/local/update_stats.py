@@ -99,7 +99,7 @@ class UpdateStatsCollector:
 
 
 def token_mean(parts: Sequence[Tensor]) -> float:
-    """Mean over the tokens of all parts; 0 where there are none."""
+    """Return mean over the tokens of all parts; 0 where there are none."""
     return float(torch.cat(list(parts)).double().mean()) if parts else 0.0
 
 

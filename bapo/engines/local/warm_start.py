@@ -155,7 +155,7 @@ def evaluate_base(
 
 
 def _new_model(tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
-    """Three Qwen2 layers of width 128 with random weights."""
+    """Return three Qwen2 layers of width 128 with random weights."""
     config = Qwen2Config(
         vocab_size=len(tokenizer),
         hidden_size=128,
@@ -185,7 +185,7 @@ def _train(
     learning_rate: float,
     on_progress: Callable[[WarmStartProgress], None] | None,
 ) -> list[float]:
-    """The loss of every step."""
+    """Return the loss of every step."""
     begin = time.perf_counter()
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     model.train()

@@ -35,7 +35,7 @@ class ResponseSummary:
     length: int
     """Tokens, the end token included."""
     ended: bool
-    """Whether it ended by itself, not at the token limit."""
+    """True if it ended by itself, not at the token limit."""
     reward: int
     reward_failed: bool
     """The verifier raised; the reward is then 0."""

@@ -151,7 +151,7 @@ class VerlEngine:
         return [payload.rewards[0] for payload in payloads]
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """The group's responses as text."""
+        """Return the group's responses as text."""
         payload = _payload(group)
         data = tq.kv_batch_get(keys=payload.keys, partition_id=PARTITION, select_fields=["responses"])
         texts = self._tokenizer.batch_decode(
@@ -281,7 +281,7 @@ class VerlEngine:
         )
 
     def _train(self, items: Sequence[BatchItem], step: int, *, is_first: bool) -> dict[str, float]:
-        """One optimizer step on a mini-batch."""
+        """Return one optimizer step on a mini-batch."""
         # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
         trained = [item for item in items if self._has_gradient(item)]
         sums = self._trainer.update_mini_batch(
@@ -442,7 +442,7 @@ def _payload(group: RolloutGroup) -> GroupPayload:
 
 
 def _end_token_ids(folder: Path, *named_elsewhere: object) -> tuple[int, ...]:
-    """Tokens that end a response."""
+    """Return tokens that end a response."""
     named: list[Any] = list(named_elsewhere)
     if (folder / "generation_config.json").is_file():
         named.append(GenerationConfig.from_pretrained(folder).eos_token_id)

@@ -83,7 +83,7 @@ def _is_ours(path: Path, since: float) -> bool:
 
 
 def _mapped_files(folder: Path) -> set[str]:
-    """Files of the folder that a process has mapped."""
+    """Return files of the folder that a process has mapped."""
     mapped = set()
     for process in psutil.process_iter():
         try:

@@ -109,7 +109,7 @@ def logprob_fields(objective: Objective) -> dict[str, str]:
 
 
 def _summed(sums: Mapping[str, Any], dp_size: int) -> dict[str, Metric]:
-    """Sums over the mini-batch. verl adds up the micro-batches, and takes the mean over the ranks."""
+    """Return sums over the mini-batch. verl adds up the micro-batches, and takes the mean over the ranks."""
     return {f"bapo/{name}": Metric(AggregationType.SUM, value * dp_size) for name, value in sums.items()}
 
 
@@ -137,7 +137,7 @@ def largest_ratio(output: LossOutput) -> float:
 
 
 def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) -> dict[str, float]:
-    """Sums and counts of |ρ - 1| over tokens and over whole responses, per source (Theorem 3.2)."""
+    """Return sums and counts of |ρ - 1| over tokens and over whole responses, per source (Theorem 3.2)."""
     sums: dict[str, float] = {}
     parts = torch.split(log_ratios, lengths)
     for index, source in enumerate(SOURCES):

@@ -89,7 +89,7 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
         """There is no cache."""
 
     def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:
-        """A CPU has none."""
+        """Return a CPU has none."""
         return None, None
 
     def communication_backend_name(self) -> str:

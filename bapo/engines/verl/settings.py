@@ -90,7 +90,7 @@ def _fsdp(verl: VerlConfig, precision: str) -> dict[str, Any]:
 
 
 def _forward_pass(config: RunConfig, *, on_cpu: bool) -> dict[str, Any]:
-    """How the training processes compute a forward pass."""
+    """Return how the training processes compute a forward pass."""
     verl = config.engine.verl
     if verl.strategy == "megatron":
         return {"use_remove_padding": True}

@@ -114,7 +114,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             self.role_worker_mapping[Role.Critic] = ray.remote(BapoCriticWorker)
 
     def _get_required_batch_multiple(self, dp_size: int) -> int:
-        """A mini-batch may have any size; verl fills it up with rows without response tokens."""
+        """Return a mini-batch may have any size; verl fills it up with rows without response tokens."""
         return dp_size
 
     def on_init_end(self) -> None:
@@ -194,7 +194,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         measure_distance: bool,
         logprob_fields: Sequence[str] = (),
     ) -> dict[str, float]:
-        """One optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included.
+        """Return one optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included.
 
         `logprob_fields` were put beside the rows with `put_logprobs`.
         """
@@ -310,7 +310,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             tq.kv_batch_put(keys=rows.keys, partition_id=PARTITION, fields=tu.get_tensordict(fields))
 
     def update_critic(self, rows: Rows) -> dict[str, float]:
-        """One optimizer step of the critic on these rows, which have values and returns."""
+        """Return one optimizer step of the critic on these rows, which have values and returns."""
         batch = self._balanced(rows.keys, rows.lengths)
         _zero_padding(batch, TARGET_FIELDS)
         batch.fields = [*INPUT_FIELDS, "values", "returns"]
@@ -321,7 +321,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         return {name: float(value) for name, value in reduce_metrics(dict(output["metrics"])).items()}
 
     def _balanced(self, keys: Sequence[str], lengths: Sequence[int]) -> KVBatchMeta:
-        """The rows, spread over the ranks by length, filled up where their number needs it."""
+        """Return the rows, spread over the ranks by length, filled up where their number needs it."""
         tags = [{"seq_len": length} for length in lengths]
         return self._balance_batch(KVBatchMeta(keys=list(keys), tags=tags, partition_id=PARTITION), metrics={})
 
@@ -355,7 +355,7 @@ def _before_responses(values: Any, response_lengths: Sequence[int]) -> list[Tens
 
 
 def _objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """An array of one object per row, lists and dicts included."""
+    """Return an array of one object per row, lists and dicts included."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

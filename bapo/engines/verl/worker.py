@@ -77,7 +77,7 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
             super().load_checkpoint(str(folder), hdfs_path, del_local_after_load)
 
     def _shards(self) -> dict[str, Tensor]:
-        """This rank's part of each parameter; writing into it changes the model."""
+        """Return this rank's part of each parameter; writing into it changes the model."""
         # verl moves offloaded parameters without waiting for their copies (verl/utils/fsdp_utils.py:198).
         get_torch_device().synchronize()
         module = self.actor.engine.module

@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.ASCII | re.IG
 
 
 def parsed_columns(given: Sequence[str]) -> dict[str, str]:
-    """Columns by field, of texts such as `reward=score`. Raises ConfigError."""
+    """Return columns by field, of texts such as `reward=score`. Raises ConfigError."""
     columns = {}
     for text in given:
         field, separator, column = text.partition("=")
@@ -118,7 +118,7 @@ def rollout(
     is_cut: Any = None,
     policy_version: Any = None,
 ) -> Rollout:
-    """A rollout of values as a file has them. Raises ConfigError that names file, row and field."""
+    """Return a rollout of values as a file has them. Raises ConfigError that names file, row and field."""
     if type(step) is not int:
         step = _whole("step", file, row, step)
     if not isinstance(prompt, str):

@@ -42,7 +42,7 @@ class Dump:
     """Columns of the first row, and the parts of its structures by their paths."""
     trainer: str
     repeats: bool
-    """Whether a file may hold the rollouts of the one before it once more."""
+    """True if a file may hold the rollouts of the one before it once more."""
     places: Mapping[str, str] = field(default_factory=dict)
     """What each field is read from, where rows are nested."""
     counted: Sequence[DumpFile] = ()
@@ -79,7 +79,7 @@ _NOT_REWARDS = frozenset({"step", "advantage", "num_tokens", "policy_version"})
 
 
 def open_dump(path: Path, kind: Format, given: Mapping[str, str], *, evaluations: bool = False) -> Dump:
-    """The dump in a folder, or in one file. Raises ConfigError where there is none, or no column gives a field."""
+    """Return the dump in a folder, or in one file. Raises ConfigError where there is none, or no column gives a field."""
     folder, files = _files(path, kind, evaluations=evaluations)
     if kind is Format.PRIME_RL:
         if given:

@@ -311,7 +311,7 @@ class _Writer:
 
 
 def _time_of(dump: Dump, file: DumpFile) -> float | None:
-    """When a trainer wrote the file of one step; of a file of many steps nobody knows."""
+    """Return when a trainer wrote the file of one step; of a file of many steps nobody knows."""
     if file.step is None:
         return None
     with open_inside(dump.folder, file.parts) as opened:

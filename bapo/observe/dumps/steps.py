@@ -50,7 +50,7 @@ class _Rows(NamedTuple):
 
 
 def read_steps(dump: Dump, left_out: Counter[str]) -> Iterator[DumpedStep]:
-    """The steps in order; counts in `left_out` what is not taken.
+    """Yield the steps in order; counts in `left_out` what is not taken.
 
     A step that comes again is one that a resumed trainer repeats. Raises ConfigError for a row that cannot be read, and
     where rows of several steps are mixed.

@@ -38,5 +38,5 @@ class CountdownProblem:
 
 
 def as_problems(problems: Iterable[CountdownProblem], data_source: str, prompt_template: str) -> tuple[Problem, ...]:
-    """All the problems with their prompts, in order."""
+    """Return all the problems with their prompts, in order."""
     return tuple(problem.as_problem(data_source, prompt_template) for problem in problems)

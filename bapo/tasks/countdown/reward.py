@@ -17,7 +17,7 @@ def countdown_reward(problem: Problem, response_text: str) -> int:
 
 
 def countdown_answer_problem(answer: Mapping[str, object]) -> str | None:
-    """Why an answer is none of Countdown's; None where it is one."""
+    """Return why an answer is none of Countdown's; None where it is one."""
     nums, target = answer.get("nums"), answer.get("target")
     if isinstance(nums, list) and all(type(number) is int for number in nums) and type(target) is int:
         return None

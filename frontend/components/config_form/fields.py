@@ -75,7 +75,7 @@ def config_field(
     offers: Sequence[str] = (),
     key: str | None = None,
 ) -> Field:
-    """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
+    """Return the field as it is in the method; where it has a base, what that is and a way back, for when it differs.
 
     `source`: where the base's value comes from. `is_hidden`: the method or the type of tasks does not have the field.
     `offers`: values to choose from, beside any other that is typed. `key`: in identifiers, where a form has a field

@@ -55,7 +55,7 @@ def hidden_fields(fields: Sequence[FormField], method: str, task: str) -> list[s
 
 
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Groups the inputs of each field, in the order of their parts."""
+    """Return groups the inputs of each field, in the order of their parts."""
     typed: dict[str, list[Any]] = {}
     for identifier, value in sorted(zip(ids, values, strict=True), key=lambda pair: pair[0]["part"]):
         typed.setdefault(identifier["path"], []).append(value)

@@ -42,7 +42,7 @@ def own_bases(
 
 
 def _types(info: ConfigFieldInfo, chooser: str) -> Sequence[str]:
-    """The methods, or the types of tasks, that have the field; empty where it belongs to all."""
+    """Return the methods, or the types of tasks, that have the field; empty where it belongs to all."""
     return info.method_types if chooser == METHOD else info.task_types
 
 
@@ -61,7 +61,7 @@ def field_text(info: ConfigFieldInfo, method: str) -> str | None:
 
 
 def base_text(field: FormField) -> str:
-    """The value that a field started from, in words."""
+    """Return the value that a field started from, in words."""
     parts = [
         part for value in shown(field.info, field.base) for part in (value if isinstance(value, list) else [value])
     ]

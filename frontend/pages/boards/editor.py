@@ -126,7 +126,7 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
 
 
 def _of(kinds: str, *fields: Any) -> html.Div:
-    """Fields that the style sheet shows where the drawer is of one of these kinds."""
+    """Return fields that the style sheet shows where the drawer is of one of these kinds."""
     return html.Div(list(fields), className=f"board-field {kinds}")
 
 
@@ -178,7 +178,7 @@ def written(kind: str, panel_id: str, before: Panel | None, given: Mapping[str, 
 
 
 def _place(location: Sequence[int | str]) -> str:
-    """The field of the form that a problem is about; an item of a list is its list."""
+    """Return the field of the form that a problem is about; an item of a list is its list."""
     return next((str(part) for part in reversed(location) if part in _VALUES), "y")
 
 
@@ -299,7 +299,7 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _put(panels: list[Panel], panel: Panel) -> list[Panel]:
-    """The panel in its place, or as the last one where it has none."""
+    """Return the panel in its place, or as the last one where it has none."""
     at = place_of(panels, panel.id)
     return [*panels, panel] if at is None else [*panels[:at], panel, *panels[at + 1 :]]
 
@@ -324,7 +324,7 @@ def _theirs(board: BoardInfo, what: str) -> dmc.Alert:
 
 
 def _at_field(error: ApiError) -> FormError | ApiError:
-    """The refusal of a panel's field, which the server names with the panel's place, at the field of the form."""
+    """Return the refusal of a panel's field, which the server names with the panel's place, at the field of the form."""
     field = (error.body.field or "").rpartition(".")[2]
     if field not in ("name", "where", "search", "text", "view", "y", "x", "group"):
         return error

@@ -39,7 +39,8 @@ Text = Callable[[float], str]
 
 
 def table(name: str, headings: Sequence[Heading], rows: Sequence[tuple[str, Sequence[Cell]]], caption: str) -> html.Div:
-    """Rows are (group label, cells): a group that is hidden in the legend is dimmed. The first cell names the row."""
+    """Return rows are (group label, cells): a group that is hidden in the legend is dimmed. The first cell names the
+    row."""
     head = html.Tr(
         [
             html.Th(

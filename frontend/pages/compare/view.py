@@ -22,7 +22,7 @@ class View(NamedTuple):
     group: str = DEFAULT_GROUP
     x: CompareAxis = "step"
     equal: bool = True
-    """Whether runs are cut off where the shortest ends."""
+    """True if runs are cut off where the shortest ends."""
     smooth: bool = False
     metrics: tuple[str, ...] = ()
     """Empty: the usual ones."""

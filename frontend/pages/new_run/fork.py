@@ -30,7 +30,7 @@ class Fork(NamedTuple):
     parent: RunDetail
     checkpoints: Sequence[CheckpointInfo]
     step: int | None
-    """None where it keeps no checkpoint."""
+    """`None` if it keeps no checkpoint."""
     in_force: Mapping[str, Any]
     """The changes that the checkpoint contains, by field, the later over the earlier."""
     others: Mapping[str, str] = MappingProxyType({})

@@ -34,7 +34,7 @@ START_RUNS = "Start the runs"
 
 
 def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
-    """A switch, and behind it rows of a field and its values."""
+    """Return a switch, and behind it rows of a field and its values."""
     rows = [
         html.Div(
             [
@@ -97,7 +97,7 @@ def grid_of(
 
 
 def preview_summary(preview: StudyPreview) -> list[Any]:
-    """The number of runs, what is wrong with them, and their cost."""
+    """Return the number of runs, what is wrong with them, and their cost."""
     number = preview.num_runs
     what = counted(number, "run")
     totals = (
@@ -182,7 +182,7 @@ def _no_plan(problems: Sequence[FieldProblem]) -> tuple[Any, str]:
 
 
 def plan_problems(error: ValueError) -> list[FieldProblem]:
-    """What is wrong with a plan that cannot be sent."""
+    """Return what is wrong with a plan that cannot be sent."""
     if isinstance(error, ConfigError):
         found = error.problems
     elif isinstance(error, ValidationError):
@@ -199,7 +199,7 @@ def plan_of(
     name: str | None,
     filled: Filled,
 ) -> StudyWrite | None:
-    """The study that form and grid, or a fork's arms, describe; None where nothing varies yet.
+    """Return the study that form and grid, or a fork's arms, describe; None where nothing varies yet.
 
     Raises ConfigError or pydantic's ValidationError for arms that cannot be read.
     """

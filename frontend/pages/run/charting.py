@@ -213,7 +213,7 @@ async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict
 async def _figures(
     client: AsyncClient, run: RunDetail, alerts: AlertPage, query: Mapping[str, str]
 ) -> dict[str, orjson.Fragment]:
-    """Each part as JSON, as it is kept and sent."""
+    """Return each part as JSON, as it is kept and sent."""
     view = view_of(asked(query))
     data = await load(client, run, view.reading(), alerts)
     palette = palette_of(query.get("scheme"))

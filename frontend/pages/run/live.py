@@ -72,7 +72,8 @@ async def _tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[
 async def delta(
     client: AsyncClient, run_id: str, view: View, *, after: int, anew: Collection[str], palette: Palette
 ) -> tuple[RunDetail, dict[str, Any]]:
-    """The run, and the steps after a step for each of the charts, for Plotly.extendTraces; those `anew` as a whole."""
+    """Return the run, and the steps after a step for each of the charts, for Plotly.extendTraces; those `anew` as a
+    whole."""
     answer: dict[str, Any] = {"after": after, "until": after, "reload": False, "charts": {}, "figures": {}}
     appended = [chart for chart in view.charts if chart.live == "append"]
     rebuilt = [chart for chart in view.charts if chart.live in anew]

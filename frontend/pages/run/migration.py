@@ -62,7 +62,7 @@ def _kind(query: Mapping[str, str]) -> MigrationKind:
 
 
 def _step(text: str | None) -> int | None:
-    """A step of an address; None, which is the server's choice, for anything else."""
+    """Return a step of an address; None, which is the server's choice, for anything else."""
     return int(text) if text is not None and text.isdecimal() and len(text) < 10 else None
 
 

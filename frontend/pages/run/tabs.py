@@ -34,7 +34,7 @@ class Tab(NamedTuple):
     label: str
     panel: Panel
     has_axis: bool = False
-    """Whether the x-axis of its charts can be chosen."""
+    """True if the x-axis of its charts can be chosen."""
 
 
 def _of_run(content: Callable[[RunDetail, Mapping[str, str]], Any]) -> Panel:
@@ -86,7 +86,7 @@ _OF_OUR_TRAINER = frozenset({"off-policy", "log", "artifacts"})
 
 
 def tabs_of(run: RunDetail) -> list[Tab]:
-    """The tabs that mean something for the run."""
+    """Return the tabs that mean something for the run."""
     return [tab for tab in TABS if is_trainable(run.method) or tab.name not in _OF_OUR_TRAINER]
 
 

@@ -195,7 +195,7 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
 
 
 def _is_evaluated(run: RunDetail) -> bool:
-    """Whether evaluations are to be expected."""
+    """Return whether evaluations are to be expected."""
     evaluation = run.config.get("evaluation") or {}
     return bool(evaluation.get("enabled", True)) and not has_trait(run.method, "is_unmeasured")
 

@@ -285,5 +285,5 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _clicked(button: str) -> tuple[Output, Input]:
-    """A button that only the browser hears; every callback needs an output."""
+    """Return a button that only the browser hears; every callback needs an output."""
     return Output(button, "className"), Input(button, "n_clicks")

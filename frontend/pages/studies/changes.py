@@ -13,7 +13,7 @@ from frontend.pages.studies.form_model import Document, Path, counted_again, mem
 
 
 def with_field(document: Document, place: str, field: str, infos: Mapping[str, ConfigFieldInfo]) -> dict[str, Any]:
-    """The file with a config field in one of its tables, at its default."""
+    """Return the file with a config field in one of its tables, at its default."""
     path = _path(place)
     method = str(value_at(document, (*path[:2], "method"))) if path[0] == "arms" else ""
     default = of_types(infos[field], method, "").default
@@ -25,7 +25,7 @@ def with_field(document: Document, place: str, field: str, infos: Mapping[str, C
 
 
 def with_change(document: Document, action: str, place: str) -> dict[str, Any]:
-    """The file after a button was pressed: `action` on the part at `place`."""
+    """Return the file after a button was pressed: `action` on the part at `place`."""
     changed = copy.deepcopy(dict(document))
     path = _path(place)
     match action:
@@ -68,7 +68,7 @@ def _new(document: Document, part: str) -> dict[str, Any]:
 
 
 def _free(document: Document, part: str, name: str) -> str:
-    """The name, with another number where it is taken."""
+    """Return the name, with another number where it is taken."""
     taken = set(names_of(document, part))
     stem, _, number = name.rpartition(" ")
     count = int(number) if number.isdigit() and stem else 2

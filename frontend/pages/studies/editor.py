@@ -79,7 +79,7 @@ ABOUT = (
 
 
 async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The form."""
+    """Return the form."""
     client = api.client()
     me = await client.me()
     projects = writable_projects(me)
@@ -133,7 +133,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
 
 
 def drawn(document: Document, infos: Mapping[str, ConfigFieldInfo], recipes: Sequence[str]) -> list[Any]:
-    """The form of a file, with the test sets that its task is known to have."""
+    """Return the form of a file, with the test sets that its task is known to have."""
     return Drawing(document, infos, recipes, _offered_sets(document)).parts()
 
 

@@ -54,7 +54,7 @@ class Item(NamedTuple):
 
 
 def items_of(document: Document, infos: Mapping[str, ConfigFieldInfo]) -> dict[str, Item]:
-    """Everything that the form shows of a study, by key."""
+    """Return everything that the form shows of a study, by key."""
     found = [
         *(Item((name,), "text") for name in ("title", "question", "expectation")),
         *(Item((name,), "choice") for name in ("recipe", "reference")),
@@ -81,13 +81,13 @@ def items_of(document: Document, infos: Mapping[str, ConfigFieldInfo]) -> dict[s
 
 
 def members(document: Document, part: str) -> list[dict[str, Any]]:
-    """The arms or regimes that the file has."""
+    """Return the arms or regimes that the file has."""
     given = document.get(part)
     return [each if isinstance(each, dict) else {} for each in given] if isinstance(given, list) else []
 
 
 def names_of(document: Document, part: str) -> list[str]:
-    """Names of the arms or regimes, each once."""
+    """Return names of the arms or regimes, each once."""
     return list(dict.fromkeys(str(each["name"]) for each in members(document, part) if each.get("name")))
 
 
@@ -100,7 +100,7 @@ def _fields(document: Document, path: Path, infos: Mapping[str, ConfigFieldInfo]
 
 
 def _info_of(field: str, values: Any, infos: Mapping[str, ConfigFieldInfo], method: str) -> ConfigFieldInfo:
-    """The field as it is in a method; as plain text where it does not exist, or could not show these values.
+    """Return the field as it is in a method; as plain text where it does not exist, or could not show these values.
 
     The server says what is wrong with it.
     """
@@ -114,7 +114,7 @@ def _info_of(field: str, values: Any, infos: Mapping[str, ConfigFieldInfo], meth
 
 
 def table_at(document: Document, path: Path) -> dict[str, Any]:
-    """The fields of a table, dotted; none where there is no such table."""
+    """Return the fields of a table, dotted; none where there is no such table."""
     found: Any = document
     for part in path:
         if isinstance(part, int):
@@ -125,12 +125,12 @@ def table_at(document: Document, path: Path) -> dict[str, Any]:
 
 
 def value_at(document: Document, path: Path) -> Any:
-    """What the file says at a place; the default, or None, where it says nothing."""
+    """Return what the file says at a place; the default, or None, where it says nothing."""
     return table_at(document, path[:-1]).get(str(path[-1]), DEFAULTS.get(path))
 
 
 def inputs_of(document: Document, item: Item) -> list[Any]:
-    """The values of an item's inputs."""
+    """Return the values of an item's inputs."""
     value = value_at(document, item.path)
     match item.kind:
         case "whole_numbers":
@@ -171,7 +171,7 @@ def numbers_text(value: Any) -> str:
 def with_inputs(
     document: Document, infos: Mapping[str, ConfigFieldInfo], ids: Ids, values: Sequence[Any]
 ) -> dict[str, Any]:
-    """The file with what was typed; only inputs that show something else than the file says change it."""
+    """Return the file with what was typed; only inputs that show something else than the file says change it."""
     items = items_of(document, infos)
     changed = copy.deepcopy(dict(document))
     is_larger = False
@@ -240,7 +240,7 @@ def _rename(document: dict[str, Any], part: str, before: Any, after: Any) -> Non
 
 
 def counted_again(document: dict[str, Any]) -> dict[str, Any]:
-    """The file with the number of runs that it now makes."""
+    """Return the file with the number of runs that it now makes."""
     arms, regimes = len(members(document, "arms")), max(1, len(members(document, "regimes")))
     seeds = value_at(document, ("seeds",))
     number = arms * regimes * (len(seeds) if isinstance(seeds, list) else 0)

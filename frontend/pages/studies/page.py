@@ -66,7 +66,7 @@ STOPPING = (
 
 
 async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any:
-    """One study."""
+    """Return one study."""
     client = api.client()
     study, columns = await asyncio.gather(client.study(path["study_id"]), client.run_columns())
     metrics = [each.name.removeprefix("metric.") for each in columns.items if each.name.startswith("metric.")]
@@ -111,7 +111,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
 
 
 def _experiment(study: StudyDetail, found: ForkExperiment, palette: Palette) -> tuple[list[Any], Any]:
-    """What a fork experiment shows above its chart, and the chart."""
+    """Return what a fork experiment shows above its chart, and the chart."""
     return experiment_parts(study, found, palette), themed(fork_experiment_figure(found, palette), palette)
 
 

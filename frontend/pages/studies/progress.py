@@ -14,7 +14,7 @@ from frontend.components.status_badge import status_badge
 
 
 def share_done(study: StudySummary) -> float:
-    """Steps done as a share of all."""
+    """Return steps done as a share of all."""
     return study.steps_done / study.steps_planned if study.steps_planned else 0.0
 
 

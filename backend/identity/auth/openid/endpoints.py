@@ -18,7 +18,7 @@ router = new_router("account")
 
 @router.get("/auth/methods", summary="List the ways to log in")
 def login_methods(_: Anybody, settings: SettingsOf) -> LoginMethods:
-    """What the login page offers: passwords of this server, and the button of single sign-on."""
+    """Return what the login page offers: passwords of this server, and the button of single sign-on."""
     return LoginMethods(
         password=settings.local_passwords, single_sign_on=settings.oidc_label if settings.oidc_issuer else None
     )

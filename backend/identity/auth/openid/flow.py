@@ -93,7 +93,8 @@ async def finish(context: Context, back: SignInReturn, browser_secret: str | Non
 
 
 def logout_address(context: Context, id_token: str | None) -> str | None:
-    """Where a browser whose session has ended here ends the provider's; None for another login, or where it cannot."""
+    """Return where a browser whose session has ended here ends the provider's; None for another login, or where it
+    cannot."""
     provider = provider_at(context)
     if provider is None or id_token is None:
         return None
@@ -105,7 +106,7 @@ def logout_address(context: Context, id_token: str | None) -> str | None:
 
 
 def provider_at(context: Context) -> Provider | None:
-    """The provider; None where there is none."""
+    """Return the provider; None where there is none."""
     return next((part for part in context.parts if isinstance(part, Provider)), None)
 
 

@@ -42,7 +42,7 @@ class Expected:
 
 
 def checked_claims(id_token: str, expected: Expected, keys: Keys) -> Mapping[str, Any]:
-    """The claims of an ID token that is right in every respect. Raises SignInRefusedError."""
+    """Return the claims of an ID token that is right in every respect. Raises SignInRefusedError."""
     try:
         token = _verified(id_token, expected, keys)
         if not isinstance(token.claims, dict):

@@ -39,7 +39,7 @@ class Metadata(BaseModel):
     token_endpoint_auth_methods_supported: Sequence[str] = ("client_secret_basic",)
     code_challenge_methods_supported: Sequence[str] | None = None
     authorization_response_iss_parameter_supported: bool = False
-    """Whether the way back names the issuer (RFC 9207)."""
+    """True if the way back names the issuer (RFC 9207)."""
 
     @property
     def algorithms(self) -> list[str]:

@@ -65,7 +65,7 @@ class Provider:
         self._http.close()
 
     def authorization_address(self, state: str, browser_secret: str) -> str:
-        """Where the browser goes to sign in: an authorization request with state, nonce and PKCE."""
+        """Return where the browser goes to sign in: an authorization request with state, nonce and PKCE."""
         metadata = self.documents.metadata()
         client = OAuth2Client(
             session=None,
@@ -102,7 +102,7 @@ class Provider:
         return SignedIn(self._completed(claims, expected.access_token), id_token)
 
     def exchange(self, code: str, verifier: str) -> Mapping[str, Any]:
-        """The tokens that the provider gives for a code."""
+        """Return the tokens that the provider gives for a code."""
         label, endpoint = self._settings.oidc_label, self.documents.metadata().token_endpoint
         body = prepare_token_request(
             "authorization_code",
@@ -130,7 +130,7 @@ class Provider:
         return answer
 
     def logout_address(self, id_token: str) -> str | None:
-        """Where the browser ends the provider's session (OpenID Connect RP-Initiated Logout); None without such."""
+        """Return where the browser ends the provider's session (OpenID Connect RP-Initiated Logout); None without such."""
         endpoint = self.documents.metadata().end_session_endpoint
         if endpoint is None or not self._settings.oidc_provider_logout:
             return None
@@ -140,7 +140,7 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     def accepts_redirect(self) -> bool | None:
-        """Whether the provider knows our redirect address; None where it does not say.
+        """Return whether the provider knows our redirect address; None where it does not say.
 
         Asked for no more than whether somebody is signed in, it answers by sending the browser there, or it refuses.
         """
@@ -169,7 +169,7 @@ class Provider:
         return ClientAuth(settings.oidc_client_id, secret, "client_secret_post")
 
     def _completed(self, claims: Mapping[str, Any], access_token: str | None) -> Mapping[str, Any]:
-        """The claims, with those that the provider tells at its userinfo endpoint only."""
+        """Return the claims, with those that the provider tells at its userinfo endpoint only."""
         endpoint = self.documents.metadata().userinfo_endpoint
         settings = self._settings
         wanted = (
@@ -187,6 +187,6 @@ class Provider:
 
 
 def _derived(browser_secret: str, use: str, state: str) -> str:
-    """A secret of this sign-in that only the browser's own secret yields: the server keeps none."""
+    """Return a secret of this sign-in that only the browser's own secret yields: the server keeps none."""
     digest = hmac.digest(browser_secret.encode(), f"{use}:{state}".encode(), hashlib.sha256)
     return urlsafe_b64encode(digest).decode().rstrip("=")

@@ -74,12 +74,12 @@ def note_login(session: Session, issuer: str, subject: str) -> None:
 
 
 def projects_named(session: Session, names: Collection[str]) -> Sequence[Project]:
-    """The projects of these names."""
+    """Return the projects of these names."""
     return session.scalars(select(Project).where(Project.name.in_(names)).order_by(Project.name)).all()
 
 
 def memberships(session: Session, user_id: str) -> dict[str, tuple[Role, bool]]:
-    """A user's role by project, and whether a claim gave it."""
+    """Return a user's role by project, and whether a claim gave it."""
     query = select(Membership.project_id, Membership.role, Membership.from_claim)
     rows: Sequence[Any] = session.execute(query.where(Membership.user_id == user_id)).all()
     return {project_id: (role, from_claim) for project_id, role, from_claim in rows}

@@ -79,7 +79,7 @@ def drawn(chart: Chart, data: RunData, palette: Palette, smoothing: str | None =
 
 
 def is_empty(figure: go.Figure) -> bool:
-    """Whether there is nothing to see: no points, or only bars and cells of 0."""
+    """Return whether there is nothing to see: no points, or only bars and cells of 0."""
     return not any(_shows_something(trace) for trace in figure.data)
 
 

@@ -43,7 +43,7 @@ class Chart:
     only_recorded: bool = False
     """Left out if the run has recorded none of its metrics."""
     has_marks: bool = True
-    """Whether its x-axis follows the run."""
+    """True if its x-axis follows the run."""
     tab: str = ""
     """Set by `of_tab`."""
 

@@ -34,7 +34,7 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
 
 
 def _buffers(whole: MetricChart, stored: MetricChart, data: RunData, palette: Palette) -> go.Figure:
-    """Both buffers, or only the stored groups of a method that re-evaluates nothing."""
+    """Return both buffers, or only the stored groups of a method that re-evaluates nothing."""
     chart = whole if has_trait(data.run.method, "reevaluates") else stored
     return chart.figure(data.series, data.axis, palette)
 
