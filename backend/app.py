@@ -44,7 +44,7 @@ from bapo import __version__
 from bapo.api.events import StreamEvent
 
 MOST_REQUESTS_BY_LINK = 600
-"""Of one address in a minute, at each process: pages behind links ask once for each panel."""
+"""Requests from one address in a minute, per process: pages behind links send one for each panel."""
 
 
 def _routers() -> list[APIRouter]:
@@ -54,7 +54,7 @@ def _routers() -> list[APIRouter]:
 
 
 def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollower) -> Callable[[StreamEvent], None]:
-    """Return a run may be waiting, or a slot free; and there may be something to tell."""
+    """Return an observer of events that wakes the parts of the server that have work to do."""
 
     def observer(event: StreamEvent) -> None:
         if event.event == "status":

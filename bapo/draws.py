@@ -1,6 +1,6 @@
 """Random draws keyed by what they are for, not taken from one running stream.
 
-A draw depends on (seed, step, purpose) alone, so a resumed run, a what-if and an undisturbed run draw alike.
+A draw depends on (seed, step, purpose) alone, so a resumed run, a what-if and an undisturbed run draw the same.
 """
 
 from __future__ import annotations

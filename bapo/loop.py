@@ -31,7 +31,7 @@ class StepOutcome:
     update: UpdateStats | None
     """`None` if the batch was empty."""
     thresholds: ThresholdValues
-    """In force in this step."""
+    """Thresholds in force in this step."""
     timing: dict[str, float] = field(default_factory=dict)
     """Seconds per phase, the engine's own included."""
 
@@ -57,7 +57,7 @@ class Loop:
         self._num_further_batches = 0
 
     def run_step(self, step: int) -> StepOutcome:
-        """Return one iteration of Algorithm 1; `step` counts from 1."""
+        """Run one iteration of Algorithm 1; `step` counts from 1."""
         method, engine = self.method, self._engine
         timing: dict[str, float] = {}
 
@@ -136,7 +136,7 @@ class Loop:
         return self.method.stored_groups()
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready state of loop and method."""
+        """Return the state of loop and method, JSON-ready."""
         return {
             "rollout_version": self._rollout_version,
             "further_batches": self._num_further_batches,

@@ -32,7 +32,7 @@ class PromptSchedule:
         seed: int,
         weights: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        """`weights`: identity → weight, above 0, of the problems that do not weigh 1."""
+        """Take `weights`: identity → weight, above 0, of the problems that do not weigh 1."""
         self._problems = problems
         self._batch_size = batch_size
         self._seed = seed
@@ -54,7 +54,7 @@ class PromptSchedule:
         return math.ceil(len(self._problems) / self._batch_size)
 
     def epoch_of(self, step: int) -> int:
-        """Epoch from 0 of a step from 1."""
+        """Return the epoch, from 0, of a step from 1."""
         return (step - 1) // self.steps_per_epoch
 
     def batch(self, step: int) -> Sequence[Problem]:

@@ -17,7 +17,7 @@ MEAN_ACCURACY_WINDOW_STEPS = 10
 
 
 def threshold_at(r_tot: Fraction, bounds: ThresholdRange) -> Fraction:
-    """c_i = r_tot·(c_i_high - c_i_low) + c_i_low (arXiv:2602.20722, Eq. 8)."""
+    """Return c_i = r_tot·(c_i_high - c_i_low) + c_i_low (arXiv:2602.20722, Eq. 8)."""
     low, high = bounds
     return r_tot * (high - low) + low
 
@@ -38,7 +38,7 @@ class Thresholds:
     difficult_max: int
     reusable_min: int
     reusable_max: int
-    """As in `CountLimits`."""
+    """Counts as in `CountLimits`."""
 
     @classmethod
     def at(
@@ -49,16 +49,16 @@ class Thresholds:
         return cls(c1, threshold_at(r_tot, c2), threshold_at(r_tot, c3), r_tot, **limits._asdict())
 
     def is_difficult(self, num_correct: int) -> bool:
-        """Returns whether k/G ≤ c1."""
+        """Return whether k/G ≤ c1."""
         return num_correct <= self.difficult_max
 
     def is_reusable(self, num_correct: int) -> bool:
-        """c2 ≤ k/G ≤ c3."""
+        """Return whether c2 ≤ k/G ≤ c3."""
         return self.reusable_min <= num_correct <= self.reusable_max
 
 
 class CountLimits(NamedTuple):
-    """Which groups the thresholds of one step let in, by their number of correct responses."""
+    """Limits by which the thresholds of one step admit groups, in correct responses."""
 
     difficult_max: int
     """Largest k with k/G ≤ c1."""
@@ -84,7 +84,7 @@ def count_limits(
 
 
 def _whole_line(bounds: ThresholdRange, group_size: int) -> tuple[int, int, int]:
-    """Whole numbers with which c_i·G at r_tot = p/q is (slope·p + start·q) / (unit·q)."""
+    """Return whole numbers with which c_i·G at r_tot = p/q is (slope·p + start·q) / (unit·q)."""
     low, high = bounds
     unit = math.lcm(low.denominator, high.denominator)
     start, end = int(low * unit), int(high * unit)
@@ -147,7 +147,7 @@ class MeanAccuracy:
         self._steps.append((num_correct, num_responses))
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state, JSON-ready."""
+        """Return the state, JSON-ready."""
         return {"steps": [list(step) for step in self._steps]}
 
     def load_state_dict(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:

@@ -1,4 +1,4 @@
-"""How long after a step is finished does its point stand in the browser?
+"""Time from the end of a step until its point appears in the browser.
 
     python -m benchmarks.latency [--steps 150] [--tab overview] [--chart rewards]
 

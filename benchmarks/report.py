@@ -1,4 +1,4 @@
-"""Where results go, and on what machine they were made."""
+"""Files of the results, with the machine on which they were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response tokens per second of the local engine's sampler beside the Hugging Face class's `generate`.
+"""Response tokens per second of the local engine's sampler and of the Hugging Face class's `generate`.
 
     python -m benchmarks.rollout_throughput [--sequences 32 128 512 1024] [--repetitions 5] [--model countdown-base]
 
@@ -43,7 +43,7 @@ class Figure:
 
 
 def local_sampler(language_model: LanguageModel) -> Sampler:
-    """Return the local engine's."""
+    """Return the local engine's sampler."""
 
     def run(prompts: Sequence[Sequence[int]], seed: int) -> int:
         groups = sample(
@@ -63,7 +63,7 @@ def local_sampler(language_model: LanguageModel) -> Sampler:
 
 
 def generate_sampler(language_model: LanguageModel) -> Sampler:
-    """`generate` with prompts padded on the left, as it is documented."""
+    """Return `generate` as a sampler, with prompts padded on the left as documented."""
     model: Any = language_model.model
     ends = torch.tensor(language_model.eos_token_ids)
 
@@ -99,7 +99,7 @@ def padded(prompts: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
 
 
 def measure(sampler: Sampler, prompts: Sequence[Sequence[int]], seed: int) -> Figure:
-    """Return one call of one of them."""
+    """Measure one call of a sampler."""
     begin, cpu_begin = time.perf_counter(), time.process_time()
     num_tokens = sampler(prompts, seed)
     seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin

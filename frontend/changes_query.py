@@ -23,7 +23,7 @@ def _value_text(value: Any) -> str:
 
 
 def parse_changes(text: str | None) -> dict[str, Any]:
-    """Reads what `changes_text` wrote; anything else becomes fields and values that the server refuses."""
+    """Read what `changes_text` wrote; anything else becomes fields and values that the server refuses."""
     changes = {}
     for part in (text or "")[:MOST_CHARACTERS].split(_FIELDS):
         path, separator, value = part.partition(_VALUE)

@@ -35,5 +35,5 @@ class Page(NamedTuple):
 
 
 def query_of(search: str | None) -> dict[str, str]:
-    """Returns a query as a mapping: `?tab=batch` → {"tab": "batch"}."""
+    """Return a query as a mapping: `?tab=batch` → {"tab": "batch"}."""
     return dict(parse_qsl((search or "").removeprefix("?")))

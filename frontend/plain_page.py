@@ -21,7 +21,7 @@ def unavailable() -> HTMLResponse:
 
 
 def document(title: str, content: str, refresh_seconds: int | None = None, style: str = "") -> str:
-    """Returns a whole page; the content is markup, and `style` comes after the style of all such pages."""
+    """Return a whole page; the content is markup, and `style` comes after the style of all such pages."""
     refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
     return f"""<!doctype html>
 <html lang="en">

@@ -22,7 +22,7 @@ class GpuReading(NamedTuple):
 
 
 def gpu_readings() -> list[GpuReading]:
-    """Return the state of each GPU; none without a driver that answers."""
+    """Return the state of each GPU; empty without a working driver."""
     return [
         GpuReading(int(index), number(load), _bytes(used), _bytes(total), number(temperature))
         for index, load, used, total, temperature in query(

@@ -29,7 +29,7 @@ class WorkerState:
     trainers: int
     gpus: int
     seconds_since_heartbeat: float | None
-    """None before the first."""
+    """Seconds since the last answered heartbeat; `None` before the first."""
     upload_lag_bytes: int
     """Bytes of journals, samples and logs still to be uploaded."""
 

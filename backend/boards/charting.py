@@ -85,7 +85,7 @@ def _over_metric(
 
 
 def missing_metric(session: Session, panel: ChartPanel, run_ids: Sequence[str]) -> str | None:
-    """Says that none of the runs has recorded what the chart is of, and what they have with a similar name."""
+    """Return a message that no run has recorded the chart's metric, with similar names that they have recorded."""
     known = session.scalars(select(MetricKey.key).where(MetricKey.run_id.in_(run_ids)).distinct()).all()
     for key in (panel.y, *([panel.x.removeprefix(METRIC_COLUMN)] if panel.x.startswith(METRIC_COLUMN) else [])):
         if key not in known:

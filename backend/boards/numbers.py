@@ -38,7 +38,7 @@ NOT_SHOWN = "–"
 
 
 def check_text(text: str, field: str) -> None:
-    """Raises Problem 422 naming the first placeholder that cannot be read."""
+    """Raise Problem 422 naming the first placeholder that does not parse."""
     found = placeholders(text)
     if len(found) > MOST_NUMBERS:
         remedy = f"{len(found)} numbers are more than a text takes: at most {MOST_NUMBERS}, use several texts"

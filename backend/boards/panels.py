@@ -1,4 +1,4 @@
-"""What a panel shows now, kept until its runs record more."""
+"""Current data of a panel, cached until its runs record more."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _query() -> Select[Board, str, int]:
 
 
 def boards(session: Session) -> list[BoardRow]:
-    """Return all that the session sees, by name."""
+    """Return all boards that the session sees, by name."""
     query = _query().order_by(func.lower(Board.name), Board.created_at)
     return [BoardRow(*row) for row in session.execute(query)]
 

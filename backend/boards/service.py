@@ -42,7 +42,7 @@ def info(row: BoardRow, caller: Principal) -> BoardInfo:
 
 
 def create(session: Session, body: BoardCreate, caller: Principal) -> BoardRow:
-    """Raises Problem 422 naming a panel that cannot be, 403 where the caller may only look."""
+    """Create a board. Raises Problem 422 naming an invalid panel, 403 if the caller may only read."""
     project = choice.for_new(session, caller, body.project)
     if body.template is not None:
         taken = {each.id for each in body.panels}
@@ -58,7 +58,7 @@ def create(session: Session, body: BoardCreate, caller: Principal) -> BoardRow:
 
 
 def replace(session: Session, board_id: str, body: BoardChange, caller: Principal) -> BoardRow:
-    """Raises Problem 409 where somebody has saved another version meanwhile, 404, 403 and 422."""
+    """Save another version. Raises Problem 409 if another user has saved one meanwhile, 404, 403 and 422."""
     row = for_change(session, board_id, caller)
     board = row.board
     if body.version != board.version:
@@ -110,7 +110,7 @@ def _stored(board: Board) -> BoardWrite:
 
 
 def panel_of(board: Board, panel_id: str) -> Panel:
-    """Return one of them. Raises Problem 404."""
+    """Return one panel. Raises Problem 404."""
     found = next((each for each in panels_of(board) if each.id == panel_id), None)
     if found is None:
         raise Problem(404, "not_found", f"the board has no panel {panel_id!r}, or no longer: load it again")

@@ -19,9 +19,9 @@ from bapo.api.boards import BoardLinkCreate, BoardLinkInfo, NewBoardLink, Shared
 from bapo.api.runs import RunFilters
 
 MOST_LINKS = 100
-"""Of one board."""
+"""Maximum number of links of one board."""
 PATH = "/shared"
-"""Of the dashboard."""
+"""Path of shared boards in the dashboard."""
 _DAY_SECONDS = 86_400.0
 
 

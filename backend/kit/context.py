@@ -52,7 +52,7 @@ class Context:
     callers: RecentCallers
     visibility: Visibility
     parts: Sequence[object]
-    """What domains keep for the life of the process: caches, threads, the event hub; one of each type."""
+    """Objects that domains keep for the life of the process: caches, threads, the event hub; one of each type."""
     answers: AnswerCache = field(default_factory=AnswerCache)
 
     def part(self, kind: type[Part]) -> Part:
@@ -88,7 +88,7 @@ def _settings(request: Request) -> Settings:
 
 
 def question_of(scope: Scope) -> str:
-    """Return what a request asks for: its path and query."""
+    """Return the question of a request: its path and query."""
     return f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
 
 
@@ -105,13 +105,13 @@ class RecordAnswers:
     route: Mapping[str, Any]
 
     def about(self, *more: object) -> RecordAnswers:
-        """These answers that also depend on more than path, query and records, such as the names of runs."""
+        """Return these answers for a question that also depends on more, such as the names of runs."""
         return replace(self, question=" ".join([self.question, *map(str, more)]))
 
     def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
         """Return the response of a route. It may depend only on path, query and the records of these runs."""
         if self.is_limited:
-            # What was kept for somebody else is not for everybody.
+            # The cached answer may contain runs that this caller may not see.
             seen = set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
             if hidden := [run_id for run_id in run_ids if run_id not in seen]:
                 raise not_found("run", hidden[0])

@@ -42,7 +42,7 @@ def decode_numbers(cursor: str, list_name: str) -> tuple[int, int]:
 
 
 def decode_texts(cursor: str, list_name: str, size: int) -> list[str]:
-    """Texts that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+    """Return the texts that were encoded. Raises Problem 422 for anything but a cursor of this list."""
     texts = [part for part in _decode(cursor, list_name) if isinstance(part, str) and "\x00" not in part]
     if len(texts) != size:
         raise _foreign(cursor)

@@ -17,7 +17,7 @@ from bapo.config.paths import NO_FOLDERS, PermittedFolders
 NUM_THREADS = 20
 """Requests are served by as many threads, and none of them waits for a connection."""
 NUM_BACKGROUND = 8
-"""Connections of the threads that work beside the requests."""
+"""Number of connections of the threads that work besides the requests."""
 
 
 def _dump_json(value: Any) -> str:
@@ -40,7 +40,7 @@ class Database:
     """An engine and its sessions."""
 
     def __init__(self, url: str, folders: PermittedFolders = NO_FOLDERS) -> None:
-        """`folders`: those whose files the configs of its sessions may name; none unless they are given."""
+        """Connect to `url`; `folders` are those whose files the configs of its sessions may name, by default none."""
         self.engine: Engine = create_engine(
             url,
             pool_size=5,

@@ -58,7 +58,7 @@ DATABASE_AWAY = Problem(503, "database_unavailable", "the database does not answ
 
 
 def not_found(what: str, identifier: str) -> Problem:
-    """404: there is no such thing, or none that the caller may see."""
+    """Return 404: there is no such object, or none that the caller may see."""
     return Problem(404, "not_found", f"there is no {what} {identifier!r}: check the ID")
 
 
@@ -70,7 +70,7 @@ def existing(row: Row | None, what: str, identifier: str) -> Row:
 
 
 def invalid_config(error: ConfigError) -> Problem:
-    """422 with every problem of a config."""
+    """Return 422 with every problem of a config."""
     return Problem(
         422,
         "invalid_config",
@@ -82,7 +82,7 @@ def invalid_config(error: ConfigError) -> Problem:
 
 
 def field_problems(problems: Iterable[ConfigProblem]) -> list[FieldProblem]:
-    """Return problems or warnings of a config as the API shows them."""
+    """Return the problems or warnings of a config as the API shows them."""
     return [
         FieldProblem(field=problem.field, value=presentable(problem.value), remedy=problem.remedy)
         for problem in problems
@@ -116,8 +116,8 @@ def problem_response(problem: Problem, request_id: str) -> Response:
 
 
 def validation_problem(error: RequestValidationError) -> Problem:
-    """422 naming each field of a body or of the address that is not as it should be."""
-    # The first part says where the field stands: in the body, in the query…
+    """Return 422 naming each invalid field of a body or of the address."""
+    # The first part says where the field is: in the body, in the query…
     findings: Any = [{**finding, "loc": finding["loc"][1:] or finding["loc"]} for finding in error.errors()]
     problems = field_problems(problems_said(findings))
     first = problems[0]

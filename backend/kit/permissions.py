@@ -51,7 +51,7 @@ GRANTED: Mapping[str, frozenset[Permission]] = {
 
 
 def permissions_of(caller: Principal) -> frozenset[Permission]:
-    """Permissions of the caller with its present credentials."""
+    """Return the caller's permissions with its present credentials."""
     return GRANTED[caller.role] if caller.is_whole else GRANTED[caller.role] - _ACCOUNT - {Permission.MANAGE}
 
 

@@ -15,7 +15,7 @@ from bapo.api.accounts import Role, Scope
 
 ALL_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 SYSTEM_NAME = "system"
-"""Author of what nobody asked for; no person has this name."""
+"""Author of automatic actions; no user has this name."""
 
 
 class Owned(Protocol):
@@ -30,19 +30,19 @@ class Principal:
     """The caller of a request."""
 
     id: str
-    """Of the user, or of the workers' token."""
+    """ID of the user, or of the workers' token."""
     name: str
     role: Role | Literal["worker"]
     """The most that the caller may do anywhere, with what it came with."""
     secret_hash: str
     memberships: Mapping[str, Role] | None
-    """What the caller may do where, by project; None for whom all projects are open."""
+    """The caller's role by project; `None` if all projects are open to it."""
     scopes: frozenset[Scope] | None = None
-    """Of the token; None for a login."""
+    """Scopes of the token; `None` for a login."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the person, or a token that may do all that the person may."""
+        """True for a login, or for a token with all the rights of its owner."""
         return self.scopes is None or "admin" in self.scopes
 
     def sees(self, project_id: str | None) -> bool:
@@ -65,7 +65,7 @@ class Principal:
 
 
 def new_secret() -> str:
-    """256 random bits, fit for an address and a header."""
+    """Return 256 random bits, fit for an address and a header."""
     return secrets.token_urlsafe(32)
 
 
@@ -75,5 +75,5 @@ def visible_prefix(secret: str) -> str:
 
 
 def hash_of(secret: str) -> str:
-    """Stored hash of a secret."""
+    """Return the stored hash of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -40,7 +40,7 @@ def hide_trash(session: Session) -> None:
 
 
 def show_trash(session: Session) -> None:
-    """Have the session find runs in the trash too: to list, restore and delete them."""
+    """Include runs in the trash in the session's queries: to list, restore and delete them."""
     session.info.pop(_TRASH, None)
 
 

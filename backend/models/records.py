@@ -93,7 +93,7 @@ class SparseRecord(Base):
     type: Mapped[str] = mapped_column(primary_key=True)
     step: Mapped[int] = mapped_column(primary_key=True)
     identity: Mapped[str] = mapped_column(primary_key=True)
-    """What a later attempt's record replaces: the data set, the replicate; for an event its place in the journal."""
+    """Key by which a later attempt replaces the record: the data set, the replicate; for an event its position."""
     attempt: Mapped[int]
     metrics: Mapped[dict[str, Any]]
     record: Mapped[dict[str, Any]]

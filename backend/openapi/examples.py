@@ -39,7 +39,7 @@ _BY_NAME = {
     "version": "0.2.0",
     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 }
-"""What a field of that name usually holds."""
+"""Typical values of fields with these names."""
 
 
 class Examples:

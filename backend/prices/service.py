@@ -21,7 +21,7 @@ from backend.settings.environment import Settings
 from bapo.api.prices import CurrencyWrite, MachinePrice, PriceChange, PriceList, PriceScope, PriceWrite
 
 OF_SETTINGS = "settings"
-"""Author of the prices that the environment had before somebody set one."""
+"""Author of the prices from the environment, which applied before a user set one."""
 
 
 def price_list(session: Session, settings: Settings, caller: Principal) -> PriceList:
@@ -69,7 +69,7 @@ _FIRST: Mapping[PriceScope, str] = {
     "worker": "no worker has joined yet: start it first, or give the price without its name (`bapo prices set` without "
     "--worker; with --slot for machines without GPUs)",
 }
-"""What to do where there is nothing yet that could have the name."""
+"""Remedy by scope if no GPU or worker could have the name yet."""
 
 
 def set_price(session: Session, settings: Settings, change: PriceWrite, caller: Principal) -> None:

@@ -1,7 +1,7 @@
 """Packs the metrics of every hundred complete steps into one array per key.
 
 A chunk is a copy of what the steps' records say: where a later attempt replaces a step, its chunk is dissolved
-into rows again, and made anew when it is complete.
+into rows again, and made again when it is complete.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ CHUNK_STEPS = 100
 
 
 def chunk_of(step: int) -> int:
-    """Return number of the chunk that a step belongs to: steps 1..100 are chunk 0."""
+    """Return the number of the chunk that a step belongs to: steps 1..100 are chunk 0."""
     return (step - 1) // CHUNK_STEPS
 
 
 def first_step(chunk: int) -> int:
-    """First step of a chunk."""
+    """Return the first step of a chunk."""
     return chunk * CHUNK_STEPS + 1
 
 
 def last_step(chunk: int) -> int:
-    """Last step of a chunk."""
+    """Return the last step of a chunk."""
     return (chunk + 1) * CHUNK_STEPS
 
 

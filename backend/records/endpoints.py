@@ -37,7 +37,7 @@ def get_records(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Return the journal's records as the trainer wrote them, by step. Of repeated steps, those of the latest attempt."""
+    """Return the journal's records as the trainer wrote them, by step; for repeated steps, the latest attempt's."""
     runs.get(session, run_id)
     after = None if cursor is None else Place(*decode_numbers(cursor, "records"))
     steps = StepRange(from_step, to_step)

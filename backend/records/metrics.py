@@ -16,7 +16,7 @@ from backend.records.chunks import FLOAT_ELEMENT, chunk_of
 from backend.records.repository import StepRange
 
 _HEAD_BYTES = 20
-"""Of an array of one dimension on the wire: dimensions, whether it has NULLs, type, length, lower bound."""
+"""Header of a one-dimensional array on the wire, in bytes: dimensions, has NULLs, type, length, lower bound."""
 _NULL = -1
 
 
@@ -82,7 +82,7 @@ _TAIL = text("""
 
 
 def metric_tails(session: Session, run_ids: Sequence[str], keys: Sequence[str], steps: StepRange) -> list[TailRow]:
-    """Return the newest steps of each run, and those beside a gap."""
+    """Return the newest steps of each run, and those next to a gap."""
     parameters = {"run_ids": list(run_ids), "keys": list(keys), "first": steps.first, "last": steps.last}
     return [
         TailRow(run_id, key, floats(numbers).astype(np.int64), floats(values))

@@ -23,7 +23,7 @@ _RECENT_REWARD = text("""
 
 
 def recent_reward(session: Session, run_id: str, step: int) -> float | None:
-    """Return mean fresh reward of the newest steps up to one; None where none of them has a finite one."""
+    """Return the mean fresh reward of the newest steps up to one; None where none of them has a finite one."""
     values = {"run_id": run_id, "step": step, "num_steps": RECENT_STEPS}
     mean: float | None = session.execute(_RECENT_REWARD, values).scalar_one()
     return mean
@@ -86,13 +86,13 @@ def jsonb(content: bytes) -> bytes:
 
 
 def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
-    """Offset up to which a file is stored."""
+    """Return the offset up to which a file is stored."""
     found = session.execute(_NEXT_OFFSET, {"run_id": run_id, "attempt": attempt, "kind": kind}).scalar_one_or_none()
     return 0 if found is None else int(found)
 
 
 def set_next_offset(session: Session, run_id: str, attempt: int, kind: str, offset: int) -> None:
-    """A file is stored up to here."""
+    """Set the offset up to which a file is stored."""
     values = {"run_id": run_id, "attempt": attempt, "kind": kind, "next_offset": offset}
     session.execute(_SET_NEXT_OFFSET, values)
 
@@ -116,7 +116,7 @@ def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: 
 
 
 def forget_steps(session: Session, run_id: str, steps: Sequence[int]) -> None:
-    """Delete steps that are recorded anew. The run must be locked."""
+    """Delete steps that will be recorded again. The run must be locked."""
     for table in (StepRow, MetricTail):
         session.execute(
             delete(table).where(table.run_id == run_id, table.step == any_(literal(steps, ARRAY(Integer)))),
@@ -246,7 +246,7 @@ class PlacedRecord(NamedTuple):
 def step_records(
     session: Session, run_id: str, steps: StepRange, after: Place | None, limit: int
 ) -> list[PlacedRecord]:
-    """Training steps by step."""
+    """Return the training steps by step."""
     query = (
         select(StepRow)
         .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
@@ -272,7 +272,7 @@ def whole_record(row: StepRow) -> dict[str, Any]:
 def sparse_records(
     session: Session, run_id: str, type_: str | None, steps: StepRange, after: Place | None, limit: int
 ) -> list[PlacedRecord]:
-    """Evaluations, trackings and events by step, then in the order in which they came in."""
+    """Return evaluations, trackings and events by step, then in the order in which they came in."""
     query = (
         select(SparseRecord.step, SparseRecord.id, SparseRecord.record)
         .where(SparseRecord.run_id == run_id, SparseRecord.step.between(steps.first, steps.last))
@@ -312,7 +312,7 @@ class Log:
         return query if self.attempt is None else query.where(LogPiece.attempt == self.attempt)
 
     def after(self, session: Session, offset: int, limit: int) -> list[tuple[int, str]]:
-        """Pieces after an offset."""
+        """Return the pieces after an offset."""
         query = self._pieces.where(LogPiece.id > offset).order_by(LogPiece.id).limit(limit)
         return [(number, piece) for number, piece in session.execute(query)]
 

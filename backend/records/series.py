@@ -30,7 +30,7 @@ class Columns:
     steps: NDArray[np.int64]
     values: dict[str, Values]
     sampled: str = NOT_SAMPLED
-    """Whether, and how, steps were left out."""
+    """Method by which steps were left out, if any."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _joined(columns: Columns, keys: Sequence[str], sparse: Sequence[tuple[int, d
 
 
 def sample(columns: Columns, max_points: int) -> Columns:
-    """At most about `max_points` steps, with each column's extremes."""
+    """Return about `max_points` steps at most, with each column's extremes."""
     num_rows = len(columns.steps)
     if num_rows <= max_points:
         return columns

@@ -20,7 +20,7 @@ _PROSE_CHARACTERS = 200
 
 
 class _Found(NamedTuple):
-    """What runs have under one name: the values as JSON, one per run, and their types."""
+    """Values of runs under one name: as JSON, one per run, and their types."""
 
     values: list[str]
     types: set[type]

@@ -34,7 +34,7 @@ def lines(runs: Sequence[RunSummary], recorded: Sequence[str]) -> str:
 
 
 def csv_lines(rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows as CSV that spreadsheets take for values alone."""
+    """Return the rows as CSV that spreadsheets read as plain values."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\r\n").writerows([_cell(value) for value in row] for row in rows)
     return buffer.getvalue()

@@ -93,7 +93,7 @@ def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str, recorde
 
 
 def _values(session: Session, run_ids: Sequence[str], recorded: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return values of these columns, by run; a run lacks those that it has none of."""
+    """Return the values of these columns by run; columns without a value are left out."""
     names = list(dict.fromkeys(recorded))
     for name in names:
         if not columns.is_recorded(name):
@@ -109,7 +109,7 @@ def _values(session: Session, run_ids: Sequence[str], recorded: Sequence[str]) -
 
 
 def check_sort(sort: str) -> None:
-    """Raises Problem 422 for an unknown column."""
+    """Raise Problem 422 for an unknown column."""
     _order(sort)
 
 

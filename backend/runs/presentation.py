@@ -30,7 +30,7 @@ def eta_seconds(run: Run) -> float | None:
 
 
 NOTES_START_CHARACTERS = 200
-"""As much of the notes as a list shows."""
+"""Maximum number of characters of the notes in a list."""
 
 
 def summary(row: RunRow, prices: Prices) -> RunSummary:
@@ -107,7 +107,7 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
 
 
 def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
-    """Actions that this caller may take on the run now."""
+    """Return the actions that this caller may take on the run now."""
     if Permission.WRITE not in GRANTED[caller.role]:
         # Not even a clone.
         return []

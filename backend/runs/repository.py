@@ -41,9 +41,9 @@ class RunRow(NamedTuple):
     is_starred: bool = False
     """By the caller."""
     storage_bytes: int | None = None
-    """Of folder and records; None before they were measured."""
+    """Size of folder and records, in bytes; `None` before they were measured."""
     num_findings: int | None = None
-    """None before the run was looked at."""
+    """Number of findings; `None` before the run was checked."""
     gravest_finding: str | None = None
     values: Mapping[str, Any] = MappingProxyType({})
     """Config fields and metrics that were asked for, by column."""
@@ -85,7 +85,7 @@ def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list
 
 
 def _found_in(session: Session, run_ids: Sequence[str]) -> dict[str, Sequence[dict[str, str]]]:
-    """Findings of these runs when they were last looked at, the gravest first."""
+    """Return the findings of these runs when they were last checked, most severe first."""
     query = select(RunFindings.run_id, RunFindings.found).where(RunFindings.run_id.in_(run_ids))
     return dict(session.execute(query).all())
 
@@ -137,7 +137,7 @@ def is_in_trash(session: Session, run_id: str) -> bool:
 
 
 def ensure_group(session: Session, project_id: str, name: str) -> str:
-    """Identifier of the group of that name, made where missing."""
+    """Return the ID of the group of that name, made if missing."""
     values = {"project_id": project_id, "name": name}
     session.execute(insert(RunGroup).values(values).on_conflict_do_nothing(constraint="uq_run_groups_project_id_name"))
     query = select(RunGroup.id).where(RunGroup.project_id == project_id, RunGroup.name == name)
@@ -145,7 +145,7 @@ def ensure_group(session: Session, project_id: str, name: str) -> str:
 
 
 def study_of(session: Session, run_id: str) -> str | None:
-    """Identifier of the study that a run is a part of."""
+    """Return the ID of the study that a run is a part of."""
     return session.scalars(select(StudyRun.study_id).where(StudyRun.run_id == run_id)).one_or_none()
 
 
@@ -193,7 +193,7 @@ def controls(session: Session, run_id: str) -> Sequence[Control]:
 
 
 def applied_changes(session: Session, run_ids: Sequence[str]) -> dict[str, list[AppliedChange]]:
-    """Parameter changes that trainers applied, by run, in the order in which they took effect."""
+    """Return the parameter changes that trainers applied, by run, in the order in which they took effect."""
     query = (
         select(Control)
         .where(Control.run_id.in_(run_ids), Control.kind == "change", Control.state == "applied")
@@ -206,7 +206,7 @@ def applied_changes(session: Session, run_ids: Sequence[str]) -> dict[str, list[
 
 
 def open_changes(session: Session, run_id: str) -> Sequence[Control]:
-    """Parameter changes that hold, or may come to hold, in the order in which they do."""
+    """Return the parameter changes that are or may become effective, in that order."""
     query = (
         select(Control)
         .where(Control.run_id == run_id, Control.kind == "change", Control.state.not_in(("refused", "withdrawn")))
@@ -216,7 +216,7 @@ def open_changes(session: Session, run_id: str) -> Sequence[Control]:
 
 
 def pending_stops(session: Session, run_id: str) -> Sequence[Control]:
-    """Stops and pauses without an answer."""
+    """Return the stops and pauses without an answer."""
     query = select(Control).where(
         Control.run_id == run_id, Control.kind.in_(("stop", "pause")), Control.state == "pending"
     )
@@ -224,14 +224,14 @@ def pending_stops(session: Session, run_id: str) -> Sequence[Control]:
 
 
 def settled_controls(session: Session, run_id: str) -> Sequence[str]:
-    """Return identifiers of the requests that no trainer needs to answer: of a run that has stopped, or withdrawn."""
+    """Return the IDs of the requests that no trainer needs to answer: the run has stopped, or they were withdrawn."""
     is_over = Control.kind.in_(("stop", "pause")) & (Control.state != "pending")
     query = select(Control.id).where(Control.run_id == run_id, is_over | (Control.state == "withdrawn"))
     return session.scalars(query.order_by(Control.created_at, Control.id)).all()
 
 
 def pending_controls(session: Session, run_ids: Sequence[str]) -> Sequence[Control]:
-    """Requests that the trainers have not answered."""
+    """Return the requests that the trainers have not answered."""
     query = (
         select(Control)
         .where(Control.run_id.in_(run_ids), Control.state == "pending")
@@ -255,7 +255,7 @@ def recorded_times(session: Session, run: Run) -> tuple[datetime | None, datetim
 
 
 def _bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
-    """Measured sizes of these runs' folders and records."""
+    """Return the measured sizes of these runs' folders and records."""
     size = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0)
     query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
     query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))

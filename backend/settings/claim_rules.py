@@ -16,7 +16,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 def values_of(claims: Mapping[str, Any], name: str) -> list[str]:
     """Return the texts of a claim, of one or of a list; none where it is absent.
 
-    A name with dots is first taken as it stands (`https://example.org/roles`), then as a way into objects
+    A name with dots is first taken literally (`https://example.org/roles`), then as a way into objects
     (`realm_access.roles`).
     """
     if not name:
@@ -55,7 +55,7 @@ class RoleRules:
 
     @classmethod
     def of(cls, text: str) -> RoleRules:
-        """`bapo-admins=admin; staff=member; *=viewer`. Raises ValueError naming the rule that is wrong."""
+        """Parse `bapo-admins=admin; staff=member; *=viewer`. Raises ValueError naming the rule that is wrong."""
         return cls(tuple((value, _role(result, rule)) for rule, value, result in _rules(text)))
 
     def role_of(self, values: Iterable[str]) -> Role | None:
@@ -73,7 +73,7 @@ class ProjectRules:
 
     @classmethod
     def of(cls, text: str) -> ProjectRules:
-        """`nlp=planning:member; leads=planning:admin`. Raises ValueError naming the rule that is wrong."""
+        """Parse `nlp=planning:member; leads=planning:admin`. Raises ValueError naming the rule that is wrong."""
         found = []
         for rule, value, result in _rules(text):
             project, role = _project_and_role(result)

@@ -83,7 +83,7 @@ def aligned(samplings: Sequence[Sampling]) -> list[Counts]:
 
 
 def migration_matrix(before: Counts, after: Counts, group_size: int) -> Matrix:
-    """Numbers of prompts by accuracy before (row) and after (column) (arXiv:2602.20722, Fig. 15)."""
+    """Return the numbers of prompts by accuracy before (row) and after (column) (arXiv:2602.20722, Fig. 15)."""
     size = group_size + 2
     # Index -1 of the matrix is its last row or column.
     cells = (before.astype(np.int64) % size) * size + after % size
@@ -91,7 +91,7 @@ def migration_matrix(before: Counts, after: Counts, group_size: int) -> Matrix:
 
 
 def seen_in_both(matrix: Matrix) -> Matrix:
-    """`[G + 1, G + 1]`: without the prompts that one of the samplings has not seen."""
+    """Return the matrix without the prompts that one of the samplings has not seen, `[G + 1, G + 1]`."""
     return matrix[:-1, :-1]
 
 
@@ -138,7 +138,7 @@ def _rate(num_moved: int, num_prompts: int) -> MigrationRate | None:
 
 
 def accuracy_classes(group_size: int) -> tuple[AccuracyClass, ...]:
-    """0/G, the thirds between the ends that this G has accuracies in, G/G, and not seen; in this order.
+    """Return 0/G, the thirds between the ends that this G has accuracies in, G/G, and not seen; in this order.
 
     Low is an accuracy up to 1/3, high from 2/3; an exact third belongs to the outer class.
     """
@@ -155,9 +155,7 @@ def accuracy_classes(group_size: int) -> tuple[AccuracyClass, ...]:
 
 
 def flows(samplings: Sequence[Counts], group_size: int) -> list[Flow]:
-    """Counts the prompts that went through the same classes, most first; prompts that no sampling has seen are left
-    out.
-    """
+    """Count the prompts that went through the same classes, most first; leave out prompts that no sampling has seen."""
     classes = accuracy_classes(group_size)
     # By number of correct responses; index -1 is not seen.
     class_of = np.empty(group_size + 2, dtype=np.int64)

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 SEED_FIELD = "training.seed"
 SEED_FIELDS = (SEED_FIELD, "method.config.seed", "method.config.data.seed")
-"""Of our runs; of observed ones, as TRL and most loops name theirs, and as verl does."""
+"""Seed fields of our runs, and of observed ones as TRL, most loops and verl name them."""
 METHOD_FIELD = "method.type"
 WITHOUT_FIELD = "method.without"
 _IMMATERIAL = frozenset({*SEED_FIELDS, "training.checkpoint_interval", "training.keep_checkpoints"})
@@ -36,7 +36,7 @@ MOST_POSITIONS = 4096
 
 
 def t_quantile(degrees_of_freedom: int | NDArray[np.int64], *, within: float = 0.95) -> Floats:
-    """Bounds ± within which this share of Student's t distribution lies; NaN without a degree of freedom."""
+    """Return the bounds ± within which this share of Student's t distribution lies; NaN without a degree of freedom."""
     # Not SciPy's: importing it takes longer than the answers that need a quantile.
     whole = np.asarray(degrees_of_freedom)
     return np.array([_t_quantile(each, within) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
@@ -44,7 +44,7 @@ def t_quantile(degrees_of_freedom: int | NDArray[np.int64], *, within: float = 0
 
 @lru_cache(maxsize=4096)
 def _t_quantile(n: int, within: float) -> float:
-    """√n·tan θ, within ± which that share of t lies: a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
+    """Compute √n·tan θ, within ± which that share of t lies: a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
     if n < 1:
         return math.nan
 
@@ -106,7 +106,7 @@ def estimate(values: Sequence[float]) -> MeanEstimate | None:
 
 
 def spread(values: Sequence[float]) -> CostSpread | None:
-    """Median, smallest and largest; None for none."""
+    """Return the median, smallest and largest value; None without values."""
     return CostSpread(median=median(values), low=min(values), high=max(values)) if values else None
 
 
@@ -121,7 +121,9 @@ def paired_difference(first: SeedFigures, second: SeedFigures) -> MeanEstimate |
 
 
 def seed_differences(first: SeedFigures, second: SeedFigures) -> list[float]:
-    """`second` - `first` for each seed that both have; runs of one seed count as their mean: n is that of the seeds."""
+    """Return `second` - `first` for each shared seed; runs of one seed count as their mean, so n is the number of
+    seeds.
+    """
     ours, theirs = _by_seed(first), _by_seed(second)
     return [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
 
@@ -163,7 +165,7 @@ class FieldDifference(NamedTuple):
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"method": {"c1": 0.125}} → {"method.c1": 0.125}; lists stay whole."""
+    """Flatten sections to dotted fields: {"method": {"c1": 0.125}} → {"method.c1": 0.125}; lists stay whole."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping):
@@ -186,7 +188,7 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> list[FieldDifference]:
 
 
 def groups_of(runs: Sequence[ComparedRun], by: str) -> list[RunGroup]:
-    """Runs put together, in the order in which their groups first appear.
+    """Group runs, in the order in which their groups first appear.
 
     `by` is `run` (each alone), `config` (everything but the seed), `method`, `tags`, `group`, or a config field such
     as `method.c1`.
@@ -221,7 +223,7 @@ def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
 
 
 def seed_in(config: Mapping[str, Any]) -> int | None:
-    """Return the seed that a flat config names; None of an observed run that told none."""
+    """Return the seed that a flat config names; None if an observed run recorded none."""
     return next((seed for field in SEED_FIELDS if isinstance(seed := config.get(field), int)), None)
 
 
@@ -240,7 +242,7 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     for method in dict.fromkeys(config.get(METHOD_FIELD) for config in configs):
         same = [config for config in configs if config.get(METHOD_FIELD) == method]
         telling |= dict.fromkeys(
-            # The parts that an ablation leaves out stand with its method.
+            # The parts that an ablation leaves out are listed with its method.
             each.field
             for each in differences(same)
             if is_material(each.field) and each.field != WITHOUT_FIELD
@@ -275,7 +277,7 @@ def shown_name(label: str) -> str:
 
 
 def setting_name(field: str, fields: Iterable[str]) -> str:
-    """Return a field's last part, with its section where other fields end alike: `method.c1` → "c1",
+    """Return a field's last part, with its section if other fields end in the same part: `method.c1` → "c1",
     `evaluation.interval` → "evaluation interval".
     """
     *sections, last = field.split(".")
@@ -315,7 +317,7 @@ class MeanCurve(NamedTuple):
 
 
 MOST_STRETCHES = 20
-"""Of another metric, over which a mean is drawn."""
+"""Largest number of stretches of another metric over which a mean is drawn."""
 
 
 def curve(x: Floats, y: Floats) -> Curve:
@@ -338,7 +340,7 @@ def cut(whole: Curve, until: float) -> Curve:
 
 
 def value_at(whole: Curve, position: float) -> float | None:
-    """Linear interpolation between two measurements; None outside of all of them."""
+    """Interpolate linearly between two measurements; None outside the measured range."""
     if not len(whole.x) or not whole.x[0] <= position <= whole.x[-1]:
         return None
     return float(np.interp(position, whole.x, whole.y))
@@ -376,7 +378,7 @@ def mean_by_stretches(
     values.
 
     For an x that need not rise, such as another metric: each run counts once in a stretch, with the mean of its values
-    there, and a stretch stands at the mean of its x. There are half as many stretches as values in the run that has the
+    there, and a stretch is placed at the mean of its x. There are half as many stretches as values in the run with the
     fewest, so that most stretches have a value of every run. `replicates`: as of `mean_curve`.
     """
     measured = [~(np.isnan(x) | np.isnan(y)) for x, y in ways]
@@ -430,7 +432,7 @@ def _rows_of_replicates(values: Floats, replicates: Sequence[Hashable] | None) -
 
 
 def first_reaching(accuracies: Curve, target: float) -> float | None:
-    """Position of the first evaluation with at least this accuracy; None where none has it."""
+    """Return the position of the first evaluation with at least this accuracy; None if there is none."""
     reached = np.nonzero(accuracies.y >= target)[0]
     return float(accuracies.x[reached[0]]) if len(reached) else None
 

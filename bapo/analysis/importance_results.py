@@ -1,4 +1,4 @@
-"""What an analysis of a sweep says of each varied field: its share of the variance of a result, beside chance."""
+"""Analysis of a sweep: each varied field's share of the variance of a result, compared with chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FieldShare(Result):
     together_with: Sequence[str] = ()
     """Fields that change whenever this one does, so that the share is of all of them."""
     entangled_with: Sequence[str] = ()
-    """Fields that mostly change with this one: their shares cannot be told apart."""
+    """Fields that mostly change with this one: their shares cannot be separated."""
     num_values: int
     """Values, or classes of values, that were compared; of an interaction, combinations."""
     value: float
@@ -34,7 +34,7 @@ class FieldShare(Result):
 
 
 class Importance(Result):
-    """How much of the variance of a result each varied field explains."""
+    """Share of the variance of a result that each varied field explains."""
 
     decomposition: Decomposition | None
     """`None` if nothing can be said, for `reason`."""
@@ -49,7 +49,7 @@ class Importance(Result):
     noise: float | None = None
     """Share that no field explains. None for `ranks`, whose shares overlap."""
     noise_source: Literal["seeds", "interactions"] | None = None
-    """What the noise is taken from: runs that repeat a combination, or, where none does, interactions that are not
-    listed."""
+    """Source of the noise estimate: runs that repeat a combination or, if none does, interactions that are not listed.
+    """
     higher: float | None = None
     """Share of interactions of three fields and more; None where there are none, or where they are the noise."""

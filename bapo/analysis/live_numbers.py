@@ -37,10 +37,10 @@ class LiveNumber(NamedTuple):
     """A placeholder, read."""
 
     source: str
-    """As it was written, with its braces."""
+    """Source text, with its braces."""
     figure: Figure
     column: str | None
-    """None of `count`."""
+    """Column of the figure; None for `count`."""
     where: tuple[str, ...]
     as_percent: bool
 

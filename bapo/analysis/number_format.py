@@ -1,4 +1,4 @@
-"""Shares and counts as people read them: on pages, in the terminal and in reports alike."""
+"""Shares and counts as people read them, for pages, the terminal and reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def share(value: float | None, digits: int = 1) -> str:
 
 
 def percent(value: float | None, digits: int = 1, *, space: str = THIN_SPACE) -> str:
-    """0.4123 → "41.2 %", with a space that does not break."""
+    """Format a share: 0.4123 → "41.2 %", with a space that does not break."""
     return MISSING if value is None else f"{share(value, digits)}{space}%"
 
 

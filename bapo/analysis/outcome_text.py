@@ -1,4 +1,4 @@
-"""The outcome of a comparison as one sentence: on pages, in the terminal and in the API alike."""
+"""Outcome of a comparison as one sentence, for pages, the terminal and the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NAMED = 3
 
 
 def outcome_text(found: Outcome) -> str:
-    """Return such as "BAPO 44.8 % [41.2, 48.4], GRPO 42.5 % [38.9, 46.1] on CD-34: the intervals overlap; …".
+    """Say "BAPO 44.8 % [41.2, 48.4], GRPO 42.5 % [38.9, 46.1] on CD-34: the intervals overlap; …".
 
     Never "better": it says what the paired difference over seeds shows, that one seed shows nothing, and which runs
     were left out.
@@ -105,7 +105,7 @@ def _evidence(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
 
 
 def _intervals(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
-    """Return what stands in for a paired difference, which two seeds at least would have to give."""
+    """Return the two intervals, for want of a paired difference, which needs at least two seeds."""
     overlap = _overlap(best.accuracy, other.accuracy)
     met = "overlap" if overlap else "do not overlap"
     if found.verdict is Verdict.UNPAIRED:

@@ -28,7 +28,7 @@ class PromptColumns(NamedTuple):
     rows: Integers
     """Rows of the visits, grouped by prompt, within a prompt by step."""
     starts: Integers
-    """Where each prompt's visits begin in `rows`; one more element for the end."""
+    """Index in `rows` of each prompt's first visit; one more element for the end."""
     first_step: Integers
     last_step: Integers
     seen_from: Flags
@@ -39,7 +39,7 @@ class PromptColumns(NamedTuple):
     last_correct: Integers
     best_correct: Integers
     variance: NDArray[np.float64]
-    """Of the accuracy over the evaluations (population)."""
+    """Variance of the accuracy over the evaluations (population)."""
     stories: Mapping[Story, Flags]
 
     @property
@@ -118,9 +118,7 @@ def answered(visits: Visits) -> Flags:
 
 
 def _swings(prompt: NDArray[np.int32], correct: Integers, group_size: int, num_prompts: int) -> Integers:
-    """Counts each prompt's changes between ≤ 1/4 and ≥ 3/4; accuracies between count as neither, so that noise does
-    not.
-    """
+    """Count each prompt's changes between ≤ 1/4 and ≥ 3/4; accuracies in between are neither, which excludes noise."""
     high = 4 * correct >= 3 * group_size
     extreme = np.logical_or(high, 4 * correct <= group_size)
     high, prompt = high[extreme], prompt[extreme]
@@ -129,7 +127,7 @@ def _swings(prompt: NDArray[np.int32], correct: Integers, group_size: int, num_p
 
 
 def thinned(rows: Integers, most: int) -> Integers:
-    """At most so many of the rows, evenly spaced, the first and the last among them."""
+    """Return at most so many of the rows, evenly spaced, with the first and the last among them."""
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]

@@ -1,4 +1,4 @@
-"""What a method saved against a baseline at equal accuracy, with an interval over seeds.
+"""Savings of a method against a baseline at equal accuracy, with an interval over seeds.
 
 s = 1 - (mean spent by the method) / (mean spent by the baseline), each until a run's first evaluation that reaches it.
 The interval is the percentile bootstrap's: pairs of one seed are drawn where both sides have the same, else each alone.
@@ -22,7 +22,7 @@ NUM_RESAMPLES = 10_000
 
 
 class Expense(NamedTuple):
-    """What one run spent: until it reached the accuracy, or in all without reaching it."""
+    """Expense of one run: until it reached the accuracy, or in all if it did not reach it."""
 
     seed: int | None
     spent: float
@@ -30,7 +30,7 @@ class Expense(NamedTuple):
 
 
 def savings(ours: Sequence[Expense], baseline: Sequence[Expense]) -> Savings | None:
-    """Return the share saved; None where a run of ours has not reached the accuracy, or nothing is known of one side."""
+    """Return the share saved; None if a run of ours did not reach the accuracy, or one side has no data."""
     if not ours or not baseline or not all(each.has_reached for each in ours):
         return None
     mine, theirs = _by_seed(ours), _by_seed(baseline)
@@ -64,7 +64,7 @@ def _by_seed(runs: Sequence[Expense]) -> dict[Hashable, float]:
 
 
 def _interval(ours: Mapping[Hashable, float], baseline: Mapping[Hashable, float]) -> tuple[float | None, float | None]:
-    """2.5 and 97.5 % of the resampled shares; None without a second replicate on each side.
+    """Return the 2.5 and 97.5 % quantiles of the resampled shares; None without a second replicate on each side.
 
     None too where a run of the baseline spent nothing: a resample of such runs alone has no share.
     """

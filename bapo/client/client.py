@@ -64,7 +64,7 @@ class Client(Calls, BlockingCaller):
         timeout_seconds: float = TIMEOUT_SECONDS,
         retries: int = 0,
     ) -> None:
-        """`retries`: how often a request that cannot happen twice is sent again while the server is away."""
+        """Take `retries`: how often an idempotent request is sent again while the server is away."""
         self._base_url = base_url
         self._secret = token or cookie
         caller = bearer(token, cookie)
@@ -90,7 +90,7 @@ class Client(Calls, BlockingCaller):
     wait = _blocking(Core.wait, run)
 
     def awaitable(self) -> AsyncClient:
-        """Return a client of its own for the same server and the same login."""
+        """Return a separate client for the same server and the same login."""
         return AsyncClient(self._base_url, token=self._secret, retries=self.core.retries.count)
 
     def pages(self, method: Callable[P, PageT], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[PageT]:
@@ -114,7 +114,7 @@ class Client(Calls, BlockingCaller):
 
 
 class AsyncClient(Core):
-    """The same calls, awaitable."""
+    """The asynchronous client: the calls of `Client`, to be awaited."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class AsyncClient(Core):
 
     @classmethod
     def from_environment(cls, server: str | None = None, token: str | None = None) -> Self:
-        """As `Client.from_environment`."""
+        """Return a client as `Client.from_environment` does."""
         found = find_server(server, token)
         return cls(found.url, token=found.token, retries=SCRIPT_RETRIES)
 

@@ -1,4 +1,4 @@
-"""What to do where no connection comes about, by what OpenSSL and the resolver say of it."""
+"""Remedies for failed connections, from the messages of OpenSSL and the resolver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ConnectionAdvice(NamedTuple):
 
     remedy: str
     is_lasting: bool = True
-    """True if it stays so until somebody changes something: waiting does not help."""
+    """True if it fails until a person changes something: waiting does not help."""
 
 
 _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
@@ -48,7 +48,7 @@ _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
     # A machine that has just started may not have its network yet.
     ("not known", ConnectionAdvice("check the host name", is_lasting=False)),
 )
-"""By a part of the message; the first that is found counts."""
+"""Remedies by a part of the message; the first that occurs applies."""
 
 
 def advice_for(address: str, cause: str) -> ConnectionAdvice:

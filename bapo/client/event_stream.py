@@ -44,7 +44,7 @@ class StreamReader:
 
 
 def is_sign_of_life(line: str) -> bool:
-    """Return whether the line is a comment: the server has nothing to say, and says that."""
+    """Return whether the line is a comment, which the server sends to keep the connection open."""
     return line.startswith(":")
 
 
@@ -83,7 +83,7 @@ class StreamPosition:
         return pause
 
     def made_up(self, run: RunDetail) -> StreamEvent | None:
-        """After a cut and a silence: the end of a run that the server's memory of events no longer holds."""
+        """Return the event of a run's end, after a cut and a silence: the server no longer remembers it."""
         if run.status not in TERMINAL_STATUSES:
             return None
         data: dict[str, Any] = {
@@ -99,7 +99,7 @@ class StreamPosition:
 
 
 def is_reached(run: RunDetail, until: Until | None) -> bool:
-    """Return whether a run is where somebody waits for it, or has ended, so that nothing more will come."""
+    """Return whether a run has reached the state that the caller waits for, or has ended."""
     if run.status in TERMINAL_STATUSES:
         return True
     match until:
@@ -114,5 +114,5 @@ def is_reached(run: RunDetail, until: Until | None) -> bool:
 
 
 def concerns(event: StreamEvent, until: Until | None) -> bool:
-    """Return whether an event can end the wait: a question may be about anything, a status has events of its own."""
+    """Return whether an event can end the wait: a predicate may read any field, a status has its own events."""
     return event.event == "status" or callable(until)

@@ -28,7 +28,7 @@ class Retries:
     def wait_seconds(
         self, method: str, headers: Mapping[str, str], tried: int, answer: httpx.Response | None
     ) -> float | None:
-        """Returns the delay before the next try; None where this answer, or its absence, is final."""
+        """Return the delay before the next try; None if this answer, or its absence, is final."""
         if tried >= self.count or (method not in SAFE_METHODS and IDEMPOTENCY_KEY not in headers):
             return None
         if answer is None:

@@ -42,7 +42,7 @@ class AsyncTransport:
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
-        """Ends what is awaited inside. Raises TimeoutError."""
+        """Cancel the work inside after so many seconds. Raises TimeoutError."""
         return asyncio.timeout(seconds)
 
 
@@ -69,7 +69,7 @@ class BlockingTransport:
         time.sleep(seconds)
 
     def timeout(self, _: float | None) -> AbstractAsyncContextManager[object]:
-        """Return nothing: a request that is under way has its own timeout."""
+        """Set no limit: a request in progress has its own timeout."""
         return nullcontext()
 
 

@@ -125,7 +125,7 @@ def with_password(url: str, file: Path | None) -> str:
 
 
 BrokerAddress = Annotated[str, AfterValidator(_redis)]
-"""Of Redis; empty where another setting has it."""
+"""Address of Redis; empty if another setting contains it."""
 WebAddress = Annotated[str, AfterValidator(_web)]
 """An address over HTTP or HTTPS."""
 PublicAddress = Annotated[str, AfterValidator(public_address)]
@@ -160,7 +160,7 @@ class Setting(NamedTuple):
     variable: str
     type: str
     default: str | None
-    """None: it must be given."""
+    """Value without the variable; `None` if the variable is required."""
     meaning: str
 
 
@@ -186,7 +186,7 @@ OTHER_VARIABLES: Mapping[str, Variable] = {
 
 
 def variable_of(field: str) -> str:
-    """`lease_seconds` → `BAPO_LEASE_SECONDS`."""
+    """Return the variable of a field: `lease_seconds` → `BAPO_LEASE_SECONDS`."""
     return PREFIX + field.upper()
 
 

@@ -32,7 +32,7 @@ def accuracy_curves_data(groups: Sequence[Group]) -> AccuracyCurves:
 
 
 def datasets_of(runs: Sequence[RecordedRun]) -> list[tuple[str, int]]:
-    """Held-out sets and k of avg@k, the widest first: CD-34 before CD-4. Another k is another figure."""
+    """Return held-out sets and k of avg@k, the widest first: CD-34 before CD-4. Another k is another figure."""
     found = {(record.dataset, record.num_samples) for run in runs for record in run.evaluations}
     return sorted(found, key=lambda each: (-len(each[0]), each))
 
@@ -43,7 +43,7 @@ def evaluations_on(run: RecordedRun, dataset: str, num_samples: int) -> list[Eva
 
 
 def dataset_curves(groups: Sequence[Group], dataset: str, num_samples: int) -> list[SeedCurve]:
-    """avg@k over the steps, one curve per group."""
+    """Return avg@k over the steps, one curve per group."""
 
     def of_run(run: RecordedRun) -> Curve:
         records = evaluations_on(run, dataset, num_samples)

@@ -20,11 +20,11 @@ from bapo.figures.theme import Palette
 
 HEIGHT = 300
 _LEGEND_CURVES = 12
-"""More are told by pointing at them."""
+"""Most curves in the legend; further ones are named on hover."""
 
 
 def chart_title(panel: ChartPanel) -> str:
-    """Return the title that somebody gave, else the metric's, and over what where that is a metric too."""
+    """Return the title that the user gave, else the metric's, and the x-axis if that is a metric too."""
     if panel.title:
         return panel.title
     over = _over(panel)
@@ -70,7 +70,7 @@ def _overlay(
     figure = overlay_figure(overlay, palette)
     seen: set[str] = set()
     for trace in figure.data:
-        # Of a group the line alone stands in the legend; bands lie below it and come first.
+        # The legend shows only a group's line; bands lie below it and come first.
         is_entry = trace.hoverinfo != "skip" and trace.legendgroup not in seen
         trace.showlegend = is_entry
         if is_entry:

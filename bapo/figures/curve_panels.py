@@ -30,7 +30,7 @@ class Scale(NamedTuple):
 
 
 def reward_scale(curves: Sequence[SeedCurve], title: str = "correct responses") -> Scale:
-    """Returns the y-axis of mean rewards: in percent where all are shares of right responses."""
+    """Return the y-axis of mean rewards: in percent where all are shares of right responses."""
     is_share = are_shares(value for curve in curves for value in curve.mean)
     return Scale(title) if is_share else Scale("mean reward", ".4g", None)
 
@@ -52,7 +52,7 @@ def curves_figure(
     references: Sequence[go.Scatter] = (),
     **layout: Any,
 ) -> go.Figure:
-    """Return curves over training steps, from 0 where none is negative; each label stands in the legend once.
+    """Draw curves over training steps, from 0 if none is negative; each label appears in the legend once.
 
     `looks`: labels that are drawn like another. `star`: the panel of the best point. `references`: further lines of the
     first panel.

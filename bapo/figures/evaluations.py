@@ -79,7 +79,7 @@ def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
 
 
 def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
-    """avg@k per set with its 95 % interval, pass@k dotted, the base model's avg@k as a dashed level."""
+    """Draw avg@k per set with its 95 % interval, pass@k dotted, the base model's avg@k as a dashed level."""
     figure = over_training([], data.axis, yaxis={"title": {"text": "accuracy"}, "tickformat": ".0%"})
     for index, curve in enumerate(data.curves):
         colour = palette.series[index % len(palette.series)]

@@ -56,7 +56,7 @@ def flow_columns(flows: Flows) -> FlowColumns:
 
 
 def class_name(each: FlowClass, group_size: int) -> str:
-    """0/8, 1–2/8, … or not seen."""
+    """Return 0/8, 1–2/8, … or not seen."""
     if each.name == "not_seen":
         return "not seen"
     return (
@@ -123,7 +123,7 @@ def _across(place: int, num_steps: int) -> float:
 
 
 def _heights(data: FlowColumns) -> dict[tuple[int, int], float]:
-    """Middle of each class from the top: the best solved first, those not seen last."""
+    """Return the middle of each class from the top: the best solved first, those not seen last."""
     order = [*reversed(range(len(data.classes) - 1)), len(data.classes) - 1]
     middles = {}
     for place, sizes in enumerate(data.sizes):

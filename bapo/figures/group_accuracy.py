@@ -38,7 +38,7 @@ class GroupAccuracy(NamedTuple):
 
 
 def initial_groups(num_samples: int) -> list[InitialGroup]:
-    """0/k, below one half, from one half; a k without one of them leaves it out."""
+    """Return the groups 0/k, below one half, and from one half; a k without one of them leaves it out."""
     half = -(-num_samples // 2)
     groups = [
         InitialGroup(f"0/{num_samples} before training", 0, 0),

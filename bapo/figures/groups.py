@@ -130,7 +130,7 @@ def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shared_seeds(runs: Sequence[RecordedRun]) -> list[int]:
-    """Seeds that more than one of the runs has."""
+    """Return the seeds that more than one of the runs has."""
     seeds = [run.seed for run in runs if run.seed is not None]
     return sorted({seed for seed in seeds if seeds.count(seed) > 1})
 

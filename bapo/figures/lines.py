@@ -26,7 +26,7 @@ class Line(NamedTuple):
     """Dashed lines are references, with which the others are compared."""
     width: float = 1.5
     hover: str | None = None
-    """Where it differs from that of the other lines."""
+    """Hover text, if it differs from that of the other lines."""
     stack: str | None = None
     """Then it is an area, on top of those before it in the same stack."""
     spans_gaps: bool = False
@@ -42,7 +42,7 @@ def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | No
 
 
 def lines_figure(lines: Sequence[Line], axis: XAxis, *, hover: str, yaxis: dict[str, Any]) -> go.Figure:
-    """Draws all lines on one axis; `hover` is the text of a point, such as `%{y:.1f} tokens`."""
+    """Draw all lines on one axis; `hover` is the text of a point, such as `%{y:.1f} tokens`."""
     return over_training([_trace(line, axis, line.hover or hover) for line in lines], axis, yaxis=yaxis)
 
 

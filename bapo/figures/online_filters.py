@@ -19,7 +19,7 @@ from bapo.figures.theme import Palette
 
 FILTER_FIELD = "method.filter"
 USUAL_FILTER = "filter range"
-"""What is called BAPO elsewhere; it looks so here too."""
+"""Filter that is called BAPO elsewhere, drawn here in the same style."""
 
 
 class OnlineFilters(NamedTuple):

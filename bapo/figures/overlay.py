@@ -19,7 +19,7 @@ from bapo.figures.theme import Palette, translucent
 Values = NDArray[np.float64]
 
 MOST_POINTS = 12_000
-"""Points of all curves of a chart together: more are no longer told apart and take long to draw."""
+"""Most points of all curves of a chart together: more are no longer legible and take long to draw."""
 MOST_MARKERS = 30
 MOST_IN_ONE_LABEL = 8
 """Curves up to which the hover label lists all at one position; beyond, it names the nearest."""
@@ -60,7 +60,7 @@ class OverlaidMark(NamedTuple):
     """A change of parameters of one of the runs behind a curve."""
 
     label: str
-    """Of the curve."""
+    """Label of the curve."""
     x: float
     text: str
 
@@ -87,8 +87,7 @@ def overlay_data(
     hidden: frozenset[str] = frozenset(),
     marks: Sequence[OverlaidMark] = (),
 ) -> Overlay:
-    """Return seconds become minutes, and the interval over two runs becomes their range; the rest is as the server gave
-    it."""
+    """Convert seconds to minutes, and the interval over two runs to their range; the rest stays the same."""
     scale = 1 / 60 if x_kind == "time" else 1.0
     return Overlay(
         x_kind,
@@ -206,7 +205,7 @@ def _line(curve: OverlaidCurve, data: Overlay, width: float) -> dict[str, Any]:
 
 
 def _diamonds(curve: OverlaidCurve, data: Overlay, palette: Palette) -> dict[str, Any]:
-    """Return the changes of parameters, on the curve."""
+    """Draw changes of parameters as diamonds on the curve."""
     marks = [mark for mark in data.marks if mark.label == curve.label]
     known = ~np.isnan(curve.mean)
     return {
@@ -241,7 +240,7 @@ def intervals(curve: OverlaidCurve, *, is_share: bool) -> list[str]:
 
 
 def _bounds(curves: Sequence[OverlaidCurve]) -> list[float] | None:
-    """Returns a range that holds the curves, and as much of their intervals as leaves the curves room; None without
+    """Return a range that holds the curves, and as much of their intervals as leaves the curves room; None without
     a value.
     """
     values = np.concatenate([curve.mean for curve in curves]) if curves else np.empty(0)

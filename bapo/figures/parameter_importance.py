@@ -43,7 +43,7 @@ def parameter_importance_data(found: Importance, name_of: Callable[[str], str]) 
 
 
 def importance_height(rows: Sequence[ImportanceRow]) -> int:
-    """Pixels of the figure."""
+    """Return the height of the figure in pixels."""
     return 90 + ROW_HEIGHT * len(rows)
 
 

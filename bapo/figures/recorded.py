@@ -45,9 +45,9 @@ class RecordedRun(NamedTuple):
     evaluations: Sequence[EvaluationRecord]
     tracking: Sequence[TrackingRecord]
     compute_hours: float | None = None
-    """GPU-hours, slot-hours on the CPU; None where nobody counted them."""
+    """Compute time in GPU-hours, slot-hours on the CPU; None if it was not counted."""
     cost: float | None = None
-    """Of these hours, at the prices of their time; None without prices."""
+    """Cost of these hours, at the prices of their time; None without prices."""
     currency: str = ""
     num_gpus: int = 0
     status: str = "recorded"
@@ -65,7 +65,7 @@ class RecordedRun(NamedTuple):
 
     @property
     def seed(self) -> int | None:
-        """Seed of every random draw; None of an observed run that told none."""
+        """Seed of every random draw; None if an observed run recorded none."""
         return seed_in(flattened(self.config))
 
     @property

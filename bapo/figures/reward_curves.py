@@ -26,7 +26,7 @@ class RewardCurves(NamedTuple):
 
 
 def reward_curves_data(groups: Sequence[Group]) -> RewardCurves:
-    """Replicates averaged at each step; a task's panel has the groups with runs on it."""
+    """Return the mean over replicates at each step; a task's panel has the groups with runs on it."""
     window = window_of([run for group in groups for run in group.runs])
     found = []
     for task, members in by_task(groups).items():
@@ -50,7 +50,7 @@ def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def task_of(config: Mapping[str, Any]) -> str:
-    """Type of a run's task."""
+    """Return the type of a run's task."""
     return str(config["task"]["type"]) if "task" in config else "observed"
 
 

@@ -21,7 +21,7 @@ class Rollouts(NamedTuple):
     axis: XAxis
     num_rollouts: Sequence[float | None]
     fresh_only: Sequence[float]
-    """What full batches of fresh prompts cost in the same steps: steps · fresh prompts · G, as under GRPO."""
+    """Cost of full batches of fresh prompts in the same steps: steps · fresh prompts · G, as under GRPO."""
 
 
 def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_size: int) -> Rollouts:

@@ -22,7 +22,7 @@ MOST_POSITIONS = 150
 MOST_MARKERS = 20
 FEW_CURVES = 3
 MOST_LETTERS = 60
-"""Of a label in a legend."""
+"""Most letters of a label in a legend."""
 
 
 class SeedCurve(NamedTuple):
@@ -68,7 +68,7 @@ def metric_curves(groups: Sequence[Group], key: str, *, window: int = 1) -> list
 
 
 def seed_curves(groups: Sequence[Group], of_run: Callable[[RecordedRun], Curve]) -> list[SeedCurve]:
-    """Return one curve per group, at most `MOST_POSITIONS` points long; groups without a measured point are left out."""
+    """Return one curve per group, of at most `MOST_POSITIONS` points; groups without a measured point are left out."""
     found = []
     for group in groups:
         measured = [(run, each) for run in group.runs if len((each := of_run(run)).x)]
@@ -80,12 +80,12 @@ def seed_curves(groups: Sequence[Group], of_run: Callable[[RecordedRun], Curve])
 
 
 def seed_curve(label: str, mean: MeanCurve, n: int) -> SeedCurve:
-    """Numbers as figures take them."""
+    """Convert the numbers to the form that figures take."""
     return SeedCurve(label, n, mean.x.tolist(), *(_numbers(values) for values in (mean.mean, mean.low, mean.high)))
 
 
 def _positions(curves: Sequence[Curve]) -> Floats:
-    """Measured positions, evenly thinned out: between two of them nothing need be interpolated."""
+    """Return measured positions, evenly thinned out: between two of them nothing need be interpolated."""
     positions = common_positions(curves)
     if len(positions) <= MOST_POSITIONS:
         return positions
@@ -99,7 +99,7 @@ def _numbers(values: Floats) -> list[float | None]:
 
 
 def shown(label: str) -> str:
-    """Return a label as plotly shows it: not too long, and no markup of its own."""
+    """Return a label as plotly shows it: not too long, and without markup."""
     return html.escape(label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…")
 
 

@@ -40,7 +40,7 @@ def study_curves_data(curves: Mapping[Budget, Sequence[StudyCurve]]) -> list[Stu
 
 
 def study_curves_figure(data: Sequence[StudyPanel], palette: Palette) -> go.Figure:
-    """Means over seeds; bands only where few arms leave room for them."""
+    """Draw means over seeds; bands only if few arms leave room for them."""
     labels = list(dict.fromkeys(curve.label for panel in data for curve in panel.curves))
     styles = styles_of(labels, palette)
     panels = []

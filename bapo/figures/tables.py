@@ -26,7 +26,7 @@ class Cell(NamedTuple):
     is_second: bool = False
     """Second to the best."""
     is_quoted: bool = False
-    """Of a publication, in grey."""
+    """True if the row quotes a publication; it is shown in grey."""
 
 
 class Column(NamedTuple):
@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
     title: str
     group: str = ""
-    """Columns of one group stand under one heading."""
+    """Heading of the column's group; columns of one group share it."""
     align: Literal["left", "right"] = "right"
 
 

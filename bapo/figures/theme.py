@@ -42,7 +42,7 @@ class Palette:
     reused: str
     """X3."""
     reference: str
-    """What something is compared with: B, a null rate, a base value."""
+    """Colour of reference values: B, a null rate, a base value."""
     mark: str
     """Vertical marks: parameter changes and resumed attempts."""
     accent: str
@@ -50,7 +50,7 @@ class Palette:
     warning: str
     bad: str
     ramp: tuple[str, str, str, str, str]
-    """Accuracy from 0/G (nobody solves it) over the middle to G/G."""
+    """Colours of accuracy from 0/G (never solved) over the middle to G/G."""
     series: tuple[str, ...]
     """Lines without a meaning of their own."""
     methods: tuple[str, ...]
@@ -162,7 +162,7 @@ def readable_on(background: str, palette: Palette) -> str:
 
 
 def translucent(colour: str, alpha: float) -> str:
-    """`#rrggbb` with an opacity, for confidence bands and fills."""
+    """Return `#rrggbb` with an opacity, for confidence bands and fills."""
     red, green, blue = _channels(colour)
     return f"rgba({red},{green},{blue},{alpha:g})"
 
@@ -177,7 +177,7 @@ def faint(colour: str, alpha: float = 0.35) -> str:
 
 @cache
 def template(palette: Palette) -> dict[str, Any]:
-    """Axes, fonts, hover and legend of every chart in one scheme."""
+    """Return axes, fonts, hover and legend of every chart in one scheme."""
     axis: dict[str, Any] = {
         "gridcolor": palette.grid,
         "linecolor": palette.border,
@@ -196,7 +196,7 @@ def template(palette: Palette) -> dict[str, Any]:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(palette.series),
-            # So low that the title of the x-axis, one line below its labels, would stand out by a pixel: Plotly then
+            # So low that the title of the x-axis, one line below its labels, would overflow by a pixel: Plotly then
             # moves it inside, and does not measure every label to see whether it is in their way.
             "margin": {"l": 56, "r": 24, "t": 8, "b": 44},
             "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4} | spike,
@@ -284,7 +284,7 @@ def mantine_variables() -> str:
 
 
 def mantine_theme() -> dict[str, Any]:
-    """Fonts, radii and defaults of the Mantine components."""
+    """Return fonts, radii and defaults of the Mantine components."""
     return {
         "fontFamily": FONT_FAMILY,
         "fontFamilyMonospace": MONO_FAMILY,
@@ -298,7 +298,7 @@ def mantine_theme() -> dict[str, Any]:
             "CloseButton": {"defaultProps": {"aria-label": "Close"}},
             # The placeholder is no item, which a menu's children have to be.
             "Menu": {"defaultProps": {"withInitialFocusPlaceholder": False}},
-            # What can be chosen is drawn when somebody looks; Mantine would draw and place all of it with the page.
+            # Options are drawn when a user opens the list; Mantine would draw and place all of it with the page.
             "Combobox": {"defaultProps": {"keepMounted": False}},
             "Badge": {"defaultProps": {"variant": "light", "radius": "sm", "tt": "none"}},
         },
@@ -336,7 +336,7 @@ def _luminance(colour: str) -> float:
 
 
 def _oklab(colour: str) -> tuple[float, float, float]:
-    """OKLab coordinates of an sRGB colour (Ottosson 2020): equal steps there look equal."""
+    """Return the OKLab coordinates of an sRGB colour (Ottosson 2020): equal steps there look equal."""
     red, green, blue = _linear(colour)
     long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
     medium = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)

@@ -19,7 +19,7 @@ def sampling(run: RecordedRun, step: int, replicate: int = 0) -> TrackingRecord 
 
 
 def common_steps(runs: Sequence[RecordedRun], most: int = MOST_SAMPLINGS) -> list[int]:
-    """Return steps at which all of the runs sampled their prompts: the first, the last, and evenly spaced ones between."""
+    """Return steps at which all runs sampled their prompts: the first, the last, and evenly spaced ones between."""
     if not runs:
         return []
     shared = set.intersection(

@@ -42,7 +42,7 @@ def unlocks_data(records: Sequence[TrackingRecord], axis: XAxis) -> Unlocks:
 
 
 def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
-    """Return three rates as lines with their 95 % intervals, each with its null as a dashed level of the same colour."""
+    """Draw three rates as lines with their 95 % intervals, each with its null as a dashed level of its colour."""
     lines = (
         ("unlocked", "0/G → above", palette.fresh),
         ("strictly_unlocked", "0/G → at least half", palette.reused),

@@ -35,7 +35,7 @@ class WhatIfComposition(NamedTuple):
 
 
 def what_if_composition_data(answer: WhatIfAnswer) -> WhatIfComposition:
-    """Part what is exact from what is estimated."""
+    """Separate exact from estimated values."""
     recorded, forecast = answer.recorded, answer.forecast
     return WhatIfComposition(
         answer.steps,
@@ -126,7 +126,7 @@ def _area(
     is_estimated: bool = False,
     is_named: bool = False,
 ) -> go.Scatter:
-    """Of the lower panel only what is estimated, or not above, has entries of its own in the legend."""
+    """Draw an area; the lower panel adds legend entries only for estimated values, or those missing above."""
     pattern = {"shape": "/", "fgcolor": colour, "bgcolor": translucent(colour, 0.2), "size": 5, "solidity": 0.35}
     return go.Scatter(
         x=steps,

@@ -73,7 +73,7 @@ class ArchiveLimits:
 
     num_files: int = 10_000
     num_bytes: int = 20_000_000_000
-    """Of all files together, unpacked."""
+    """Bytes of all files together, unpacked."""
     ratio: float = 200.0
     """Unpacked to packed bytes of one file; text of a journal packs to a twentieth."""
     small_bytes: int = 1_000_000

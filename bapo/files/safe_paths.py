@@ -45,7 +45,7 @@ def files_inside(folder: Path, parts: Sequence[str] = ()) -> Iterator[FoundFile]
 
 
 def names_inside(folder: Path, parts: Sequence[str] = ()) -> list[str]:
-    """Returns the names directly in a folder, sorted. Raises OutsideError and FileNotFoundError."""
+    """Return the names directly in a folder, sorted. Raises OutsideError and FileNotFoundError."""
     with _opened(folder, parts) as descriptor:
         return _names(descriptor)
 

@@ -17,9 +17,9 @@ Message = Mapping[str, Any]
 Prompt = str | Sequence[Message]
 
 MOST_CHARACTERS = 100_000
-"""As much of a prompt or a response as is kept as text; the identity is that of the whole prompt."""
+"""Longest text kept of a prompt or a response; the identity is that of the whole prompt."""
 DATA_SOURCE = "observed"
-"""Where the trainer names no data source."""
+"""Data source of prompts for which the trainer names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class CheckedGroup(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _identity(data_source: str, text: str) -> str:
-    # Most prompts come again each epoch, and the hash is the dearest part of a step.
+    # Most prompts come again each epoch, and the hash is the most expensive part of a step.
     return prompt_identity(data_source, text)
 
 
 def identity(data_source: str, text: str) -> str:
-    """As `prompt_identity`; what is very long is not kept to be found again."""
+    """Return the identity as `prompt_identity` does; that of a very long prompt is not cached."""
     return _identity(data_source, text) if len(text) <= 4_000 else prompt_identity(data_source, text)
 
 
@@ -185,7 +185,7 @@ def _is_data_source(name: str) -> bool:
 
 
 def numbers(values: Any) -> list[float]:
-    """Numbers of a list, an array or a tensor. Raises RejectedGroupError."""
+    """Return the numbers of a list, an array or a tensor. Raises RejectedGroupError."""
     listed = _listed(values)
     try:
         if isinstance(listed, str | Mapping):

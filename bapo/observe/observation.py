@@ -54,12 +54,12 @@ class ToldStep(NamedTuple):
     step: int
     groups: Sequence[CheckedGroup]
     num_rejected: int
-    """Groups that were told and cannot be recorded."""
+    """Number of reported groups that cannot be recorded."""
     metrics: Mapping[str, float | str]
     samples: Sequence[bytes]
     """Lines about responses and prompts."""
     at: float | None
-    """When it was told, in Unix time; None where nobody knows."""
+    """Time of the report, in Unix time; `None` if it is not known."""
 
 
 class ToldEvaluation(NamedTuple):
@@ -95,7 +95,7 @@ class Observation:
         samples_per_step: int = 4,
         is_past: bool = False,
     ) -> None:
-        """`is_past`: of steps that were trained before, whose time is known only if it was recorded."""
+        """Take `is_past`: True for steps of the past, whose time is known only if it was recorded."""
         self.attempt = attempt
         self.reward_threshold = reward_threshold
         self.num_steps = num_steps
@@ -103,7 +103,7 @@ class Observation:
         self.step = 0
         """Latest recorded step of this attempt."""
         self.rejections: Counter[str] = Counter()
-        """What was left out, by kind."""
+        """Number of items left out, by kind."""
         self._untold: list[tuple[str, str]] = []
         self._samples_per_step = samples_per_step
         self._is_past = is_past
@@ -184,7 +184,7 @@ class Observation:
         )
 
     def lines_of_told(self, parts: Sequence[ToldStep], missing_ranks: Sequence[int] = ()) -> Lines:
-        """Return the lines of a step of which each process told its part, in the order of their ranks.
+        """Return the lines of a step of which each process reported its part, in the order of their ranks.
 
         A metric that several give is their mean. Raises RejectedStepError where no part has a group.
         """
@@ -331,7 +331,7 @@ class Observation:
         return self._samples_per_step
 
     def _prompts(self, found: Sequence[CheckedGroup], given: Sequence[Group]) -> list[bytes]:
-        """Return the prompts that are there for the first time."""
+        """Return the prompts that occur for the first time."""
         lines = []
         for group, its in zip(found, given, strict=True) if self._samples_per_step else ():
             if group.prompt_id not in self._prompts_told:
@@ -390,7 +390,7 @@ class Observation:
     def told_evaluation(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> ToldEvaluation:
-        """Answers to a held-out set that can be recorded. Raises RejectedStepError as `lines_of_evaluation`."""
+        """Return the recordable answers to a held-out set. Raises RejectedStepError as `lines_of_evaluation`."""
         number = _whole(step)
         if number is None or not 0 <= number <= MAX_STEP:
             raise RejectedStepError("evaluation", f"step = {step!r}: give the training steps completed, from 0")
@@ -406,7 +406,7 @@ class Observation:
         return ToldEvaluation(number, dataset, found, samples, at if self._is_past else time.time())
 
     def lines_of_told_evaluation(self, parts: Sequence[ToldEvaluation]) -> Lines:
-        """Return the lines of a held-out set of which each process told its part. Raises RejectedStepError."""
+        """Return the lines of a held-out set of which each process reported its part. Raises RejectedStepError."""
         step, dataset = parts[0].step, parts[0].dataset
         found = [group for part in parts for group in part.groups]
         sizes = {len(group.rewards) for group in found}

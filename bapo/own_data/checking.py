@@ -53,7 +53,7 @@ class OtherData(NamedTuple):
 
 
 class CheckedData(NamedTuple):
-    """What is known of a file, and the file of ours; no file where nothing is left."""
+    """Report on a file, and the converted file; no file if no row is left."""
 
     report: DataReport
     path: Path | None
@@ -165,7 +165,7 @@ def _beginning(text: str) -> str:
 
 
 def _near(kept: Sequence[Kept]) -> list[RepeatedRow]:
-    """Return rows that pose nearly the same problem as an earlier one, by words and canonical forms; none with images."""
+    """Return rows with nearly the same problem as an earlier one, by words and canonical forms; none with images."""
     rows = {str(number): row for number, row in kept[:MOST_TEXTS] if not row.get("images")}
     texts = {name: _text(row) for name, row in rows.items()}
     forms = {name: form for name, row in rows.items() if (form := _form(row)) is not None}
@@ -231,7 +231,7 @@ def _rows_of(path: Path, task: DataTask) -> Iterator[Mapping[str, Any]]:
 
 
 def _remarks(report: DataReport, mapping: ColumnMapping, marks: Collection[str]) -> list[Remark]:
-    """Return all that somebody should know of the file, the gravest first."""
+    """Return all remarks on the file, most severe first."""
     found = [*_refusals(report, mapping)]
     if found:
         return [Remark(severity="problem", text=text) for text in found]
@@ -306,8 +306,8 @@ def _warnings(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
     for overlap in report.overlaps:
         if overlap.is_test_set:
             yield (
-                f"{counted(overlap.num_problems, 'problem')} of the test set {overlap.name} stand in this file: what "
-                "is trained on does not measure how a policy does on new problems."
+                f"{counted(overlap.num_problems, 'problem')} of the test set {overlap.name} are also in this file: "
+                "what is trained on does not measure how a policy does on new problems."
             )
     if report.num_near:
         verb = "poses" if report.num_near == 1 else "pose"
@@ -350,7 +350,7 @@ def _notes(report: DataReport) -> Iterator[str]:
         )
     for overlap in report.overlaps:
         if not overlap.is_test_set:
-            yield f"{counted(overlap.num_problems, 'problem')} also stand in {overlap.name}."
+            yield f"{counted(overlap.num_problems, 'problem')} are also in {overlap.name}."
     if report.num_compared < report.num_kept:
         yield f"The first {report.num_compared:,} rows were compared for problems in other words."
 

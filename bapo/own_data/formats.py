@@ -28,20 +28,20 @@ LONGEST_LINE = 10_000_000
 """Bytes of a row that are read."""
 PREVIEW_ROWS = 10
 MOST_CHARACTERS = 500
-"""Of a value in a preview."""
+"""Most characters of a value in a preview."""
 MOST_COLUMNS = 500
-"""Of a preview."""
+"""Most columns of a preview."""
 MOST_READ_COLUMNS = 10_000
-"""Of a file."""
+"""Most columns of a file."""
 LONGEST_NAME = 300
-"""Of a column in a preview."""
+"""Most characters of a column's name in a preview."""
 MOST_ROWS = 20_000_000
 """Rows of a file that are read: a Parquet file of some kilobytes can hold any number of empty ones."""
 MOST_LEVELS = 50
-"""Of lists and structures within one another."""
+"""Most levels of nested lists and structures."""
 _TOO_DEEP = f"lists or structures lie more than {MOST_LEVELS} deep within one another"
 MOST_DIGITS = 4_300
-"""Of a whole number that Python reads."""
+"""Most digits of a whole number that Python reads."""
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
 _LOOKED_AT = 65_536
@@ -71,7 +71,7 @@ class ReadRow(NamedTuple):
 
 
 def check_beginning(ending: str, content: bytes) -> None:
-    """Raises FormatError where a file that begins so is not of the format that its name says."""
+    """Raise FormatError where a file that begins so is not of the format that its name says."""
     if content.startswith(LFS_POINTER):
         raise FormatError("this is a Git LFS pointer, not the file itself: run `git lfs pull` where it was cloned")
     if ending == ".parquet":
@@ -99,7 +99,7 @@ def check_beginning(ending: str, content: bytes) -> None:
 def read(path: Path, ending: str) -> Iterator[ReadRow]:
     """Yield every row. Raises FormatError where the file as a whole cannot be read.
 
-    An archive holds a data set in parts, as the server has fetched them; nobody sends one: see `check_beginning`.
+    An archive holds a data set in parts, as the server has fetched them; users do not send one: see `check_beginning`.
     """
     with path.open("rb") as file:
         is_archive = file.read(len(_ZIP)) == _ZIP

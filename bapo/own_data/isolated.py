@@ -1,4 +1,4 @@
-"""Checks a file in a process of its own, bounded in time and memory: what people upload may be made to hurt."""
+"""Checks a file in a separate process, bounded in time and memory: uploads may be malicious."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class CheckJob(Described):
     ending: str
     """`.jsonl`, `.csv` or `.parquet`: the file itself lies under another name."""
     mapping: ColumnMapping | None
-    """None: the likeliest is taken."""
+    """Mapping of the columns; None to take the likeliest."""
     others: Sequence[OtherData] = ()
     out: Path
     """See `bapo.own_data.checking.check`."""
@@ -31,7 +31,7 @@ class CheckJob(Described):
 
 
 class CheckResult(Described):
-    """What was found."""
+    """Result of the check."""
 
     preview: DataPreview | None = None
     mapping: ColumnMapping | None = None

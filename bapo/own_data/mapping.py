@@ -38,7 +38,7 @@ _MISSING = frozenset({"nan", "<na>", "nat", "null"})
 """Texts that tables write where a value is missing."""
 MOST_DIGITS = 18
 MOST_NUMBER = 10**MOST_DIGITS
-"""Of Countdown."""
+"""Largest number of Countdown."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,\s]*\d[\d.,]*\s*%?\s*")
 _MATHEMATICS = re.compile(r"[\\^_{}$]|\d\s*/\s*\d")
 
@@ -67,7 +67,7 @@ def completed(mapping: ColumnMapping, seen: DataPreview) -> ColumnMapping:
 
 
 def _numbers_and_target(names: Mapping[str, str]) -> dict[str, str] | None:
-    """Numbers and target of Countdown, of the row itself or of one of its structures."""
+    """Return numbers and target of Countdown, of the row itself or of one of its structures."""
     outer = dict.fromkeys(["", *(f"{name.rpartition('.')[0]}." for name in names if "." in name)])
     for within in outer:
         parts = [
@@ -93,7 +93,7 @@ def _result_column(seen: DataPreview, answer: str) -> str:
 
 
 def _verifier(seen: DataPreview, answer: str | None) -> str:
-    """`math` for numbers and formulas, `exact` for words."""
+    """Return `math` for numbers and formulas, `exact` for words."""
     if answer is None:
         return "math"
     place = list(seen.columns).index(answer)
@@ -209,7 +209,7 @@ def _whole(number: Any) -> Any:
 
 
 def _parsed(value: Any) -> Any:
-    """Return a list or number that stands as a text, as in CSV."""
+    """Parse a list or number that is stored as text, as in CSV."""
     if not isinstance(value, str):
         return value
     try:

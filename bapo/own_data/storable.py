@@ -1,4 +1,4 @@
-"""What JSON, PostgreSQL and a browser can all hold; foreign files bring more."""
+"""Values that JSON, PostgreSQL and a browser can all hold; files from elsewhere may contain others."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _wrong_answer(answer: str, others: Sequence[str]) -> str | None:
 
 
 def _countdown(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
-    """Countdown has no reference answers: solutions are searched for; a right one for another target is wrong."""
+    """Search for solutions, as Countdown has no reference answers; a right one for another target is wrong."""
     solvable = [(number, row) for number, row in tried if len(row["nums"]) <= MOST_SOLVED]
     if not solvable:
         return _untried(verifier.reference, f"problems of more than {MOST_SOLVED} numbers are not solved here")

@@ -27,7 +27,7 @@ class EvaluationRecord(Record):
     step: int
     """Completed training steps; 0 is the base model."""
     dataset: str
-    """Such as "CD-34"."""
+    """Name of the held-out set, such as "CD-34"."""
     num_samples: int
     """k of avg@k."""
     num_correct: Counts

@@ -57,7 +57,7 @@ def _known(fields: Mapping[Any, float | None]) -> Mapping[Any, float]:
 _Named = tuple[tuple[str, tuple[str, ...]], ...]
 _known_names: dict[_Named, tuple[str, ...]] = {}
 _MOST_NAMINGS, _MOST_CHARACTERS = 256, 50_000
-"""The steps of a run name the same few hundred metrics; names that somebody makes up without end are not kept."""
+"""The steps of a run name the same few hundred metrics; an unbounded number of made-up names is not cached."""
 
 
 def _names(parts: _Named) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class _VisitColumns(Record):
     reason: list[str | None]
 
     def visits(self) -> list[PromptVisit]:
-        """Row by row. Raises ValueError where the lists differ in length."""
+        """Return the visits, row by row. Raises ValueError if the lists differ in length."""
         columns = vars(self)
         if len({len(column) for column in columns.values()}) > 1:
             lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())

@@ -34,21 +34,21 @@ STYLE = """
 
 
 class Shown(NamedTuple):
-    """What a panel shows; figures that the server draws come in the colours of both schemes."""
+    """Content of a panel; figures that the server draws come in the colours of both schemes."""
 
     light: PanelData
     dark: PanelData
 
     def in_colours(self, palette: Palette) -> PanelData:
-        """For this palette."""
+        """Return the data for this palette."""
         return self.dark if palette.scheme == "dark" else self.light
 
 
 class Following(NamedTuple):
-    """How a page that is open keeps up with its board (`follow.js`)."""
+    """Settings by which an open page follows its board (`follow.js`)."""
 
     etag: str
-    """Of what it shows."""
+    """Tag of the shown content."""
     seconds: int
     """Between two questions."""
 

@@ -29,11 +29,11 @@ from bapo.report.section import Section, Selection
 PAPER = "arXiv:2602.20722"
 TITLE = "Runs as the paper's figures and tables"
 SAVED_AS = ("svg", "png", "csv")
-"""What a reader can save a figure as."""
+"""Formats in which a reader can save a figure."""
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("files.js", "paper.js")
 FOLLOW = "follow.js"
-"""Of a page that keeps up with what it shows; it reads the page before `SCRIPTS` change it."""
+"""Script of a page that follows its source; it reads the page before `SCRIPTS` change it."""
 
 _POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
@@ -136,19 +136,19 @@ def _inside() -> list[str]:
 
 
 def expected_bytes(figures: object) -> int:
-    """About how large the file becomes with these drawings of one scheme."""
+    """Estimate how large the file becomes with these drawings of one scheme."""
     return len(plotly_script()) + 2 * len(to_json_plotly(figures)) + 60_000
 
 
 @cache
 def plotly_script() -> str:
-    """plotly.js as it ships with plotly."""
+    """Return plotly.js as it ships with plotly."""
     source: str = get_plotlyjs()
     return source.replace("</script", "<\\/script")
 
 
 def drawings(sections: Sequence[Section], palette: Palette) -> dict[str, list[dict[str, Any]]]:
-    """Themed figures by section."""
+    """Return themed figures by section."""
     return {
         section.name: [themed(figure, palette) for figure in section.draw(palette)]
         for section in sections
@@ -157,7 +157,7 @@ def drawings(sections: Sequence[Section], palette: Palette) -> dict[str, list[di
 
 
 def figures_json(sections: Sequence[Section], palette: Palette) -> str:
-    """`drawings` as JSON that may stand inside of a script element."""
+    """Return `drawings` as JSON that is safe inside a script element."""
     text: str = to_json_plotly(drawings(sections, palette))
     return text.replace("<", "\\u003c")
 
@@ -229,7 +229,7 @@ def _groups(groups: Sequence[Group]) -> str:
 
 
 def remarks_on(groups: Sequence[Group]) -> list[str]:
-    """Returns remarks that a reader must know before comparing the groups."""
+    """Return remarks that a reader must know before comparing the groups."""
     remarks = [remark for group in groups for remark in _group_remarks(group)]
     if any(" · " in group.label for group in groups):
         remarks.append(

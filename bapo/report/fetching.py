@@ -74,7 +74,7 @@ async def _records(client: AsyncClient, run: RunDetail, kind: str) -> list[dict[
 
 
 def sampled_steps(interval: int, last_step: int, most: int) -> list[int] | None:
-    """At which steps to fetch what is recorded every `interval` steps and at the end; None where all may be."""
+    """Choose the steps to fetch of records made every `interval` steps and at the end; None if all may be fetched."""
     due = [*range(0, last_step, interval), last_step]
     if len(due) <= most:
         return None

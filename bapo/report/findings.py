@@ -18,7 +18,7 @@ def findings_of(run_folder: Path) -> FindingsReport:
 
 
 def findings_table(reports: Mapping[str, FindingsReport]) -> str:
-    """HTML of the findings by run name; of a run without one, how many kinds were checked."""
+    """Render the findings by run name as HTML; for a run without one, the number of checked kinds."""
     rows: list[tuple[str, str, str, str, str]] = []
     for name, report in reports.items():
         checked = sum(check.outcome != "too_little" for check in report.checks)

@@ -1,4 +1,4 @@
-"""Markdown that people wrote, as HTML that may stand in any page: no raw HTML, no images, links to web pages alone."""
+"""Markdown written by users, as HTML that is safe in any page: no raw HTML, no images, only links to web pages."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ class Section(NamedTuple):
     caption: str
     """The question that it answers, and how to read it."""
     paper: str = ""
-    """What the paper reports there, for comparison."""
+    """Results that the paper reports there, for comparison."""
     shows: str = ""
-    """Which runs, and how many seeds."""
+    """Selected runs, and their number of seeds."""
     needs: str = ""
-    """What the selected runs lack for it; else it has figures or a table."""
+    """Missing requirement of the selected runs; else the section has figures or a table."""
     draw: Draw | None = None
     table: TextTable | None = None
 
@@ -54,7 +54,7 @@ def shown_counts(counts: Sequence[tuple[str, int]]) -> str:
 
 
 def smoothing_note(window: int) -> str:
-    """Says that points are means of several steps, where they are."""
+    """Say that points are means of several steps, where they are."""
     return f" Points are means of {window} steps." if window > 1 else ""
 
 

@@ -37,7 +37,7 @@ class Lines:
     start_offset: int
     end_offset: int
     lines: Sequence[str]
-    """Without their newlines; bytes that are not UTF-8 are replaced."""
+    """Lines without their newlines; bytes that are not UTF-8 are replaced."""
 
 
 def read_lines(path: Path, offset: int, chunk_bytes: int = CHUNK_BYTES) -> Lines | None:

@@ -132,7 +132,7 @@ def visited_prompts(outcome: StepOutcome) -> Iterable[str]:
 def _spread(
     batch: ComposedBatch, fresh: Generation, reevaluated: Generation | None
 ) -> list[tuple[RolloutGroup, BatchSource, bool]]:
-    """Returns all groups of the step, alternating between the kinds so that a short list shows each."""
+    """Return all groups of the step, alternating between the kinds so that a short list shows each."""
     trained = {(item.group.prompt_id, item.source) for item in batch.items}
     left_out = [
         (group, source, False)

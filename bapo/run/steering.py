@@ -20,7 +20,7 @@ _ANSWERS = (*_REPEATED, "stop", "request_withdrawn")
 
 
 def answers(run_folder: Path) -> Iterator[EventRecord]:
-    """Returns the answers of the run's trainers to requests, in order."""
+    """Return the answers of the run's trainers to requests, in order."""
     for folder in attempt_folders(run_folder):
         for record in read_records(folder / RECORDS_FILE):
             if isinstance(record, EventRecord) and record.event in _ANSWERS and "id" in record.data:
@@ -54,7 +54,7 @@ class Steering:
         self._to_repeat = {request_id: step for request_id, step in self._to_repeat.items() if step > completed}
 
     def due(self, step: int, *, at_checkpoint: bool = False) -> Sequence[ControlRequest]:
-        """Requests that take effect before this step, in the file's order, withdrawals before all others.
+        """Return the requests that take effect before this step, in the file's order, withdrawals before all others.
 
         `at_checkpoint` says that the last completed step has its checkpoint, which some stops wait for.
         """
@@ -88,7 +88,7 @@ class Steering:
                 yield request
 
     def rejected(self) -> Sequence[str]:
-        """Messages about lines of the control file that `due` found to be no requests, each once."""
+        """Return messages about lines of the control file that `due` found to be no requests, each once."""
         new = self._rejected[self._num_reported :]
         self._num_reported = len(self._rejected)
         return new

@@ -23,7 +23,7 @@ def is_write_failure(error: BaseException, run_folder: Path) -> bool:
 
 
 def remedy(error: OSError) -> str:
-    """Returns the remedy."""
+    """Return the remedy."""
     if error.errno in _REFUSED:
         return "make the folder writable for the trainer's account"
     if error.errno in (errno.EMFILE, errno.ENFILE):

@@ -15,7 +15,7 @@ from bapo.study.observation import Observation
 from bapo.study.results import StudyCurve, StudyDifference, StudyScore
 
 MOST_POINTS = 60
-"""Of a curve."""
+"""Most points of a curve."""
 
 Arms = Mapping[str, Mapping[int, Observation]]
 """Arm → seed → run; ended ones only."""
@@ -109,7 +109,7 @@ def _differences(
     at: Budget,
     sets: Sequence[str],
 ) -> _Pairs:
-    """`first` minus `second`, seed by seed, each pair at the most that both of it have spent."""
+    """Subtract `second` from `first`, seed by seed, each pair at the largest budget that both have spent."""
     pairs = _Pairs([], [], [])
     for seed in sorted(first.keys() & second.keys()):
         curves = [run.accuracy(test_set, metric, at, sets) for run in (first[seed], second[seed])]
@@ -191,7 +191,7 @@ def curves_of(arms: Arms, budget: Budget, sets: Sequence[str]) -> list[StudyCurv
 
 
 def _even(curves: Sequence[Curve]) -> Floats:
-    """As many positions as the longest curve has, up to where the first of them ends: n does not fall on the way."""
+    """Return as many positions as the longest curve has, up to the end of the shortest: n does not fall on the way."""
     end = min(float(each.x[-1]) for each in curves)
     return np.linspace(0.0, end, max(2, min(MOST_POINTS, max(len(each.x) for each in curves))))
 

@@ -24,11 +24,11 @@ MEAN = "mean"
 """In the place of a test set: the mean over all of them."""
 MOST_RUNS = 1_000
 MOST_CHARACTERS = 200_000
-"""Of a study file."""
+"""Most characters of a study file."""
 MOST_LEVELS = 32
 """Tables within tables; a config has four."""
 _SHOWN_COUNT = 10**9
-"""Of more runs the number is not written out."""
+"""Largest number of runs that is written out."""
 _MOST_DOTS = 300
 """In a line."""
 _MOST_KEY_CHARACTERS = 200
@@ -36,7 +36,9 @@ _MOST_KEY_CHARACTERS = 200
 Metric = Literal["avg", "greedy", "pass"]
 """avg@k, accuracy of the greedy response, pass@k."""
 Budget = Literal["steps", "rollouts", "compute"]
-"""Where two arms are compared: after their last steps, or at the most rollouts, or CPU-seconds, that all have spent."""
+"""Point at which two arms are compared: after their last steps, or at the most rollouts, or CPU-seconds, that all have
+spent.
+"""
 
 _NAME = re.compile(r"[^\W_][\w .,;:+()=/<>≤≥½-]*", re.UNICODE)
 
@@ -58,7 +60,7 @@ PARTS_ALONE = {"parts": "alone"}
 
 
 class _ContradictionsError(ValueError):
-    """What parts of a declaration say against one another."""
+    """Contradictions between parts of a declaration."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -69,7 +71,7 @@ class Arm(Section):
     """One side of a comparison: a method with its settings."""
 
     name: Name
-    """As the report calls it."""
+    """Name of the arm in the report."""
     method: Annotated[str, Field(min_length=1, max_length=60)]
     """`method.type`."""
     set: Changes = Field(default={})
@@ -118,11 +120,11 @@ class Tuning(Section):
     ]
     """Dotted fields and their candidates; every combination is tried, in each regime."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=100)]
-    """Of the tuning runs; none of the study's own."""
+    """Seeds of the tuning runs; none of the study's own."""
     arms: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Arms that are tuned. Empty: all."""
     set: Changes = Field(default={})
-    """Fields that tuning runs set beside, such as fewer steps."""
+    """Further fields that tuning runs set, such as fewer steps."""
 
     @field_validator("set")
     @classmethod
@@ -135,9 +137,9 @@ class Declaration(Section):
 
     title: Annotated[str, Field(min_length=1, max_length=150)]
     question: Annotated[str, Field(min_length=1, max_length=5_000)]
-    """What the study shall answer."""
+    """Question that the study shall answer."""
     expectation: Annotated[str, Field(max_length=5_000)] = ""
-    """What its author expects, written down before the first run."""
+    """Result that its author expects, written down before the first run."""
     recipe: Annotated[str, Field(max_length=200)] | None = None
     """Shipped recipe that all runs start from."""
     config: Changes = Field(default={})
@@ -302,12 +304,12 @@ def _reserved(study: Declaration) -> list[ConfigProblem]:
 
 
 _REASONS = {
-    "training.seed": "the seeds of a study stand in `seeds`: remove it",
-    "method.type": "what is trained stands in `method` of an arm: remove it",
+    "training.seed": "the seeds of a study belong in `seeds`: remove it",
+    "method.type": "the trained method belongs in `method` of an arm: remove it",
     "task.held_out": "a study evaluates on the test sets, and tunes on validation problems, by itself: remove it",
     "task": "all arms of a regime have the same problems: set it for the study or a regime",
-    "evaluation": "all arms of a regime are evaluated alike: set it for the study or a regime",
-    "tracking": "all arms of a regime are tracked alike: set it for the study or a regime",
+    "evaluation": "all arms of a regime are evaluated in the same way: set it for the study or a regime",
+    "tracking": "all arms of a regime are tracked in the same way: set it for the study or a regime",
     "model": "all arms of a regime start from the same model: set it for the study or a regime",
 }
 _EVERYWHERE = ("training.seed", "method.type", "task.held_out")

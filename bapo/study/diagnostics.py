@@ -1,4 +1,4 @@
-"""Diagnostics of the arms: unlocked prompts beside chance, batches, cost, stability."""
+"""Diagnostics of the arms: unlocked prompts compared with chance, batches, cost, stability."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _rate(matrix: Matrix | None, name: RateName) -> float | None:
 
 
 def composition_of(arm: str, runs: Sequence[Observation]) -> StudyComposition:
-    """Returns the batch composition of an arm."""
+    """Return the batch composition of an arm."""
 
     def per_step(name: str) -> MeanEstimate | None:
         return mean_of([_mean(run.groups(name)) for run in runs])
@@ -142,7 +142,7 @@ def _method(run: Observation) -> str:
 
 
 def costs_of(arms: Arms, reference: str, sets: Sequence[str]) -> list[StudyCost]:
-    """Returns the cost of each arm, in total and to reach the reference's mean final accuracy."""
+    """Return the cost of each arm, in total and to reach the reference's mean final accuracy."""
     known = [final(run, MEAN, "avg", sets) for run in arms.get(reference, {}).values()]
     target = mean_of(known)
     return [
@@ -184,7 +184,7 @@ def _sum(values: Floats) -> float | None:
 
 
 def stability_of(arm: str, runs: Sequence[Observation]) -> StudyStability:
-    """Migration of the tracked prompts (Fig. 15) and the quantities of Theorem 3.2."""
+    """Return the migration of the tracked prompts (Fig. 15) and the quantities of Theorem 3.2."""
     tracked = [run for run in runs if run.tracking]
     constants = _constants(runs[0].config)
 

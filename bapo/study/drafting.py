@@ -14,7 +14,7 @@ from bapo.config.resolve import flatten, resolve
 from bapo.study.plan import test_sets_of
 
 _APART = ("method.type", SEED_FIELD, "task.held_out")
-"""What a study says in a place of its own, or decides itself."""
+"""Fields that a study declares elsewhere, or decides itself."""
 
 
 class DraftedRun(NamedTuple):

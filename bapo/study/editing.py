@@ -13,7 +13,7 @@ _ORDER = (
     *("title", "question", "expectation", "recipe", "seeds", "test_sets", "num_runs", "reference"),
     *("config", "set", "primary", "arms", "regimes", "tuning"),
 )
-"""Of the parts of a new file."""
+"""Order of the parts of a new file."""
 _TABLES = ("config", "set", "primary", "tuning")
 
 
@@ -39,7 +39,7 @@ class _Section(NamedTuple):
 def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
     """Return the text of a study file that says `wanted`; statements that need no change stay as they are.
 
-    A part whose layout cannot be followed is written anew, without its comments. Raises ValueError where `text` is no
+    A part whose layout cannot be followed is rewritten without its comments. Raises ValueError where `text` is no
     TOML.
     """
     given = tomllib.loads(text)
@@ -140,7 +140,7 @@ def _followed_part(part: str, sections: Sequence[_Section], given: Any, wanted: 
 
 
 def _followed_members(part: str, sections: Sequence[_Section], given: Sequence[Any], wanted: Sequence[Any]) -> str:
-    """Members stay with their text: equal ones, then those of the same name, then those at the same place."""
+    """Keep the text of unchanged members: equal ones, then those of the same name, then those at the same place."""
     texts: list[list[_Section]] = []
     for section in sections:
         if section.is_member and len(section.path) == 1:
@@ -183,7 +183,7 @@ def _as_it_is(section: _Section) -> str:
 
 
 def _comments(head: str) -> str:
-    """Return what stands above a header."""
+    """Return the comments above a header."""
     return "".join(line for line in head.splitlines(keepends=True) if not line.lstrip().startswith("["))
 
 
@@ -261,7 +261,7 @@ def _header_path(line: str) -> tuple[str, ...]:
 
 
 def _statements(text: str) -> Iterator[_Statement]:
-    """Comments and blank lines one by one; a key with as many lines as its value takes."""
+    """Yield comments and blank lines one by one; a key with as many lines as its value takes."""
     held = ""
     for line in text.splitlines(keepends=True):
         held += line

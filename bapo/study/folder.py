@@ -38,7 +38,7 @@ FAILURE_FILE = "failure.txt"
 
 
 class StudyState(BaseModel):
-    """The state of a study beside its declaration; `study.json`."""
+    """The state of a study, stored next to its declaration; `study.json`."""
 
     digest: str
     created_at: datetime
@@ -134,7 +134,7 @@ class StudyFolder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any run has begun."""
+        """True if any run has begun."""
         return bool(self._existing())
 
     @property
@@ -153,11 +153,11 @@ class StudyFolder:
         write_atomically(self.path / TUNING_FILE, json.dumps(lines, indent=2).encode())
 
     def planned(self) -> list[PlannedRun]:
-        """Returns all planned runs; the final ones lack the chosen settings while those are unknown."""
+        """Return all planned runs; the final ones lack the chosen settings while those are unknown."""
         return [*tuning_runs(self.study), *final_runs(self.study, self.choices or {})]
 
     def run_folder(self, run: PlannedRun | StudyRunInfo) -> Path:
-        """Returns the folder of a run."""
+        """Return the folder of a run."""
         return self.path / RUNS_FOLDER / run.name
 
     def runs(self) -> list[StudyRunInfo]:
@@ -193,7 +193,7 @@ class StudyFolder:
         )
 
     def observed(self, runs: Sequence[StudyRunInfo]) -> dict[str, Observation]:
-        """Returns the observations of the runs that are done."""
+        """Return the observations of the runs that are done."""
         return {run.name: observe_folder(self.run_folder(run)) for run in runs if run.state == "done"}
 
     @contextmanager
@@ -245,7 +245,7 @@ def _last_step(attempt: Path) -> int:
 
 
 def is_held(run_folder: Path) -> bool:
-    """Returns whether a trainer is using the folder."""
+    """Return whether a trainer is using the folder."""
     lock = run_folder / LOCK_FILE
     if not lock.exists():
         return False
@@ -268,7 +268,7 @@ def prepare(folder: StudyFolder, run: PlannedRun) -> Path:
 
 
 def machine(*packages: str) -> str:
-    """CPU, cores, GPUs, and the versions of Python and of the packages that figures may depend on."""
+    """Describe CPU, cores, GPUs, and the versions of Python and of the packages that figures may depend on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -14,7 +14,7 @@ from bapo.study.tables import Cell, Table
 
 
 def markdown(report: StudyReport) -> str:
-    """Formats the whole report as Markdown."""
+    """Format the whole report as Markdown."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -182,7 +182,7 @@ def _runs(report: StudyReport) -> Iterator[str]:
 
 
 def table(content: Table) -> Iterator[str]:
-    """Formats a table as Markdown."""
+    """Format a table as Markdown."""
     yield f"| {' | '.join(content.heads)} |"
     yield f"|{'---|' * len(content.heads)}"
     for row in content.rows:
@@ -197,7 +197,7 @@ def _cell(cell: Cell | str) -> str:
 
 
 def text(value: str) -> str:
-    """Escapes a user's text for Markdown."""
+    """Escape a user's text for Markdown."""
     flat = " ".join(value.split())
     for sign in "\\`*_[]<>|#":
         flat = flat.replace(sign, f"\\{sign}")

@@ -51,7 +51,7 @@ class Observation(NamedTuple):
         return self.column(f"bapo/batch/{name}")
 
     def spent(self, budget: Budget) -> Floats:
-        """Returns the budget spent after each step; empty where it was not counted."""
+        """Return the budget spent after each step; empty where it was not counted."""
         match budget:
             case "steps":
                 return self.steps.astype(np.float64)
@@ -82,7 +82,7 @@ class Observation(NamedTuple):
 
 
 def figure_of(record: EvaluationRecord, metric: Metric) -> float | None:
-    """avg@k, greedy accuracy or pass@k of an evaluation."""
+    """Return avg@k, greedy accuracy or pass@k of an evaluation."""
     match metric:
         case "avg":
             return record.avg_at_k.value

@@ -31,7 +31,7 @@ class StudySection(NamedTuple):
     caption: str
     """The question that it answers, and how to read it."""
     paper: str = ""
-    """What the paper reports there."""
+    """Results that the paper reports there."""
     table: Table | None = None
     """`None` if there is only something to draw."""
 
@@ -88,7 +88,7 @@ def sections_of(regime: StudyRegimeReport, reference: str) -> Iterator[StudySect
             "Figure 15",
             "Accuracy transitions",
             "Do solved prompts stay solved? "
-            "Tracked prompts with more and with fewer correct responses than before training, in percent, beside the "
+            "Tracked prompts with more and with fewer correct responses than before training, in percent, next to the "
             "null: the base model sampled again. Solved kept: of those at G/G, at (G - 1)/G or more at the end.",
             "The lower triangle of the migration matrix is nearly empty.",
             tables.migration(regime),

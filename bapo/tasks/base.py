@@ -51,7 +51,7 @@ class Task(Protocol):
         """Responses so far on which the verifier failed; they got no reward."""
 
     def reward(self, problem: Problem, response_text: str) -> int:
-        """Returns 1 for a verified response, 0 for any other; never raises, whatever the response."""
+        """Return 1 for a verified response, 0 for any other; never raises, whatever the response."""
 
 
 def has_images(task: Task) -> bool:

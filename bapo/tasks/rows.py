@@ -100,5 +100,5 @@ def _require_columns(
 
 
 def file_error(field: str, path: str, remedy: str) -> ConfigError:
-    """Returns the error of a file, at the config field that names it."""
+    """Return the error of a file, at the config field that names it."""
     return ConfigError([ConfigProblem(field, path, remedy)])

@@ -18,7 +18,7 @@ SIZES, QUICK_SIZES = (500, 5_000, 50_000), (500, 5_000)
 
 
 def run_length(server: Deployment, *, quick: bool) -> Curves:
-    """Reading and storing over the length of a run."""
+    """Measure reading and storing over the length of a run."""
     sizes = QUICK_SIZES if quick else SIZES
     names = ("ten columns, 1,000 points", "histograms, 1,000 points", "ratios, 1,000 points", "a further step")
     curves: Curves = {name: {} for name in names}

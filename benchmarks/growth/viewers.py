@@ -1,4 +1,4 @@
-"""How long a step of a live run takes to reach everybody who watches it, over their number."""
+"""Time until a step of a live run reaches all its viewers, over their number."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Viewer:
                     self.news.set()
 
     async def has(self, step: int) -> float:
-        """Return when the step came."""
+        """Return when the step arrived."""
         while step not in self.came:
             self.news.clear()
             await self.news.wait()
@@ -42,7 +42,7 @@ class _Viewer:
 
 
 def viewers(server: Deployment, *, quick: bool) -> Curves:
-    """Runs with more and more viewers; medians over the steps of each."""
+    """Measure runs with more and more viewers; return medians over the steps of each."""
     curves: Curves = {"a step sent until the last viewer has it": {}, "until half of them have it": {}}
     for size in QUICK_SIZES if quick else SIZES:
         last, half = asyncio.run(_watched(server, size))

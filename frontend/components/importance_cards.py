@@ -1,4 +1,4 @@
-"""Which fields a result of several runs depends on, and the runs as lines over them: two cards of several pages."""
+"""Two cards of several pages: the fields on which a result of several runs depends, and the runs as lines over them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
 
 
 def register_importance(app: Dash, name: str, fetch: Fetch, ready: Input, state: State) -> None:
-    """Fills the cards of a page as soon as `ready` has data, and again when these change."""
+    """Fill the cards of a page as soon as `ready` has data, and again when these change."""
 
     @app.callback(
         Output(f"{name}-importance", "figure"),

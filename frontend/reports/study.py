@@ -18,7 +18,7 @@ MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 
 def asked_for(path: str) -> tuple[str, str] | None:
-    """Returns identifier and format in an address; None if it is not a study's."""
+    """Return identifier and format in an address; None if it is not a study's."""
     match = _PATH.fullmatch(path)
     return None if match is None else (match["study_id"], match["kind"])
 

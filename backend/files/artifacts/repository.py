@@ -21,26 +21,26 @@ def of_run(session: Session, run_id: str) -> Sequence[Artifact]:
 
 
 def get(session: Session, run_id: str, artifact_id: str) -> Artifact:
-    """Return one of a run. Raises Problem 404."""
+    """Return one artifact of a run. Raises Problem 404."""
     query = select(Artifact).join(Run).where(Artifact.id == artifact_id, Artifact.run_id == run_id)
     return existing(session.scalars(query).one_or_none(), "artifact", artifact_id)
 
 
 def lock(session: Session, artifact_id: str) -> Artifact | None:
-    """Return one, held against every other change until the transaction ends."""
+    """Return one artifact, locked until the transaction ends."""
     query = select(Artifact).where(Artifact.id == artifact_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
 def used_bytes(session: Session, but: str) -> int:
-    """Return bytes that all downloads except one take up, or will."""
+    """Return the bytes that all downloads except one use or will use."""
     size = func.coalesce(Artifact.num_bytes, Artifact.received_bytes)
     query = select(func.coalesce(func.sum(size), 0))
     return int(session.scalars(query.where(Artifact.state.in_(("preparing", "ready")), Artifact.id != but)).one())
 
 
 def to_pack(session: Session, worker: Worker, *, is_shared: bool, fresh_seconds: float, limit: int) -> list[Artifact]:
-    """Downloads for this worker to pack: its own, unassigned ones, and those of silent workers; locked."""
+    """Return downloads for this worker to pack: its own, unassigned ones, and those of silent workers; locked."""
     query = open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).order_by(
         Artifact.state, Artifact.requested_at
     )
@@ -66,7 +66,7 @@ def of_server(session: Session) -> Artifact | None:
 
 
 def expired(session: Session, limit: int) -> Sequence[Artifact]:
-    """Expired downloads, locked."""
+    """Return the expired downloads, locked."""
     query = select(Artifact).where(Artifact.state == "ready", Artifact.expires_at < func.now())
     return session.scalars(query.limit(limit).with_for_update(skip_locked=True)).all()
 

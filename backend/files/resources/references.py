@@ -46,7 +46,7 @@ def resolved(
 def _path(
     session: Session, field: str, kind: ResourceKind, value: object, project_id: str | None
 ) -> object | ConfigProblem:
-    """Path for a value of a config."""
+    """Return the path for a value of a config, or the problem with it."""
     if not isinstance(value, str):
         return value
     path = value

@@ -16,7 +16,7 @@ from bapo.api.workers import ContentFile, RunContent
 
 
 def of_run(session: Session, run: Run) -> list[RunContent]:
-    """Uploaded content that the run's config names, file by file."""
+    """Return the uploaded content that the run's config names, file by file."""
     return [
         RunContent(path=version.path, files=[ContentFile(path=str(path), **facts) for path, facts in _files(version)])
         for version in repository.of_run(session, run.id, run.project_id)

@@ -73,11 +73,11 @@ class Repository:
 
     @property
     def path(self) -> str:
-        """Of its kind and name, as the hub's addresses begin."""
+        """Kind and name, with which the hub's addresses begin."""
         return f"{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
 
     def at(self, revision: str) -> str:
-        """Its name at a revision."""
+        """Return its name at a revision."""
         return f"{HUB}{self.path}@{revision}/{self.folder}".rstrip("/") + ("/" if PurePath(self.folder).suffix else "")
 
 
@@ -95,7 +95,7 @@ def repository_of(url: str) -> Repository | None:
 
 
 def is_plain(name: str) -> bool:
-    """Return whether no part of a name leads elsewhere: with the hub's token, it would be asked for any other address."""
+    """Return whether no part of a name leads elsewhere: the hub's token would go with requests to other addresses."""
     parts = name.removeprefix(HUB).removesuffix("/").replace("\\", "/").replace("@", "/").split("/")
     return all(part not in ("", ".", "..") for part in parts)
 
@@ -106,7 +106,7 @@ def is_repository(source: str | None) -> bool:
 
 
 def address_of(url: str, hub_url: str) -> str:
-    """Return the address behind a name of the hub; any other as it is. Raises SourceError for a name without its file."""
+    """Return the address behind a name of the hub; others unchanged. Raises SourceError for a name without its file."""
     if not url.startswith(HUB):
         return url
     found = _HUB_FILE.fullmatch(url)
@@ -150,7 +150,7 @@ def opened(
         for _ in range(MAX_REDIRECTS + 1):
             target = destination(url)
             headers = [("Host", target.authority), ("Accept-Encoding", "identity"), ("Connection", "close")]
-            # At each redirect anew: the token is the hub's alone.
+            # Decided at each redirect: the token is sent to the hub only.
             if hub.token is not None and target[:3] == hub.origin:
                 headers.append(("Authorization", f"Bearer {hub.token}"))
             waits = dict.fromkeys(("connect", "read", "write", "pool"), SILENT_SECONDS)

@@ -26,12 +26,12 @@ class UploadStore:
         self._folder = folder
 
     def folder(self, upload_id: str) -> Path:
-        """Folder of an upload that is not registered yet."""
+        """Return the folder of an upload that is not registered yet."""
         assert _ID.fullmatch(upload_id), "identifiers come from the database"
         return self._folder / INCOMING / upload_id
 
     def received(self, upload_id: str) -> Path:
-        """Return what has been received of an upload."""
+        """Return the file with the received part of an upload."""
         return self.folder(upload_id) / RECEIVED
 
     def checked(self, upload_id: str) -> Path:
@@ -66,7 +66,7 @@ class UploadStore:
         return self._folder / "projects" / project_id / sha256 / name
 
     def keep(self, source: Path, target: Path) -> None:
-        """Give checked content its place; nothing stands there in part. Raises StoreError."""
+        """Move checked content to its target, which never holds a part of it. Raises StoreError."""
         if target.exists():
             return
         try:
@@ -90,7 +90,7 @@ class UploadStore:
         shutil.rmtree(self.folder(upload_id), ignore_errors=True)
 
     def identifiers(self) -> Iterator[str]:
-        """IDs of the uploads that lie here."""
+        """Yield the IDs of the stored uploads."""
         incoming = self._folder / INCOMING
         for path in incoming.iterdir() if incoming.is_dir() else ():
             if _ID.fullmatch(path.name):

@@ -81,7 +81,7 @@ class Broker:
         return None
 
     def info(self) -> dict[str, Any]:
-        """Redis's own information. Raises redis.RedisError."""
+        """Return Redis's own information. Raises redis.RedisError."""
         found: dict[str, Any] = self._redis.info()
         return found
 

@@ -17,7 +17,7 @@ RETRY_SECONDS = 30.0
 
 
 def deletions(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[FolderDeletion]:
-    """Deletions for this worker, oldest first."""
+    """Return the deletions for this worker, oldest first."""
     return session.scalars(_deletions(worker, is_shared).order_by(FolderDeletion.id).limit(limit)).all()
 
 
@@ -38,7 +38,7 @@ def deletion(session: Session, deletion_id: int, worker: Worker, *, is_shared: b
 
 
 def to_measure(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[Run]:
-    """Runs whose folders this worker should measure; forks that wait for their first attempt come first."""
+    """Return the runs whose folders this worker should measure; forks that wait for their first attempt come first."""
     return session.scalars(_to_measure(worker, is_shared).order_by(~is_new_fork()).limit(limit)).all()
 
 

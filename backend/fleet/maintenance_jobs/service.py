@@ -78,7 +78,7 @@ def take(session: Session, worker: Worker, settings: Settings) -> MaintenanceJob
 def note_deletion(
     session: Session, worker: Worker, deletion_id: int, outcome: DeletionOutcome, settings: Settings
 ) -> None:
-    """A deletion that is done is forgotten; another is tried again after a while."""
+    """Remove a deletion that is done; schedule a retry of one that failed."""
     deletion = repository.deletion(session, deletion_id, worker, is_shared=settings.runs_dir_shared)
     if deletion is None:
         return

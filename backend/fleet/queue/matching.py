@@ -23,12 +23,12 @@ class Capacity(NamedTuple):
 
 
 def gpus_on(needs: Needs, machine: Machine) -> int:
-    """GPUs that the run takes of this machine."""
+    """Return the number of GPUs that the run takes of this machine."""
     return 0 if needs.gpus_optional and not machine.gpus else needs.gpus
 
 
 def suitable_gpus(needs: Needs, machine: Machine) -> list[int]:
-    """GPUs of the machine with enough memory, the smallest such first, held or not."""
+    """Return the machine's GPUs with enough memory, the smallest first, held or not."""
     least = needs.gpu_memory_gib or 0.0
     fit = [gpu for gpu in machine.gpus if not least or (gpu.memory_gib or 0.0) >= least]
     # A run takes no larger GPU than it needs while a smaller one is free.
@@ -73,7 +73,7 @@ class Reservation(NamedTuple):
     needs: Needs
 
     def admits(self, capacity: Capacity, needs: Needs) -> bool:
-        """Return whether a later run may take this capacity: of each thing that it takes there must be enough for both."""
+        """Return whether a later run may take this capacity: there must be enough of everything for both."""
         if capacity.machine.id != self.machine_id:
             return True
         after = taken(capacity, needs)

@@ -41,7 +41,7 @@ def end_sessions(session: Session, caller: Principal, *, but: str | None = None,
 
 
 def tokens(session: Session, kind: Kind, caller: Principal) -> list[TokenInfo]:
-    """Return tokens of the caller, or of workers."""
+    """Return the tokens of the caller, or of workers."""
     rows = accounts.tokens(session, kind, caller.id if kind == "user" else None)
     workers = repository.workers_of(session, [token.id for token, _ in rows]) if kind == "worker" else {}
     return [_info(token, expired, caller, workers.get(token.id, ())) for token, expired in rows]

@@ -1,4 +1,4 @@
-"""How much of a password is left once what guessers try first is taken out: common words, sequences, repetitions."""
+"""Unpredictable part of a password: the rest without common words, sequences and repetitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS = """
     thomas thunder tigger toor trustno1 twitter user welcome whatever william willkommen winner winter wizard
     yankees zxcvbn
 """
-"""Of the passwords that are found most often where some were stolen."""
+"""Most frequent words in published lists of stolen passwords."""
 _LEET = str.maketrans("01345679@$!|+", "oieasbtgasiit")
 _ROWS = (
     "abcdefghijklmnopqrstuvwxyz",

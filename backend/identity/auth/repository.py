@@ -69,7 +69,7 @@ def session_user(session: DbSession, secret_hash: str) -> User | None:
 def is_taken(session: DbSession, name: str) -> bool:
     """Return whether a name looks like that of a user, disabled or not, or of the server itself.
 
-    Names may differ in capital letters, or in letters of another alphabet that look alike.
+    Names may differ in capital letters, or in letters of another alphabet that look the same.
     """
     others = (SYSTEM_NAME, *session.scalars(select(User.name)))
     return any(name.lower() == other.lower() or looks(name) == looks(other) for other in others)
@@ -82,12 +82,12 @@ def lock_administrators(session: DbSession) -> Sequence[User]:
 
 
 def projects(session: DbSession) -> Sequence[Project]:
-    """Return all that the session sees, by name."""
+    """Return all projects that the session sees, by name."""
     return session.scalars(select(Project).order_by(func.lower(Project.name), Project.id)).all()
 
 
 def memberships(session: DbSession, user_id: str) -> Sequence[tuple[str, Role]]:
-    """Projects of a user and what they are there."""
+    """Return the projects of a user with the role in each."""
     query = select(Membership.project_id, Membership.role).where(Membership.user_id == user_id)
     found: Sequence[Any] = session.execute(query).all()
     return found
@@ -109,7 +109,7 @@ def take_login_code(session: DbSession, secret_hash: str, purpose: str) -> str |
 
 
 def owner_of_link(session: DbSession, secret_hash: str) -> User | None:
-    """Whose password a link's code sets, without using it up."""
+    """Return the user whose password a link's code sets, without using it up."""
     query = (
         select(User)
         .join(LoginCode, LoginCode.user_id == User.id)
@@ -155,7 +155,7 @@ def end_sessions(session: DbSession, user_id: str, *, but: str | None = None, on
 
 
 def end_login_codes(session: DbSession, user_id: str) -> None:
-    """A user's one-time links are worthless from now on."""
+    """Revoke a user's one-time links."""
     session.execute(delete(LoginCode).where(LoginCode.user_id == user_id))
 
 
@@ -175,7 +175,7 @@ def has_identity(session: DbSession, user_id: str) -> bool:
 
 
 def tokens(session: DbSession, kind: str, user_id: str | None) -> Sequence[tuple[ApiToken, bool]]:
-    """Return tokens of a user or of workers that are not revoked, the newest first, and whether they have expired."""
+    """Return tokens of a user or of workers that are not revoked, newest first, and whether they have expired."""
     expired = func.coalesce(ApiToken.expires_at <= func.now(), false())
     query = select(ApiToken, expired).where(ApiToken.kind == kind, ApiToken.revoked_at.is_(None))
     if user_id is not None:

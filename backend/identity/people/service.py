@@ -25,7 +25,7 @@ LINK_PATH = "/set-password"
 
 
 def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
-    """Users as the API shows them."""
+    """Return the users as the API shows them."""
     ids = [user.id for user in users]
     memberships, seen = repository.projects_of(session, ids), repository.last_seen(session, ids)
     identities = repository.identities_of(session, ids)

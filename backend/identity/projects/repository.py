@@ -35,19 +35,19 @@ def is_taken(session: Session, name: str, *, but: str | None) -> bool:
 
 
 def num_runs(session: Session, project_ids: Sequence[str]) -> Mapping[str, int]:
-    """Runs by project."""
+    """Return the number of runs by project."""
     query = select(Run.project_id, func.count()).where(Run.project_id.in_(project_ids)).group_by(Run.project_id)
     return dict(session.execute(query).all())
 
 
 def num_members(session: Session, project_ids: Sequence[str]) -> Mapping[str, int]:
-    """Members by project."""
+    """Return the number of members by project."""
     query = select(Membership.project_id, func.count()).where(Membership.project_id.in_(project_ids))
     return dict(session.execute(query.group_by(Membership.project_id)).all())
 
 
 def members(session: Session, project_id: str) -> Sequence[tuple[User, str]]:
-    """Users and what they are there, by name."""
+    """Return the members of a project with their roles, by name."""
     query = (
         select(User, Membership.role)
         .join(Membership, Membership.user_id == User.id)

@@ -20,7 +20,7 @@ from bapo.api.people import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo,
 
 
 def infos(session: Session, projects: Sequence[Project], caller: Principal) -> list[ProjectInfo]:
-    """Projects as the API shows them to this caller."""
+    """Return the projects as the API shows them to this caller."""
     ids = [project.id for project in projects]
     runs, members_of = repository.num_runs(session, ids), repository.num_members(session, ids)
     found = []

@@ -109,7 +109,7 @@ def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
 
 
 def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem]:
-    """Return a need that no worker known so far can satisfy: no mistake, for another may join."""
+    """Return a warning for a need that no known worker can satisfy; it is no error, as another worker may join."""
     known = machines(session, None)
     never = why_never(config.needs, known, "known") if known else None
     if never is None:

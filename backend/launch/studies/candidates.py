@@ -34,7 +34,7 @@ class Candidate:
     problems: Sequence[ConfigProblem] = ()
     warnings: Sequence[ConfigProblem] = ()
     origin: ForkedFrom | None = None
-    """Of a fork: its checkpoint."""
+    """Checkpoint of a fork; `None` for other runs."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Plan:
     declaration: Declaration | None = None
     """`None` for a grid or a list of runs."""
     origins: Sequence[ForkedFrom] = ()
-    """Of a fork experiment: the runs come checkpoint by checkpoint, the arms of each in the same order."""
+    """Checkpoints of a fork experiment: runs are ordered by checkpoint, with the arms of each in the same order."""
     warnings: Sequence[ConfigProblem] = ()
 
     @property
@@ -104,7 +104,7 @@ def labels_of(fields: Sequence[str]) -> dict[str, str]:
 
 
 def settings_text(point: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Such as `c1=0.25 seed=2`."""
+    """Return a text such as `c1=0.25 seed=2`."""
     return " ".join(f"{labels[field]}={_short(value)}" for field, value in point.items())
 
 

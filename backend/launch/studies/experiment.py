@@ -23,7 +23,7 @@ from bapo.records import EvaluationRecord
 
 
 def require(study: Study) -> None:
-    """Raises Problem 409 where a study is no fork experiment."""
+    """Raise Problem 409 if a study is no fork experiment."""
     if not study.checkpoints:
         remedy = "this study's runs are no forks of checkpoints: read its results from the study itself"
         raise Problem(409, "no_experiment", remedy, field="id", value=study.id)

@@ -31,7 +31,7 @@ from bapo.config import ConfigError, ConfigProblem
 FIELD = "checkpoints"
 UNCHANGED = "unchanged"
 LENGTH_FIELDS = ("training.steps", "training.epochs")
-"""Set by the number of further steps, for all arms alike."""
+"""Fields set by the number of further steps, for all arms."""
 
 
 def parents(session: Session, asked: StudyWrite) -> dict[str, Run]:
@@ -76,7 +76,7 @@ def origins(session: Session, asked: StudyWrite) -> list[ForkedFrom]:
 
 
 def overlaps(origins: Sequence[ForkedFrom], further_steps: int) -> list[ConfigProblem]:
-    """Warns of checkpoints of one run that are nearer than the arms are long."""
+    """Return a warning for each two checkpoints of one run that are nearer than the arms are long."""
     found = []
     ordered = sorted(origins, key=lambda each: (each.run_id, each.step))
     for first, second in itertools.pairwise(ordered):

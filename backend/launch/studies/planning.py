@@ -65,7 +65,7 @@ def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan
 
 
 def declared(study: Declaration, planned: Sequence[PlannedRun]) -> list[Candidate]:
-    """Runs of a study file."""
+    """Return the runs of a study file."""
     return [
         Candidate(run.name, _declared_name(study, run), run.point, {**study.config, **run.changes}) for run in planned
     ]
@@ -156,7 +156,7 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
 
 
 def _totals(each: Sequence[RunEstimate]) -> dict[str, EstimateRange | None]:
-    """Return sums over the runs; None where one of them cannot be estimated."""
+    """Return the sums over the runs; `None` if one of them cannot be estimated."""
     return {
         field: _sum([getattr(one, field) for one in each]) for field in ("rollouts", "seconds", "compute_hours", "cost")
     }

@@ -1,4 +1,4 @@
-"""What a design can show, by how far seeds disagreed in the project's earlier runs of the same recipe."""
+"""Power of a design, from the spread between seeds in the project's earlier runs of the same recipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALIKE = ("task.type", "model.path", "training.steps")
 
 
 def power_shown(session: Session, examined: Examination, project_id: str | None) -> StudyPower | None:
-    """Return the power of a study, also while something else in its file is wrong; None where its seeds cannot be read."""
+    """Return the power of a study, even if its file has other errors; `None` if its seeds cannot be read."""
     study = examined.readable
     if study is None or "seeds" in examined.stood_in:
         return None

@@ -22,7 +22,7 @@ def ended(made: Sequence[MadeRun]) -> dict[str, str]:
 
 
 def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation]:
-    """Reads the records of the ended runs, by name, in a few statements for all of them."""
+    """Return the records of the ended runs, by name, read in a few statements for all of them."""
     ids = ended(made)
     configs = repository.configs(session, list(ids.values()))
     columns = series.read(session, list(ids.values()), METRIC_KEYS)

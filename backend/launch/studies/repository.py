@@ -33,7 +33,7 @@ def _visible() -> Select[Study, str, str, str]:
 
 
 def page(session: Session, limit: int, after: str | None) -> list[StudyRow]:
-    """Newest first; `after` is the last one of the page before."""
+    """Return a page of studies, newest first; `after` is the last one of the page before."""
     query = _visible().order_by(Study.created_at.desc(), Study.id.desc()).limit(limit)
     if after is not None:
         last = select(Study.created_at).where(Study.id == after).scalar_subquery()
@@ -48,7 +48,7 @@ def get(session: Session, study_id: str) -> StudyRow:
 
 
 def lock(session: Session, study_id: str) -> StudyRow | None:
-    """Return a study that nobody else changes meanwhile."""
+    """Return a study, locked."""
     query = _visible().where(Study.id == study_id).with_for_update(of=Study)
     found = session.execute(query).one_or_none()
     return None if found is None else StudyRow(*found)
@@ -100,8 +100,8 @@ class Progress(NamedTuple):
 
 
 def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progress]]:
-    """By study."""
-    # What a fork has of its parent is no work of the study.
+    """Return the progress by study."""
+    # Steps that a fork has from its parent are no work of the study.
     begun = func.coalesce(Run.fork_step, 0)
     steps = func.coalesce(Run.num_steps, 0) - begun
     sums = (func.count(), func.sum(func.coalesce(Run.step, 0) - begun), func.sum(steps), func.max(steps))
@@ -119,7 +119,7 @@ def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progr
 
 
 def unfinished(session: Session) -> Sequence[str]:
-    """Studies that wait for what tuning chooses."""
+    """Return the studies that wait for a choice by tuning."""
     return session.scalars(select(Study.id).where(Study.choices.is_(None)).order_by(Study.created_at)).all()
 
 
@@ -147,13 +147,13 @@ def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
 
 
 def configs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Config of each run."""
+    """Return the config of each run."""
     found = session.execute(select(Run.id, Run.config).where(Run.id.in_(run_ids)))
     return {row.id: row.config for row in found}
 
 
 def assessments(session: Session, run_ids: Sequence[str]) -> dict[str, list[dict[str, object]]]:
-    """Evaluation and tracking records of runs, as they were recorded, by step."""
+    """Return the evaluation and tracking records of runs, as they were recorded, by step."""
     query = (
         select(SparseRecord.run_id, SparseRecord.record)
         .where(SparseRecord.run_id.in_(run_ids), SparseRecord.type.in_(("evaluation", "tracking")))
@@ -170,7 +170,7 @@ MOST_EARLIER = 400
 
 
 def ended_configs(session: Session, project_id: str, recipe: str) -> dict[str, dict[str, Any]]:
-    """Config of each run of a recipe in a project that trained to its end, the newest first."""
+    """Return the configs of a recipe's runs in a project that trained to their ends, newest first."""
     found = session.execute(
         select(Run.id, Run.config)
         .where(Run.project_id == project_id, Run.recipe == recipe, Run.status == RunStatus.SUCCEEDED)

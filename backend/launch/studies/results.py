@@ -54,7 +54,7 @@ def _setting(point: dict[str, Any], runs: Sequence[Run], eval_name: str | None) 
 
 
 def varied(study: Study, made: Sequence[MadeRun]) -> list[Varied]:
-    """Return the runs with the fields that a grid or list varies, or with arm and regime of those that a file declares."""
+    """Return the runs with the fields that a grid or list varies, or with arm and regime if a file declares them."""
     if study.text is None:
         points = [(each, _without_seeds(each.point), _seed(each.point)) for each in made]
     else:

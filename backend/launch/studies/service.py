@@ -179,12 +179,12 @@ def submit(
 
 
 def declaration_of(study: Study) -> Declaration | None:
-    """Returns the declaration; None for a grid or a list of runs."""
+    """Return the declaration; `None` for a grid or a list of runs."""
     return None if study.text is None else parse(study.text)
 
 
 def choices_of(study: Study) -> Choices:
-    """Returns the settings that tuning chose."""
+    """Return the settings that tuning chose."""
     return {(each["regime"], each["arm"]): each["set"] for each in study.choices or ()}
 
 

@@ -59,7 +59,7 @@ def _replay(session: Session, condition: AlertCondition, run: Run) -> tuple[int,
 
 
 def _replay_findings(session: Session, condition: FindingCondition, run: Run) -> tuple[int, list[PreviewFiring]]:
-    """Return what was found last; when it came is not kept."""
+    """Return the last findings; when they appeared is not stored."""
     stored = repository.findings_of(session, run.id)
     if stored is None:
         return 0, []
@@ -87,7 +87,7 @@ def firings_of(findings: Sequence[Finding]) -> list[PreviewFiring]:
 
 
 def _replay_silences(session: Session, condition: StalledCondition, run: Run) -> tuple[int, list[PreviewFiring]]:
-    """Return steps of one attempt that were further apart than that, by the trainer's clock."""
+    """Return the steps of one attempt that were further apart than the limit, by the trainer's clock."""
     columns = series.read_training(session, run.id, [_TIME], StepRange(1, _LAST_STEP))
     query = select(StepRow.step, StepRow.attempt).where(StepRow.run_id == run.id).order_by(StepRow.step)
     rows = session.execute(query).all()

@@ -29,7 +29,7 @@ def runs(session: Session, run_ids: Collection[str]) -> Sequence[Run]:
 
 
 def runs_with_status(session: Session, project_ids: Collection[str], statuses: Collection[str]) -> Sequence[Run]:
-    """Runs of these projects in these states, without their configs."""
+    """Return the runs of these projects in these states, without their configs."""
     query = select(Run).where(Run.project_id.in_(project_ids), Run.status.in_(statuses), Run.import_source.is_(None))
     return session.scalars(_light(query)).all()
 
@@ -53,19 +53,19 @@ def enabled_rules_of_kind(session: Session, kind: str) -> Sequence[AlertRule]:
 
 
 def watches(session: Session, run_ids: Collection[str]) -> dict[tuple[str, str], AlertWatch]:
-    """Memory of rules about these runs, by rule and run."""
+    """Return the memory of rules about these runs, by rule and run."""
     query = select(AlertWatch).where(AlertWatch.run_id.in_(run_ids)).execution_options(populate_existing=True)
     return {(watch.rule_id, watch.run_id): watch for watch in session.scalars(query)}
 
 
 def open_alerts(session: Session, run_ids: Collection[str]) -> Sequence[Alert]:
-    """Alerts of these runs that are not resolved, oldest first."""
+    """Return the alerts of these runs that are not resolved, oldest first."""
     query = select(Alert).where(Alert.run_id.in_(run_ids), Alert.resolved_at.is_(None)).order_by(Alert.id)
     return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def open_alerts_of_rule(session: Session, rule_id: str) -> Sequence[Alert]:
-    """Alerts of a rule that are not resolved."""
+    """Return the alerts of a rule that are not resolved."""
     return session.scalars(select(Alert).where(Alert.rule_id == rule_id, Alert.resolved_at.is_(None))).all()
 
 
@@ -81,7 +81,7 @@ def add_alert(session: Session, alert: Alert) -> bool:
 
 
 def found_lately(session: Session, project_ids: Collection[str], since: datetime) -> Sequence[tuple[Run, RunFindings]]:
-    """Runs of these projects that had not ended by then, without their configs, with what was found in them last.
+    """Return runs of these projects that had not ended by then, without their configs, and their last findings.
 
     Observed runs came by the way of imports, but are news.
     """
@@ -100,12 +100,12 @@ def found_lately(session: Session, project_ids: Collection[str], since: datetime
 
 
 def findings_of(session: Session, run_id: str) -> RunFindings | None:
-    """Return what was found in a run last; None before it was looked at."""
+    """Return the run's last findings; `None` before it was checked."""
     return session.get(RunFindings, run_id)
 
 
 def newest_events(session: Session, run_ids: Collection[str]) -> dict[str, int]:
-    """ID of the newest event of each run that reports training."""
+    """Return the ID of the newest event of each run that reports training."""
     query = (
         select(StreamRow.run_id, func.max(StreamRow.id))
         .where(StreamRow.run_id.in_(run_ids), StreamRow.event != "alert")
@@ -115,7 +115,7 @@ def newest_events(session: Session, run_ids: Collection[str]) -> dict[str, int]:
 
 
 def forget(session: Session, rule_id: str) -> None:
-    """A rule reads every run from its beginning again."""
+    """Forget a rule's memory, so that it reads every run from the beginning."""
     session.execute(delete(AlertWatch).where(AlertWatch.rule_id == rule_id))
 
 
@@ -164,7 +164,7 @@ def rule(session: Session, rule_id: str) -> RuleRow:
 
 
 def count_rules(session: Session, project_id: str) -> int:
-    """Rules of a project."""
+    """Return the number of rules of a project."""
     return session.scalars(select(func.count()).where(AlertRule.project_id == project_id)).one()
 
 
@@ -209,7 +209,7 @@ def alert(session: Session, alert_id: int) -> AlertRow:
 
 
 def count_unseen(session: Session, conditions: Sequence[ColumnElement[bool]]) -> tuple[int, int]:
-    """Alerts that are neither resolved nor acknowledged, and the runs that have them."""
+    """Return the numbers of alerts that are neither resolved nor acknowledged, and of runs that have them."""
     query = select(func.count(), func.count(Alert.run_id.distinct())).select_from(Alert)
     alerts, with_alerts = session.execute(query.join(Run, Run.id == Alert.run_id).where(*conditions)).one()
     return alerts, with_alerts

@@ -25,7 +25,7 @@ class Rule:
 
     @property
     def id(self) -> str:
-        """Its identifier."""
+        """ID of the rule."""
         return self.stored.id
 
     @property

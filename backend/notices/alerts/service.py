@@ -25,7 +25,7 @@ from bapo.api.alerts import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleSc
 
 _CURSOR = "alerts"
 MOST_RULES = 200
-"""Of a project: each is judged at every step of every run that it watches."""
+"""Maximum number of rules of a project: each is judged at every step of every run that it watches."""
 NUM_NEWEST = 5
 
 # ---------------------------------------------------------------- rules
@@ -103,7 +103,7 @@ def _write(session: Session, rule: AlertRule, body: RuleWrite) -> None:
 
 
 def check_scope(session: Session, scope: RuleScope, project_id: str | None) -> None:
-    """Raises Problem 404 or 422 where the rule is about a run that is not there, or not in its project."""
+    """Raise Problem 404 or 422 if the rule is about a run that does not exist, or is not in its project."""
     if scope.run_id is None:
         return
     try:

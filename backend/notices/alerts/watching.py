@@ -1,6 +1,6 @@
 """Reads the values of a metric in order, each once, and finds where an alert opens and where it is resolved.
 
-What a rule must remember between two values is one JSON object, so that reading goes on after a restart where it
+What a rule must remember between two values is one JSON object, so that reading resumes after a restart where it
 stopped. The same reading serves the preview, over all values of a run at once.
 """
 

@@ -79,7 +79,7 @@ class EventHub:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server is about to stop: nobody should begin to wait."""
+        """True if the server is about to stop, so that no request should begin to wait."""
         return self._closed
 
     @contextmanager
@@ -98,7 +98,7 @@ class EventHub:
                 del self._waiting_workers[worker_id]
 
     def num_streams(self, person_id: str) -> int:
-        """Return how many streams somebody has open."""
+        """Return the number of the user's open streams."""
         return sum(each.person_id == person_id for each in tuple(self._subscriptions))
 
     @asynccontextmanager
@@ -160,7 +160,7 @@ class EventHub:
         async with connection:
             for channel in (events.CHANNEL, events.DELETED_CHANNEL, events.ASSIGNED_CHANNEL):
                 await connection.execute(f"LISTEN {channel}")
-            # What was committed while nobody listened. The first time there is nothing to make up for.
+            # Events committed while the connection was down. The first time there are none to catch up with.
             missed = await anyio.to_thread.run_sync(self._missed)
             for event in missed:
                 self._deliver(event)

@@ -46,7 +46,7 @@ def message(webhook: Webhook, delivery: Delivery, unix_time: int) -> Message:
 
 
 def signature(secret: str, unix_time: int, content: bytes) -> str:
-    """HMAC-SHA256 over `timestamp.body`, in hexadecimal digits."""
+    """Return the HMAC-SHA256 over `timestamp.body`, in hexadecimal digits."""
     return hmac.new(secret.encode(), b"%d.%b" % (unix_time, content), hashlib.sha256).hexdigest()
 
 
@@ -75,7 +75,7 @@ def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _slack(body: Mapping[str, Any]) -> tuple[str, bytes]:
-    # <!channel> and <http://…|…> are commands to Slack: nobody's run name shall call a channel.
+    # <!channel> and <http://…|…> are commands to Slack: a run's name must not call a channel.
     text = text_of(body).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "application/json", orjson.dumps({"text": text})
 
@@ -97,5 +97,5 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, bytes]]] = {
 
 
 def unix_time_of(moment: datetime) -> int:
-    """Whole seconds since 1970."""
+    """Return the whole seconds since 1970."""
     return int(moment.timestamp())

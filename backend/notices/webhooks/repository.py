@@ -13,7 +13,7 @@ from backend.models import Delivery, Project, User, Webhook
 
 
 class WebhookRow(NamedTuple):
-    """A webhook, its author's name and its project's, and how it stands."""
+    """A webhook, the names of its author and its project, and its state."""
 
     webhook: Webhook
     owner: str
@@ -43,24 +43,24 @@ def _webhooks() -> Select[Webhook, str, str, int, datetime | None]:
 
 
 def webhooks(session: Session, conditions: Collection[ColumnElement[bool]]) -> list[WebhookRow]:
-    """Webhooks by name."""
+    """Return the webhooks by name."""
     query = _webhooks().where(*conditions).order_by(func.lower(Webhook.name), Webhook.id)
     return [WebhookRow(*row) for row in session.execute(query)]
 
 
 def lock(session: Session, webhook_id: str) -> Webhook | None:
-    """Return one webhook, held."""
+    """Return one webhook, locked."""
     query = select(Webhook).where(Webhook.id == webhook_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
 def count(session: Session, project_id: str) -> int:
-    """Webhooks of a project."""
+    """Return the number of webhooks of a project."""
     return session.scalars(select(func.count()).where(Webhook.project_id == project_id)).one()
 
 
 def count_given_up(session: Session, owner_id: str) -> int:
-    """Return number of a user's webhooks that were switched off after failures."""
+    """Return the number of a user's webhooks that were switched off after failures."""
     query = select(func.count()).where(Webhook.owner_id == owner_id, Webhook.disabled_reason.is_not(None))
     return session.execute(query.select_from(Webhook)).scalar_one()
 
@@ -74,7 +74,7 @@ def deliveries(session: Session, webhook_id: str, before_id: int | None, limit: 
 
 
 def delivery(session: Session, webhook_id: str, delivery_id: int) -> Delivery | None:
-    """Return one message of a webhook, held."""
+    """Return one message of a webhook, locked."""
     query = select(Delivery).where(Delivery.id == delivery_id, Delivery.webhook_id == webhook_id).with_for_update()
     return session.scalars(query).one_or_none()
 
@@ -95,7 +95,7 @@ def due(session: Session, busy: Collection[str], limit: int) -> list[Due]:
             Delivery.state == "waiting",
             Webhook.enabled,
             or_(Delivery.next_try_at.is_(None), Delivery.next_try_at <= func.now()),
-            # A test is asked for by somebody who waits for what becomes of it.
+            # A user is waiting for the outcome of a test.
             or_(Webhook.resume_at.is_(None), Webhook.resume_at <= func.now(), Delivery.event == "test"),
             Webhook.id.not_in(busy),
         )

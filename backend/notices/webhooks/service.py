@@ -23,7 +23,7 @@ from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, Webhoo
 
 _CURSOR = "deliveries"
 MOST_WEBHOOKS = 50
-"""Of a project: each event of it may make a message for each."""
+"""Maximum number of webhooks of a project: each event of it may make a message for each."""
 SECRET_PREFIX = "whsec_"  # noqa: S105 - says what the random rest is for
 
 
@@ -46,7 +46,7 @@ def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
 
 
 def list_webhooks(session: Session, caller: Principal) -> list[WebhookRow]:
-    """Webhooks by name."""
+    """Return the webhooks by name."""
     return repository.webhooks(session, visible(caller))
 
 
@@ -120,8 +120,8 @@ def _lock(session: Session, webhook_id: str, caller: Principal) -> Webhook:
 
 def _write(webhook: Webhook, body: WebhookWrite, policy: AddressPolicy) -> None:
     try:
-        # Only what stands in the address: what its name leads to is looked up and checked at every try, and whether a
-        # name leads to the inside is not answered to whoever asks.
+        # Only the address itself: its host name is resolved and checked at every try, and callers must not learn if a
+        # name leads to the internal network.
         target = destination(body.url)
         if _is_literal(target.host):
             permitted_addresses(target, policy)
@@ -185,7 +185,7 @@ def send_again(session: Session, webhook_id: str, delivery_id: int, caller: Prin
     if delivery.state == "waiting":
         delivery.next_try_at = None
     else:
-        # Its day to be taken begins anew.
+        # Restart the day in which it must be delivered.
         delivery.state, delivery.first_try_at, delivery.num_tries = "waiting", None, 0
     webhook.resume_at = None
     _note(session, webhook, caller, "webhook message sent again")

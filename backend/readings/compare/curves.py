@@ -52,18 +52,18 @@ class Axes(NamedTuple):
     seconds: Floats
 
     def at(self, x: CompareAxis, steps: NDArray[np.int64]) -> Floats:
-        """Return positions of steps on an axis; step 0 is at 0."""
+        """Return the positions of steps on an axis; step 0 is at 0."""
         if x == "step":
             return steps.astype(np.float64)
         return cumulative_at(self.steps, self.rollouts if x == "rollouts" else self.seconds, steps)
 
     def end(self, x: CompareAxis) -> float:
-        """Position of the run's last step on this axis."""
+        """Return the position of the run's last step on this axis."""
         return float(self.at(x, self.steps[-1:])[-1]) if len(self.steps) else 0.0
 
 
 def axes_of(columns: RunColumns) -> Axes:
-    """Axes from the metrics of `AXIS_KEYS`; a step without a time took none."""
+    """Return the axes from the metrics of `AXIS_KEYS`; a step without a time took none."""
     whole = series.table({key: columns[key] for key in AXIS_KEYS})
     seconds = np.cumsum(np.nan_to_num(whole.values[SECONDS_KEY]))
     rollouts = np.maximum.accumulate(np.nan_to_num(whole.values[ROLLOUTS_KEY]))
@@ -77,7 +77,7 @@ def read_axes(session: Session, run_ids: Sequence[str]) -> dict[str, Axes]:
 
 
 def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
-    """Return the least that a run has which has trained at all."""
+    """Return the smallest budget of a run that has trained at all."""
     ends = {run_id: each.end(x) for run_id, each in axes.items() if len(each.steps)}
     if not ends:
         return Budget(x, 0.0, None)
@@ -88,7 +88,7 @@ def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
 def changes_on_axis(
     run_id: str, changes: Sequence[AppliedChange], axes: Axes, x: CompareAxis, budget: Budget | None
 ) -> list[dict[str, Any]]:
-    """Parameter changes of a run as `ChangeOnAxis`, up to the budget."""
+    """Return the parameter changes of a run as `ChangeOnAxis`, up to the budget."""
     positions = axes.at(x, np.array([change.step for change in changes], np.int64)).tolist()
     return [
         {"run_id": run_id, "x": position, "change": change.model_dump()}
@@ -142,7 +142,7 @@ def curves_of_metric(
 
 
 def _extremes(whole: MeanCurve, max_points: int) -> MeanCurve:
-    """Fewer points, each column's extremes among them."""
+    """Reduce a curve to fewer points, each column's extremes among them."""
     if len(whole.x) <= max_points:
         return whole
     columns = [whole.mean, *(bound for bound in (whole.low, whole.high) if len(bound))]

@@ -62,7 +62,7 @@ def get_metrics_of_runs(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Return values by step, null where a step lacks the key. `max_points` limits them to a sample that keeps the
+    """Return the values by step, null where a step lacks the key. `max_points` limits them to a sample that keeps the
     extremes."""
     ids = service.existing(session, runs)
 
@@ -149,7 +149,7 @@ Metric = Annotated[
 def compare_importance(
     _: Reader, session: DbSession, runs: Runs, metric: Metric = importance.DEFAULT_METRIC
 ) -> ParameterImportance:
-    """Return how much of the variance of a result each field explains in which the runs differ, beside chance.
+    """Return how much of the variance of a result each field explains in which the runs differ, compared with chance.
 
     A whole grid is decomposed exactly, into single fields, pairs and noise; of other runs each field is looked at
     alone, on ranks. Below the fewest runs it says why there is none.

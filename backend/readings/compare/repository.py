@@ -96,7 +96,7 @@ _ENDS = text("""
 
 
 def first_and_last_evaluations(session: Session, run_ids: Sequence[str]) -> list[Answers]:
-    """First and last evaluation of each run and held-out set."""
+    """Return the first and last evaluation of each run and held-out set."""
     parameters: dict[str, Any] = {"run_ids": list(run_ids), "type": "evaluation", "num_samples": "num_samples"}
     return [Answers(*row) for row in session.execute(_ENDS, parameters)]
 

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
 _SPARSE = ("val-core/", "bapo/tracking/")
-"""What evaluations and trackings record, and steps do not (`bapo.records.metrics`)."""
+"""Prefixes of metrics that evaluations and trackings record, and steps do not (`bapo.records.metrics`)."""
 
 EVERY_STEP = StepRange(0, 2**31 - 1)
 

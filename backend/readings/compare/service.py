@@ -210,7 +210,7 @@ def equal_budget(budget: Budget | None, evaluated: Mapping[str, float]) -> Equal
 
 
 def _final(results: Sequence[EvaluationResult], dataset: str | None) -> float | None:
-    """Return mean final accuracy, rounded down to a whole percent."""
+    """Return the mean final accuracy, rounded down to a whole percent."""
     values = [each.final.value for each in results if each.dataset == dataset]
     return math.floor(100 * fmean(values)) / 100 if values else None
 

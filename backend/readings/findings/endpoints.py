@@ -19,7 +19,7 @@ COLUMNS = tuple(ListedPrompt.model_fields)
 
 @router.get("/runs/{run_id}/findings", summary="Get a run's findings")
 def get_findings(_: Reader, session: DbSession, context: ContextOf, run_id: str) -> FindingsReport:
-    """Return what is wrong with a run's data: each finding with evidence, an interval or a null, and what to do about
+    """Return the problems in a run's data: each finding with evidence, an interval or a null, and what to do about
     it.
 
     Computed from all that the run has recorded; of a run that is training, at most every few seconds. `checks` says

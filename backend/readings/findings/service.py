@@ -31,7 +31,7 @@ from bapo.config.task import canonical_form
 MIN_SECONDS_BETWEEN_SEARCHES = 3.0
 """For a running run, which may record many steps in a second."""
 MOST_SAMPLE_BYTES = 32 * 1024**2
-"""Of responses that are read, as stored (compressed)."""
+"""Maximum size of the responses that are read, as stored (compressed)."""
 
 
 class FindingsCache(RevisionCache[str, Search]):

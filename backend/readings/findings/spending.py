@@ -1,4 +1,4 @@
-"""What the run that a probe is made for would cost, at the server's prices."""
+"""Cost of the run that a probe is made for, at the server's prices."""
 
 from __future__ import annotations
 

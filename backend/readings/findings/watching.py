@@ -50,7 +50,7 @@ class FindingsWatcher(LeaderThread):
 
 
 def runs_due(session: Session) -> list[str]:
-    """Runs that were never checked or counted, or that have trained further since."""
+    """Return the runs that were never checked or counted, or that have trained further since."""
     query = (
         select(Run.id)
         .join(RunFindings, RunFindings.run_id == Run.id, isouter=True)

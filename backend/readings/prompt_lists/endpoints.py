@@ -152,7 +152,7 @@ def export_prompt_list_lines(_: Reader, session: DbSession, list_id: str, versio
 
 @router.get("/prompt-lists/{list_id}/versions", summary="List the versions of a prompt list")
 def list_prompt_list_versions(_: Reader, session: DbSession, list_id: str) -> PromptListVersionPage:
-    """Return who changed the list when, the newest first, at most 200."""
+    """List a prompt list's versions with their authors and times, newest first, at most 200."""
     return PromptListVersionPage(items=service.versions(session, repository.row(session, list_id)))
 
 

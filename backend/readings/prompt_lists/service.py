@@ -168,6 +168,6 @@ def exported(session: Session, row: ListRow, version: int) -> Iterator[PromptLis
 
 
 def versions(session: Session, row: ListRow) -> Sequence[PromptListVersionInfo]:
-    """Changes of a list, the newest first."""
+    """Return the changes of a list, newest first."""
     found = repository.versions(session, row.list.id)
     return [rendered(PromptListVersionInfo, version, author=author) for version, author in found]

@@ -58,7 +58,7 @@ def prompts(
 
 
 def num_waiting(session: Session, project_id: str) -> int:
-    """Runs of a project that have trained and are not counted yet."""
+    """Return the number of runs of a project that have trained and are not counted yet."""
     counted = select(PromptTotals.run_id).where(PromptTotals.run_id == Run.id).exists()
     query = select(func.count()).select_from(Run).where(Run.project_id == project_id, Run.step > 0, ~counted)
     return session.scalars(query).one()

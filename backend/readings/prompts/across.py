@@ -189,7 +189,7 @@ def _curve(session: Session, context: Context, row: InRun, prompt_id: str) -> Pr
 
 
 def answers(session: Session, prompt_id: str, project_name: str | None) -> PromptAnswers:
-    """Return what the newest stored responses of the newest runs answer, pooled, and the newest groups side by side."""
+    """Return the answers in the newest stored responses of the newest runs, pooled, and the newest groups."""
     pooled: list[tuple[str, ResponseGroup]] = []
     newest: list[SampledIn] = []
     label, num_runs = None, 0

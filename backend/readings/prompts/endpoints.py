@@ -81,8 +81,8 @@ def list_project_prompts(
 ) -> ProjectPromptPage:
     """List the training prompts of a project with their totals over all of its runs, the hardest first.
 
-    Totals are kept beside the runs: what a run records is counted within seconds, and `num_waiting` says how many runs
-    are not counted yet.
+    Totals are stored apart from the runs: what a run records is counted within seconds, and `num_waiting` says how many
+    runs are not counted yet.
     """
     return across.page(session, query, query.offset, query.limit)
 
@@ -107,7 +107,7 @@ def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[Proj
 def export_project_prompt_lines(
     _: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]
 ) -> Response:
-    """Return the prompts of a project that a filter finds with their totals, one JSON object a line, at most 100,000."""
+    """Return the matching prompts of a project with their totals, one JSON object a line, at most 100,000."""
     lines = "".join(f"{each.model_dump_json()}\n" for each in across.all_matching(session, wanted))
     return _download(lines, "text/plain", "prompts.jsonl")
 
@@ -116,7 +116,7 @@ def export_project_prompt_lines(
 def get_prompt_curves(
     _: Reader, session: DbSession, context: ContextOf, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptCurves:
-    """Return every evaluation of a prompt in the twelve newest runs that visited it; of many, 400 evenly spaced ones."""
+    """Return every evaluation of a prompt in its twelve newest runs; of many, 400 evenly spaced ones."""
     return across.curves(session, context, prompt_id, project)
 
 
@@ -124,10 +124,10 @@ def get_prompt_curves(
 def get_prompt_answers(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptAnswers:
-    """Pool the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
+    """Group the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
 
     Five groups of each run are pooled. A wrong answer that 60 % of the responses give makes the label suspect; a model
-    that errs alike each time looks the same.
+    that makes the same error each time looks the same.
     """
     return across.answers(session, prompt_id, project)
 

@@ -22,7 +22,7 @@ def whole_text(session: Session, run_id: str, prompt_id: str) -> PromptText | No
 
 
 def saying(session: Session, run_id: str, part: str) -> frozenset[str]:
-    """Return prompts whose text contains this, whatever its case. A scan of the run's texts, which are one per prompt."""
+    """Return the prompts whose text contains this, ignoring case. Scans the run's texts, one per prompt."""
     # Folding the case of all languages takes three times as long, and an English word needs none of it.
     content = PromptText.content.collate("C") if part.isascii() else PromptText.content
     query = select(PromptText.prompt_id).where(

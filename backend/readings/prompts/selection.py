@@ -43,7 +43,7 @@ class RunPrompts(NamedTuple):
 
     @classmethod
     def of(cls, visits: Visits) -> RunPrompts:
-        """Summed up once for the same visits."""
+        """Return the run's prompts, summed up once for the same visits."""
         return cls(visits, _summed_up(_Identity(visits)))
 
     def number_of(self, prompt_id: str) -> int | None:
@@ -69,9 +69,9 @@ class Selection(NamedTuple):
     """Prompts that match a filter."""
 
     numbers: NDArray[np.int64]
-    """Rows of the prompts, in the order that was asked for; prompts alike in the order in which they were met."""
+    """Rows of the prompts, in the order that was asked for; equal prompts in the order in which they were met."""
     keys: NDArray[np.float64]
-    """What they are sorted by, ascending, as long as `numbers`."""
+    """Keys that they are sorted by, ascending, as long as `numbers`."""
     stories: Mapping[Story, int]
     """Prompts of each story that the rest of the filter matches."""
 

@@ -32,7 +32,7 @@ from bapo.rollout import BatchSource
 SPARKLINE_VISITS = 100
 """Visits that a prompt in a list shows at most."""
 BEGINNING_LETTERS = 300
-"""Of a prompt's text in a list."""
+"""Characters of a prompt's text in a list."""
 
 
 class PageOf(NamedTuple):
@@ -127,7 +127,7 @@ def _totals(prompts: RunPrompts) -> PromptTotals:
 
 
 def one_prompt(session: Session, context: Context, run: Run, prompt_id: str, wanted: PromptFilter) -> PromptDetail:
-    """Return all that is stored of a prompt, and its neighbours in a list. Raises Problem 404."""
+    """Return all stored data of a prompt, and its neighbours in a list. Raises Problem 404."""
     prompts, selection = _find(session, context, run, wanted)
     number = existing(prompts.number_of(prompt_id), "prompt", prompt_id)
     steps = np.unique(prompts.visits.step[prompts.columns.visits_of(number)]).tolist()

@@ -11,7 +11,7 @@ from backend.readings.visits.columns import RunColumns, extended, no_steps, up_t
 from bapo.analysis.visits import Visits
 
 MAX_BYTES = 256 * 1024**2
-"""Of all runs together: some twelve million visits."""
+"""Maximum size of the visits of all runs together: some twelve million visits."""
 
 
 class VisitCache(RevisionCache[str, RunColumns]):

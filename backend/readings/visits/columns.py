@@ -68,7 +68,7 @@ def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
 
 
 def extended(columns: RunColumns, batches: Iterable[Sequence[StepVisits]]) -> RunColumns:
-    """With further steps, which are later than all that are there."""
+    """Return the columns with further steps, which are later than all that are there."""
     before = columns.visits
     codes = _Codes(zip(before.prompt_ids, count(), strict=False))
     steps = list(columns.steps)

@@ -54,8 +54,8 @@ def find(session: Session, run: Run, step: int) -> CheckpointInfo:
 def remaining(written: Sequence[Written], keep: int) -> list[Written]:
     """Return the checkpoints that remain of those written in this order, oldest first.
 
-    Each takes those of its own and of later steps away, as the run went back behind them, and the oldest beyond `keep`
-    but for the one that it names as the best.
+    Each checkpoint removes those of the same and of later steps, as the run went back behind them, and the oldest
+    beyond `keep` but for the one that it names as the best.
     """
     left: list[Written] = []
     for each in written:

@@ -28,7 +28,7 @@ def _query() -> Select[SavedView, str, str]:
 
 
 def views(session: Session) -> list[ViewRow]:
-    """Return all that the session sees, by name."""
+    """Return all saved views that the session sees, by name."""
     query = _query().order_by(func.lower(SavedView.name), SavedView.created_at)
     return [ViewRow(*row) for row in session.execute(query)]
 

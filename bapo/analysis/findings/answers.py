@@ -24,7 +24,7 @@ _DECORATION = re.compile(r"\\(left|right|!|,|;| )|\$|\\text\{|\\mathrm\{|\s|[{}]
 
 
 def label_suspected(stream: RunStream) -> Outcome:
-    """Return prompts for which 60 % of all responses kept, over two policies or more, agree on one answer judged wrong."""
+    """Find prompts whose kept responses, over two policies or more, agree to 60 % on one answer judged wrong."""
     groups: dict[str, list[ResponseGroup]] = defaultdict(list)
     for group in stream.samples:
         if group.label is not None and len(group.responses) >= LEAST_RESPONSES:
@@ -62,8 +62,8 @@ def label_suspected(stream: RunStream) -> Outcome:
             severity="note",
             title=f"For {len(prompts):,} of {len(visited):,} prompts, {AGREEMENT:.0%} or more of the responses agree "
             "on one answer that is judged wrong.",
-            explanation="Of all their responses that were kept, over two policies or more. A policy that errs alike "
-            "each time looks the same: read the list from the top.",
+            explanation="Of all their responses that were kept, over two policies or more. A policy that makes the "
+            "same error each time looks the same: read the list from the top.",
             evidence=[
                 Evidence(label="Share of prompts checked", value=len(prompts) / len(visited), unit="share"),
                 Evidence(label="Prompts suspected", value=float(len(prompts))),

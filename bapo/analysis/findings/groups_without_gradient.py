@@ -15,7 +15,7 @@ from bapo.config.method import method_label
 
 LEAST_GROUPS = 100
 NOTE_ABOVE, WARNING_ABOVE = 0.25, 0.5
-"""Of the lower end of the share's interval."""
+"""Thresholds of the lower end of the share's interval."""
 LARGEST_GROUP = 64
 LEAST_GRADED_STEPS = 10
 
@@ -96,7 +96,7 @@ def groups_without_gradient(stream: RunStream) -> Outcome:
 
 
 def _graded(stream: RunStream, rows: NDArray[np.bool_]) -> Floats | None:
-    """Recent shares of groups whose rewards are all equal, where that is not the same as all wrong or all right."""
+    """Return recent shares of groups with equal rewards, if that is not the same as all wrong or all right."""
     curve = stream.curve("bapo/rewards/constant_groups")
     recent = curve.steps >= stream.first_recent_step()
     if not recent.any():

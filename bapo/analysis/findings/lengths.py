@@ -19,8 +19,7 @@ LEAST_UNCUT = 100
 
 
 def reward_follows_length(stream: RunStream) -> Outcome:
-    """Return the correlation of reward and length within groups, in which difficulty cancels, beside a permutation
-    null.
+    """Compare the correlation of reward and length within groups, which cancels difficulty, with a permutation null.
 
     ρ = Σ (r - r̄_g)(l - l̄_g) / √(Σ (r - r̄_g)² · Σ (l - l̄_g)²), over uncut responses of groups g.
     """
@@ -91,13 +90,13 @@ def reward_follows_length(stream: RunStream) -> Outcome:
 
 
 def _has_no_lengths(stream: RunStream) -> bool:
-    """Return whether there are texts, and the length of none was told."""
+    """Return whether there are texts but no recorded lengths."""
     responses = [response for group in stream.samples for response in group.responses]
     return bool(responses) and all(response.num_tokens is None for response in responses)
 
 
 def _uncut(group: ResponseGroup, limit: float | None) -> list[tuple[float, int]]:
-    """Reward and length of the responses that were not cut."""
+    """Return reward and length of the responses that were not cut."""
     return [
         (response.reward, response.num_tokens)
         for response in group.responses

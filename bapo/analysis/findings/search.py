@@ -100,7 +100,7 @@ class Search(NamedTuple):
     report: FindingsReport
     prompts: Mapping[FindingKind, PromptList]
     probe: ProbeFigures | None = None
-    """Of a probe that has answered enough prompts."""
+    """Figures of the probe; null until it has answered enough prompts."""
 
 
 def find(stream: RunStream) -> Search:

@@ -15,9 +15,9 @@ from bapo.analysis.number_format import percent
 LEAST_PROMPTS = 50
 """Prompts with two visits or more."""
 LEAST_SHARE = 0.02
-"""Of these, below which the finding is silent."""
+"""Share of prompts below which the finding is not reported."""
 LEAST_EFFECTIVE_GROUPS = 1.5
-"""Of a prompt's visits, discounted by their age; the prior alone must not decide."""
+"""Fewest groups among a prompt's visits, discounted by age; the prior alone must not decide."""
 SURE = 0.95
 
 

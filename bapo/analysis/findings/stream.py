@@ -44,7 +44,7 @@ METRICS: tuple[str, ...] = (
 )
 """Metrics of training steps that findings read; besides these, everything under `HELD_OUT_PREFIX`."""
 MOST_SAMPLES = 4_000
-"""Groups of responses that are read, the newest; a run of 500 steps keeps 2,000 unless told otherwise."""
+"""Largest number of response groups that are read, newest first; by default a run of 500 steps keeps 2,000."""
 
 
 class Curve(NamedTuple):
@@ -65,7 +65,7 @@ class Response(NamedTuple):
 
     @property
     def is_correct(self) -> bool:
-        """Whether the reward is above the threshold: that of an observed run, else 0."""
+        """True if the reward is above the threshold: that of an observed run, else 0."""
         return self.reward > self.threshold
 
 
@@ -75,7 +75,7 @@ class ResponseGroup(NamedTuple):
     prompt_id: str
     step: int
     policy_version: int
-    """Of the policy that answered; where an observed trainer did not tell, `step - 1`."""
+    """Version of the policy that answered; `step - 1` if an observed trainer did not record it."""
     label: str | None
     """The right answer, where the task has one text for it."""
     responses: Sequence[Response]
@@ -97,7 +97,7 @@ class RunStream(NamedTuple):
     metrics: Mapping[str, Curve]
     samples: Sequence[ResponseGroup] = ()
     prompts: Mapping[str, str] = {}
-    """What prompts say, by identity; held-out ones as well."""
+    """Prompt texts by identity, including held-out ones."""
     forms: Mapping[str, str] = {}
     """Canonical forms of problems whose task offers one, by identity."""
     held_out: Mapping[str, HeldOutSet] = {}
@@ -105,7 +105,7 @@ class RunStream(NamedTuple):
 
     @property
     def is_observed(self) -> bool:
-        """Whether another trainer made the run, so that nothing but its `method` section tells how."""
+        """True if another trainer made the run, so that only its `method` section describes it."""
         return isinstance(self.config.method, ObservedConfig)
 
     @property
@@ -202,7 +202,7 @@ def read_stream(run_folder: Path) -> RunStream:
 
 
 def reward_threshold(config: RunConfig) -> float:
-    """Return a response is correct where its reward is above this."""
+    """Return the reward above which a response is correct."""
     return config.method.reward_threshold if isinstance(config.method, ObservedConfig) else 0.0
 
 

@@ -28,7 +28,7 @@ class DifficultEntry(NamedTuple):
 
 
 class History(NamedTuple):
-    """What was recorded before a step, as far as the difficult buffer depends on it."""
+    """Records before a step, as far as the difficult buffer depends on them."""
 
     visits: Visits
     steps: NDArray[np.int64]
@@ -77,7 +77,7 @@ def difficult_before(history: History, step: int) -> list[DifficultEntry]:
     """Return the difficult buffer before a step, least recently evaluated first.
 
     A prompt can be in it only if its latest evaluation was difficult, then and under every c1 since. Of these the
-    buffer holds the most recently evaluated ones: whoever made room was seen before all who stayed. How many there are
+    buffer holds the most recently evaluated ones: evicted ones were seen before all that stayed. How many there are
     is recorded.
     """
     visits = history.visits
@@ -105,7 +105,7 @@ def earlier_evaluations(visits: Visits, step: int, prompt_ids: Collection[str]) 
 
 
 def _latest_rows(visits: Visits, step: int) -> NDArray[np.int64]:
-    """Row of each prompt's latest evaluation before a step; -1 where there is none."""
+    """Return the row of each prompt's latest evaluation before a step; -1 if there is none."""
     rows = np.flatnonzero(visits.is_evaluation[: int(np.searchsorted(visits.step, step))])
     latest = np.full(len(visits.prompt_ids), -1, np.int64)
     # Of a prompt's several rows the last one counts.

@@ -48,13 +48,13 @@ class Recorded(Protocol):
     """A run's records; each question is asked only where a walk needs the answer."""
 
     def steps(self, first: int, last: int) -> Sequence[StepRecord]:
-        """Returns the records of a range of steps, both ends included, in order."""
+        """Return the records of a range of steps, both ends included, in order."""
 
     def visits(self) -> Visits:
-        """Returns every visit of the run's prompts."""
+        """Return every visit of the run's prompts."""
 
     def difficult(self, last: int) -> DifficultColumns:
-        """Returns the difficult buffer over the steps up to this one."""
+        """Return the difficult buffer over the steps up to this one."""
 
 
 def walk_of(
@@ -101,7 +101,7 @@ def _difficult(source: Recorded, step: int) -> Sequence[DifficultEntry]:
 
 
 def places_of(steps: Sequence[int], step: int) -> Places:
-    """Return where a step stands among all recorded ones, which are in order."""
+    """Return the position of a step among all recorded ones, which are in order."""
     index = bisect_left(steps, step)
     return Places(
         steps[0],

@@ -10,7 +10,7 @@ from bapo.config.fractions import parse_fraction
 from bapo.records import ThresholdValues
 
 _LARGEST_DENOMINATOR = 10_000_000
-"""Of c2 and c3: G times the responses of ten steps, and a few more for the ends of their ranges."""
+"""Largest denominator of c2 and c3: G times the responses of ten steps, and a few more for the ends of their ranges."""
 
 
 class ChosenThresholds(NamedTuple):
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether all are the step's own."""
+        """True if all thresholds are the step's own."""
         return all(value is None for value in self)
 
 

@@ -1,4 +1,4 @@
-"""Walks a recorded step: the method's lines, the groups behind each, and how they would fare under other thresholds."""
+"""Walk of a recorded step: the method's lines, the groups behind each, and their outcome under other thresholds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_TOUCHED = "not touched"
 
 
 class Places(NamedTuple):
-    """Where a step stands among those that were recorded."""
+    """Position of a step among those that were recorded."""
 
     first: int
     last: int
@@ -30,10 +30,10 @@ class Places(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Which groups are listed; counts are always of all."""
+    """Selection of the listed groups; counts are always of all."""
 
     limit: int = DEFAULT_GROUPS
-    """Of each outcome."""
+    """Largest number of groups listed per outcome."""
     offset: int = 0
     """Left out before, of each outcome."""
     line: str | None = None
@@ -43,7 +43,7 @@ class Listing(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of the time before a step."""
+    """Known state before a step."""
 
     stored: Sequence[RolloutGroup] | None = None
     earlier: Mapping[str, Answered] = {}
@@ -122,8 +122,8 @@ def _changed(step: WalkedStep, config: RunConfig, known: Known, wanted: Wanted) 
     if other.num_unanswered:
         number = f"{other.num_unanswered:,}"
         cautions.append(
-            f"{number} other prompts would have been answered again in this step. Nobody asked them, so up to {number} "
-            "more groups could be in X2, and as many fewer in X3."
+            f"{number} other prompts would have been answered again in this step. The run did not ask them, so "
+            f"up to {number} more groups could be in X2, and as many fewer in X3."
         )
     if not agrees(record, config, known.before, own):
         cautions.append(
@@ -182,7 +182,7 @@ def _key(visit: PromptVisit) -> _Key:
 
 
 class _Fates:
-    """How a line's groups fared in the recorded step, beside another walk of it."""
+    """Outcomes of a line's groups in the recorded step, compared with another walk of it."""
 
     def __init__(self, recorded: Line, other: Line) -> None:
         self._labels = {_key(visit): outcome.label for outcome in recorded.outcomes for visit in outcome.visits}
@@ -237,7 +237,8 @@ def _not_recorded(config: RunConfig, step: WalkedStep) -> list[str]:
     if not config.method.is_trainable:
         return [
             "This run was trained elsewhere: its trainer's rule, buffers and thresholds are not recorded, only its "
-            "groups and which of them it trained on. Re-evaluated and reused groups cannot be told from fresh ones."
+            "groups and which of them it trained on. Re-evaluated and reused groups cannot be distinguished from fresh "
+            "ones."
         ]
     if config.method.reuses_groups and config.method.as_bapo() is not None and step.stored is None:
         return ["Which stored groups were not drawn is not recorded, only how many there were."]

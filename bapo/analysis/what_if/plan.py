@@ -65,13 +65,13 @@ class PlannedStep:
 
 
 def numbering(stream: RecordedStream) -> Numbering:
-    """Returns the numbering of entries for a replay of this stream."""
+    """Return the numbering of entries for a replay of this stream."""
     per_prompt = stream.group_size + 1
     return Numbering(per_prompt, stream.num_prompts * per_prompt)
 
 
 def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedStep]:
-    """Prepares all steps. The phases are in order, the first one from step 1."""
+    """Prepare all steps. The phases are in order, the first one from step 1."""
     methods = _methods(stream.num_steps, phases)
     limits = _limits(stream, methods)
     first_steps = {phase.first_step for phase in phases[1:]}
@@ -122,7 +122,7 @@ def _limits(stream: RecordedStream, methods: Sequence[tuple[BapoConfig, range]])
 
 
 def _kept_rows(stream: RecordedStream, methods: Sequence[BapoConfig], seed: int) -> list[Sequence[int]]:
-    """Fresh rows that the online filter lets into X1, by step."""
+    """Return the fresh rows that the online filter lets into X1, by step."""
     if all(method.filter.type == "range" for method in methods):
         # As `kept_places` does it, for all steps at once.
         mixed = np.flatnonzero(stream.fresh.is_mixed)
@@ -167,7 +167,7 @@ class _Rows:
         return _ByStep(np.flatnonzero(chosen), stream.fresh.first, stream.fresh.prompt, self._entries)
 
     def leaving(self) -> _ByStep:
-        """Return prompts whose last fresh group was difficult, and how many difficult ones come before in their step."""
+        """Return prompts whose last fresh group was difficult, and the number of difficult ones before it."""
         stream = self._stream
         earlier = stream.fresh.earlier_row
         may_be_held = (earlier >= 0) & self.is_difficult[earlier]

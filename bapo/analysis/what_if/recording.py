@@ -43,7 +43,7 @@ class Recording:
     def __init__(
         self, visits: Visits, config: RunConfig, changes: Iterable[ParameterChange], sizes: BufferSizes
     ) -> None:
-        """`config` is the one that the run was submitted with, `changes` are in the order in which they came.
+        """Take the `config` that the run was submitted with, and its `changes` in chronological order.
 
         Raises ConfigError where the run's method is none whose batches can be replayed.
         """

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 def recorded_batches(recording: Recording) -> RecordedBatches:
-    """Returns the columns of the batches as recorded."""
+    """Return the columns of the batches as recorded."""
     counts = recording.stream.recorded
     config = recording.phases[0].config
     return RecordedBatches(
@@ -38,7 +38,7 @@ def recorded_batches(recording: Recording) -> RecordedBatches:
 
 
 def exact_through(found: Replay) -> int:
-    """Last step up to which nothing was estimated."""
+    """Return the last step up to which nothing was estimated."""
     estimated: Mask = np.any(found.num_estimated, axis=0) | np.any(found.num_drawn, axis=0)
     return int(estimated.argmax()) if estimated.any() else len(estimated)
 
@@ -80,7 +80,7 @@ def _estimated(found: Replay, config: RunConfig) -> _Estimated:
 
 
 def forecast_batches(found: Replay, config: RunConfig) -> ForecastBatches:
-    """Means, intervals, and what is exact in which step."""
+    """Return means and intervals, and mark exact values by step."""
     batch_size = config.training.batch_size
     largest_difficult: float = np.inf
     if has_buffers(config):
@@ -128,7 +128,7 @@ NOT_OBSERVED = frozenset({"x2_share", "x3_share", "reevaluated"})
 
 
 def totals_of(recording: Recording, found: Replay, config: RunConfig) -> WhatIfTotals:
-    """Figures over all steps, as the run had them and as they would have been."""
+    """Return figures over all steps, as the run had them and as they would have been."""
     was = _sums(_as_replay(recording.stream.recorded), recording.phases[0].config)
     now, estimated = _sums(found, config), _estimated(found, config)
     columns = {

@@ -34,7 +34,7 @@ class AlertCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> AlertPage:
-        """Alerts, the newest first; `state` is open, unseen, resolved or all."""
+        """Return alerts, newest first; `state` is open, unseen, resolved or all."""
 
     @route("GET /alerts/summary")
     def alert_summary(self) -> AlertSummary:
@@ -42,7 +42,7 @@ class AlertCalls:
 
     @Endpoint
     def acknowledge_alerts(self, ids: Sequence[int]) -> Call[AlertsAcknowledged]:
-        """Say that alerts were seen."""
+        """Mark alerts as seen."""
         # Checked by the server, also where there are none.
         return post("/alerts/acknowledge", AlertsAcknowledged, AlertsAcknowledge.model_construct(ids=list(ids)))
 
@@ -60,7 +60,7 @@ class AlertCalls:
 
     @route("POST /alert-rules")
     def create_alert_rule(self, body: RuleWrite) -> RuleInfo:
-        """Make an alert rule."""
+        """Create an alert rule."""
 
     @Endpoint
     def preview_alert_rule(self, body: RuleDraft) -> Call[RulePreview]:

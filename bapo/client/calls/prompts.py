@@ -50,7 +50,7 @@ class PromptCalls:
         offset: int | None = None,
         wanted: PromptFilter | None = None,
     ) -> Call[PromptPage]:
-        """Training prompts with their visits; `wanted` says which and in which order."""
+        """Return training prompts with their visits; `wanted` filters and sorts them."""
         given = {"search": search} | _given(wanted)
         return get(run_path(run_id, "prompts"), PromptPage, cursor=cursor, offset=offset, limit=limit, **given)
 
@@ -61,7 +61,7 @@ class PromptCalls:
 
     @route("GET /runs/{run_id}/findings")
     def findings(self, run_id: str) -> FindingsReport:
-        """Return what is wrong with a run's data, and what to do about it."""
+        """Return the problems of a run's data, and their remedies."""
 
     @route("GET /runs/{run_id}/findings/{kind}/prompts")
     def finding_prompts(self, run_id: str, kind: str) -> PromptList:
@@ -76,7 +76,7 @@ class PromptCalls:
     def project_prompts(
         self, wanted: ProjectPromptFilter | None = None, *, offset: int | None = None, limit: int | None = None
     ) -> Call[ProjectPromptPage]:
-        """Return prompts of a project with their totals over all runs; `wanted` says which and in which order."""
+        """Return prompts of a project with their totals over all runs; `wanted` filters and sorts them."""
         return get("/prompts", ProjectPromptPage, offset=offset, limit=limit, **_given(wanted))
 
     @Endpoint
@@ -101,7 +101,7 @@ class PromptCalls:
 
     @route("GET /prompt-answers")
     def prompt_answers(self, prompt_id: str, project: str | None = None) -> PromptAnswers:
-        """Return what the stored responses of the newest runs answer to a prompt."""
+        """Return the stored responses of the newest runs to a prompt."""
 
     @Endpoint
     def prompt_history_csv(self, prompt_id: str, project: str | None = None) -> Call[str]:
@@ -140,7 +140,7 @@ class PromptCalls:
         offset: int | None = None,
         limit: int | None = None,
     ) -> PromptListEntryPage:
-        """Return what a version of a list holds, by identity."""
+        """Return the entries of a version of a list, by identity."""
 
     @route("POST /prompt-lists/{list_id}/entries")
     def change_prompt_list(self, list_id: str, body: PromptListChange) -> PromptListInfo:
@@ -158,7 +158,7 @@ class PromptCalls:
 
     @route("GET /prompt-lists/{list_id}/versions")
     def prompt_list_versions(self, list_id: str) -> PromptListVersionPage:
-        """Return who changed a list when."""
+        """Return the history of a list: each change, its author and its time."""
 
     @route("GET /prompt-lists/{list_id}/runs")
     def prompt_list_runs(self, list_id: str) -> PromptListRunPage:
@@ -199,11 +199,11 @@ class PromptCalls:
         kind: MigrationKind = "tracked",
         steps: Annotated[Sequence[int] | None, InQuery(text=joined)] = None,
     ) -> Flows:
-        """Numbers of prompts by how their accuracy moved over some steps; by default four of the whole run."""
+        """Return how many prompts moved between accuracies over some steps; by default four of the whole run."""
 
     @Endpoint
     def walk(self, run_id: str, request: WalkRequest | None = None) -> Call[StepWalk]:
-        """Return a step, line by line beside its method's rule, the newest unless told. Raises ApiError 422 for a step
+        """Return a step next to its method's rule, line by line; the newest by default. Raises ApiError 422 for a step
         that is not recorded, and for thresholds that are not legal.
         """
         return get(run_path(run_id, "walk"), StepWalk, **_given(request))

@@ -50,7 +50,7 @@ class RecordCalls:
         max_points: int | None = None,
         smooth: str | None = None,
     ) -> SeriesGroups:
-        """Return columns of training steps, each group sampled for itself, with `along`; `smooth`: `mean:10`, `ema:20`."""
+        """Return columns of training steps, each group sampled apart, with `along`; `smooth`: `mean:10`, `ema:20`."""
 
     @route("GET /runs/{run_id}/ratios")
     def ratios(
@@ -92,13 +92,13 @@ class RecordCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> RecordPage:
-        """Whole records of one type (`step`, `evaluation`, `tracking`, `event`), by step."""
+        """Return whole records of one type (`step`, `evaluation`, `tracking`, `event`), by step."""
 
     @route("GET /runs/{run_id}/log")
     def log(
         self, run_id: str, offset: int | None = None, before: int | None = None, attempt: int | None = None
     ) -> LogChunk:
-        """Return the trainer's output, of all attempts or one, after an offset, or before one; without either, its end."""
+        """Return the trainer's output, of all attempts or one, after or before an offset; without either, its end."""
 
     @route("GET /metrics")
     def metrics_of_runs(
@@ -145,4 +145,4 @@ class RecordCalls:
 
     @route("GET /compare/importance")
     def compare_importance(self, runs: RunIds, *, metric: str | None = None) -> ParameterImportance:
-        """Return how much of the variance of a result each field explains in which the runs differ, beside chance."""
+        """Return the share of a result's variance that each differing config field explains, compared to chance."""

@@ -38,11 +38,11 @@ class ResourceCalls:
 
     @route("GET /resources/{resource_id}/runs")
     def resource_runs(self, resource_id: str) -> ResourceUse:
-        """Runs that use a resource."""
+        """Return the runs that use a resource."""
 
     @route("GET /resources/{resource_id}/probes")
     def data_probes(self, resource_id: str) -> DataProbes:
-        """Probes that were made on a data set, newest first."""
+        """Return the probes of a data set, newest first."""
 
     @route("DELETE /resources/{resource_id}")
     def remove_resource(self, resource_id: str) -> None:

@@ -25,7 +25,7 @@ class StudyCalls:
 
     @route("POST /studies/preview")
     def preview_study(self, body: StudyWrite) -> StudyPreview:
-        """Return the runs of a study file, a grid or a list, with what is wrong with them; makes nothing."""
+        """Return the runs of a study file, a grid or a list, with their problems; creates nothing."""
 
     @route("POST /studies")
     def create_study(self, body: StudyCreate, idempotency_key: str | None = None) -> StudyDetail:
@@ -49,11 +49,11 @@ class StudyCalls:
 
     @route("GET /studies/{study_id}/importance")
     def study_importance(self, study_id: str, *, metric: str | None = None) -> ParameterImportance:
-        """Return how much of the variance of a result each varied field explains, beside chance."""
+        """Return how much of the variance of a result each varied field explains, compared to chance."""
 
     @route("GET /studies/{study_id}/experiment")
     def fork_experiment(self, study_id: str, *, dataset: str | None = None) -> ForkExperiment:
-        """Return the results of a fork experiment: its arms against the baseline, paired by the draws that they share."""
+        """Return the results of a fork experiment: its arms against the baseline, paired by shared draws."""
 
     @route("POST /studies/{study_id}/continue")
     def continue_arm(

@@ -11,11 +11,11 @@ class WebhookCalls:
 
     @route("GET /webhooks")
     def webhooks(self) -> WebhookPage:
-        """One's own by name; for administrators everybody's."""
+        """Return the caller's webhooks by name; administrators get those of all users."""
 
     @route("POST /webhooks")
     def create_webhook(self, body: WebhookWrite) -> WebhookCreated:
-        """Make a webhook; the answer has its secret, this once."""
+        """Create a webhook; only this answer contains its secret."""
 
     @route("GET /webhooks/{webhook_id}")
     def webhook(self, webhook_id: str) -> WebhookInfo:
@@ -31,11 +31,11 @@ class WebhookCalls:
 
     @route("POST /webhooks/{webhook_id}/secret")
     def renew_webhook_secret(self, webhook_id: str) -> WebhookCreated:
-        """Sign with another secret from now on."""
+        """Replace the secret with which messages are signed."""
 
     @route("POST /webhooks/{webhook_id}/test")
     def test_webhook(self, webhook_id: str) -> DeliveryInfo:
-        """Send a message that says that it is a test."""
+        """Send a test message."""
 
     @route("GET /webhooks/{webhook_id}/deliveries")
     def deliveries(self, webhook_id: str, *, cursor: str | None = None, limit: int | None = None) -> DeliveryPage:

@@ -30,7 +30,7 @@ class WorkerCalls:
 
     @route("GET /workers")
     def workers(self) -> WorkerPage:
-        """Return the workers, for people."""
+        """Return all workers."""
 
     @Endpoint
     def drain_worker(self, worker_id: str, body: DrainRequest | None = None) -> Call[WorkerInfo]:
@@ -47,11 +47,11 @@ class WorkerCalls:
 
     @route("POST /workers/register")
     def register_worker(self, body: WorkerRegistration) -> WorkerWelcome:
-        """Return a worker introduces itself."""
+        """Register a worker."""
 
     @route("POST /workers/heartbeat")
     def heartbeat(self, body: WorkerHeartbeat) -> HeartbeatAnswer:
-        """Return a worker says what it is running, and hears what to do."""
+        """Report what the worker is running. Returns what it has to do."""
 
     @route("POST /workers/deliveries")
     def wait_for_runs(self, body: AssignedRunsRequest) -> AssignedRuns:
@@ -71,7 +71,7 @@ class WorkerCalls:
 
     @route("GET /queue")
     def queue(self) -> QueueState:
-        """Waiting runs with their reasons, and running ones by worker."""
+        """Return the waiting runs with their reasons, and the running ones by worker."""
 
     @route("POST /runs/{run_id}/move")
     def move(self, run_id: str, body: QueueMove) -> QueueState:

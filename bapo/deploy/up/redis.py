@@ -60,7 +60,7 @@ class EmbeddedRedis:
         lines = "".join(f"{name} {_quoted(value)}\n" for name, value in settings.items())
 
         def prepare() -> None:
-            # Somebody may have cleared the folder since the last start: nothing in it is worth keeping.
+            # The folder may have been cleared since the last start: nothing in it is worth keeping.
             for folder in (self._folder, self._socket.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
             self._config.write_text(lines)

@@ -46,7 +46,7 @@ class Addresses:
 
     @property
     def allowed_hosts(self) -> str:
-        """Allowed host names beside the public one."""
+        """Allowed host names in addition to the public one."""
         named = os.environ.get("BAPO_ALLOWED_HOSTS", "")
         own = "" if self.listen in EVERYWHERE else self.listen
         return ",".join(part for part in (named, own) if part)
@@ -61,7 +61,7 @@ class Addresses:
 def hold_port(port: int = 0, host: str = HOST) -> Iterator[int]:
     """Bind a port, by default any that is free, without listening on it; yields its number. Raises StartError.
 
-    On Linux, the system gives a bound port to nobody else, while a service that sets SO_REUSEADDR, as ours do, can
+    On Linux, the system gives a bound port to no other process, while a service that sets SO_REUSEADDR, as ours do, can
     listen on it, also after a restart. Other systems would refuse the service: there the port is only tried.
     """
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as held:

@@ -181,7 +181,7 @@ class Stack:
 
 
 def check_listening(options: UpOptions) -> None:
-    """Raises StartError where other machines would have no address to use."""
+    """Raise StartError if other machines would have no address to use."""
     if options.listen in EVERYWHERE and options.public_url is None:
         raise StartError(
             f"With --listen {options.listen} give the address that people open, with --public-url "

@@ -55,7 +55,7 @@ def mini_batches(
     """Return positions of the groups of each optimizer step: ⌈n / size⌉ mini-batches whose sizes differ by at most 1.
 
     Where there are several, the groups are shuffled, so that X1, X2 and X3 are spread over them; each pass has an
-    order of its own.
+    separate order.
     """
     return [batch for index in range(passes) for batch in _one_pass(num_groups, mini_batch_size, seed, step, index)]
 

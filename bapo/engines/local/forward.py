@@ -19,7 +19,7 @@ from bapo.engines.local.sampling import log_distributions
 def response_logprobs(
     model: PreTrainedModel, groups: Sequence[GroupPayload], *, temperature: float, entropy_gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    """log π_θ of each response token and the entropy of π_θ there, at temperature T, both [tokens], nats.
+    """Return log π_θ of each response token and the entropy of π_θ there, at temperature T, both [tokens], nats.
 
     Tokens come group by group and response by response, as in `SampledGroup.token_ids`.
     """
@@ -41,7 +41,7 @@ def response_logprobs(
 
 
 def response_values(model: PreTrainedModel, groups: Sequence[GroupPayload]) -> Tensor:
-    """V of the state before each response token [tokens], of a model whose head gives one number.
+    """Return V of the state before each response token [tokens], from a model whose head gives one number.
 
     Prompts and tokens as in `response_logprobs`.
     """

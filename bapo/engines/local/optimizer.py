@@ -30,7 +30,7 @@ class Optimizer:
         )
 
     def zero_gradients(self) -> None:
-        """Zeros instead of no gradient: where nothing is added to them, Adam moves by its momentum."""
+        """Set gradients to zero instead of None: without a contribution, Adam then moves by its momentum."""
         self._adam.zero_grad(set_to_none=False)
         for parameter in self._parameters.values():
             if parameter.grad is None:

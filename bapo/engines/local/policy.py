@@ -105,7 +105,7 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
 
 
 def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str]) -> list[list[int]]:
-    """Token ids of user messages, in the model's chat template where it has one, else as plain text."""
+    """Return token ids of user messages, in the model's chat template if it has one, else as plain text."""
     if not prompts:
         return []
     if not tokenizer.chat_template:

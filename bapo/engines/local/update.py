@@ -33,8 +33,9 @@ class Updater:
         critic: Critic | None = None,
         reference: PreTrainedModel | None = None,
     ) -> None:
-        """`critic` gives the advantages, in place of those that the groups come with; the KL penalty is to
-        `reference` where the objective needs one."""
+        """Take a `critic`, which gives the advantages in place of those that the groups come with, and a `reference`
+        for the KL penalty, if the objective needs one.
+        """
         training = config.training
         self._model = model
         self._reference = reference
@@ -91,7 +92,7 @@ class Updater:
         is_first: bool,
         moves: bool,
     ) -> None:
-        """One optimizer step on a mini-batch, or its statistics alone."""
+        """Take one optimizer step on a mini-batch, or only compute its statistics."""
         loss = 0.0
         num_tokens = sum(group.num_tokens for group in batch)
         num_responses = sum(len(group.payload.rewards) for group in batch)
@@ -162,7 +163,9 @@ class Updater:
             yield [trained[position] for position in positions]
 
     def _has_gradient(self, group: TrainingGroup) -> bool:
-        """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
+        """Return whether the group's loss depends on the weights: without advantages, KL penalty and entropy bonus it
+        is constant.
+        """
         objective = self._objective
         return bool(group.advantages.any() or objective.kl_coefficient or objective.entropy_coefficient)
 

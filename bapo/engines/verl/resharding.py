@@ -21,7 +21,7 @@ _MODEL, _OPTIMIZER, _EXTRA = "model", "optim", "extra_state"
 
 
 class Trained(Protocol):
-    """What verl's engine holds: a model that FSDP has shared out, and its optimizer."""
+    """verl's engine: a model that FSDP has sharded, and its optimizer."""
 
     module: Any
     optimizer: Any
@@ -95,7 +95,7 @@ def _share(parts: Sequence[Tensor], like: Tensor) -> Tensor:
 
 
 def _placed(parts: Sequence[Any], like: Tensor) -> Any:
-    """Return the same in the place of `like`; counts, such as an optimizer's steps, are every writer's."""
+    """Place the parts like `like`; counts, such as an optimizer's steps, are the same for every writer."""
     if not isinstance(like, DTensor) or not isinstance(parts[0], Tensor) or not parts[0].ndim:
         return parts[0]
     share = _share(parts, like)

@@ -22,7 +22,7 @@ class Rows:
     """Positions in SOURCES."""
     response_lengths: list[int]
     advantages: list[float | None]
-    """Where the method says what they are; None where they follow from the rewards of the item's rows."""
+    """Advantages, if the method defines them; None if they follow from the rewards of the item's rows."""
     is_on_policy: list[bool]
     """True if the weights before the step's update generated them; False outside an update."""
 

@@ -25,7 +25,7 @@ FIELDS = {
     "is_cut": "whether the response was cut at the token limit, or how its generation ended",
     "policy_version": "training steps that the policy which answered had completed",
 }
-"""What can be read of a response."""
+"""Fields that can be read of a response, each with its meaning."""
 
 
 class Rollout(NamedTuple):
@@ -63,7 +63,7 @@ def parsed_columns(given: Sequence[str]) -> dict[str, str]:
 
 
 def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reader:
-    """Reads rows that have a column for each field; those of `optional` may be missing. Raises ConfigError."""
+    """Return a reader of rows with a column for each field; those of `optional` may be missing. Raises ConfigError."""
     missing = [field for field in ("prompt", "reward") if field not in columns]
     if missing:
         field = missing[0]

@@ -132,7 +132,7 @@ def distinct_problems(
     without_multisets: Collection[tuple[int, ...]] = (),
     field: str,
 ) -> list[CountdownProblem]:
-    """`count` solvable problems of a split that differ in numbers or target.
+    """Return `count` solvable problems of a split that differ in numbers or target.
 
     None of them is among `without`, none has the numbers of `without_multisets`.
 

@@ -9,7 +9,7 @@ from bapo.tasks.countdown.expression import is_solution
 
 
 def countdown_reward(problem: Problem, response_text: str) -> int:
-    """1 if the response uses each given number exactly once and reaches the target, else 0."""
+    """Return 1 if the response uses each given number exactly once and reaches the target, else 0."""
     nums, target = problem.answer["nums"], problem.answer["target"]
     assert isinstance(nums, list)
     assert isinstance(target, int)

@@ -82,7 +82,7 @@ def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
 
 
 def _parts(kind: str, text: str) -> list[Any]:
-    """Splits a list at commas, of texts at those that stand in no quotes; lists of numbers at blanks as well."""
+    """Split a list of texts at commas outside quotes, a list of numbers at commas and blanks."""
     if kind == "texts":
         try:
             rows = list(csv.reader(text.splitlines(), skipinitialspace=True))

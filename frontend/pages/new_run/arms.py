@@ -154,7 +154,7 @@ def _changes_of(line: str) -> dict[str, Any]:
 
 
 def register(app: Dash) -> None:
-    """Adds a field and its value to the arms."""
+    """Add a field and its value to the arms."""
     lines = Output({"type": "arms", "part": "1 lines"}, "value")
 
     @when_pressed(

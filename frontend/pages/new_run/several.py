@@ -88,7 +88,7 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
 def grid_of(
     infos: Mapping[str, ConfigFieldInfo], fields: Sequence[str | None], values: Sequence[str | None]
 ) -> dict[str, list[Any]]:
-    """Reads the rows as a grid: rows without a field are left out, and of a field named twice the last row counts."""
+    """Read the rows as a grid: rows without a field are left out, and of a field named twice the last row counts."""
     return {
         field: values_of(infos[field], text or "")
         for field, text in zip(fields, values, strict=True)
@@ -127,12 +127,12 @@ def preview_summary(preview: StudyPreview) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Shows the builder, and previews its plan whenever the form or the grid changes."""
+    """Show the builder, and preview its plan whenever the form or the grid changes."""
 
     rows = [{"type": kind, "row": ALL} for kind in ("grid-field", "grid-values")]
     planned: list[dict[str, Any]] = [*rows, arms.PARTS]
     switch = Input("new-several", "checked")
-    # As in the rest of the form, each letter is told, so that none is missed when the runs are started.
+    # As in the rest of the form, each keystroke is sent, so that none is missed when the runs are started.
     clientside(
         app,
         "form",

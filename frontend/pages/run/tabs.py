@@ -30,7 +30,7 @@ class Tab(NamedTuple):
     """One tab; its panel is made when it is opened, and removed when it is left."""
 
     name: str
-    """As in the address: `?tab=batch`."""
+    """Name in the address: `?tab=batch`."""
     label: str
     panel: Panel
     has_axis: bool = False
@@ -38,7 +38,7 @@ class Tab(NamedTuple):
 
 
 def _of_run(content: Callable[[RunDetail, Mapping[str, str]], Any]) -> Panel:
-    """Returns a panel that asks the server for nothing beyond the run."""
+    """Return a panel that asks the server for nothing beyond the run."""
 
     async def panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
         return content(run, query)

@@ -1,4 +1,4 @@
-"""What the buttons of the form do to a study file: arms, regimes and config fields come and go."""
+"""Changes that the form's buttons make to a study file: adding and removing arms, regimes and config fields."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def with_change(document: Document, action: str, place: str) -> dict[str, Any]:
 
 
 def _path(place: str) -> Path:
-    """`arms/0/set/method.c1` → ("arms", 0, "set", "method.c1")."""
+    """Return the parts of a place: `arms/0/set/method.c1` → ("arms", 0, "set", "method.c1")."""
     return tuple(int(part) if part.isdigit() else part for part in place.split("/"))
 
 
 def _new(document: Document, part: str) -> dict[str, Any]:
     if part == "regimes":
-        # The first regime that is named stands beside the one that was there without a name.
+        # The first named regime comes in addition to the unnamed one, which gets a name too.
         return {"name": _free(document, part, "main" if not members(document, part) else "regime 2")}
     return {"name": _free(document, part, "New arm"), "method": METHODS.default.type_name()}
 

@@ -113,7 +113,7 @@ class Drawing:
         return value or None
 
     def data_of(self, key: str) -> list[dict[str, str]]:
-        """Return what a choice offers; what the file says is among it, right or wrong."""
+        """Return the options of a choice, including the file's value even if it is invalid."""
         data, value = self._offered(key), self.value_of(key)
         return [*data, *choices([(value, value)])] if value and value not in {each["value"] for each in data} else data
 
@@ -185,7 +185,7 @@ class Drawing:
             ),
             html.H3("Candidates: every combination is tried", className="study-part"),
             self._fields(("tuning", "grid")),
-            html.H3("Tuning runs set beside", className="study-part"),
+            html.H3("Further settings of tuning runs", className="study-part"),
             self._fields(("tuning", "set")),
             _button("remove-tuning", "Do not tune", "tuning"),
             title="Tuning",
@@ -295,7 +295,7 @@ class Drawing:
 
 
 def _where(path: Path) -> str:
-    """In the words of a label: `arm 2`, `all runs`."""
+    """Return the place in the words of a label: `arm 2`, `all runs`."""
     match path:
         case ("arms", int(place), *_):
             return f"arm {place + 1}"

@@ -40,12 +40,12 @@ _WHOLE = ConfigFieldInfo(
 
 
 class Item(NamedTuple):
-    """A value of a study file with inputs of its own."""
+    """A value of a study file that has inputs."""
 
     path: Path
     kind: Kind
     info: ConfigFieldInfo = _WHOLE
-    """Of a config field."""
+    """Description of the config field, if it is one."""
 
     @property
     def key(self) -> str:
@@ -147,7 +147,7 @@ def inputs_of(document: Document, item: Item) -> list[Any]:
 
 
 def numbers_text(value: Any) -> str:
-    """[1, 2, 3, 7] → `1..3, 7`."""
+    """Return whole numbers as ranges: [1, 2, 3, 7] → `1..3, 7`."""
     if not isinstance(value, list):
         return "" if value is None else str(value)
     if not all(isinstance(each, int) for each in value):
@@ -227,7 +227,7 @@ def put(document: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def _rename(document: dict[str, Any], part: str, before: Any, after: Any) -> None:
-    """What refers to an arm or a regime follows its name."""
+    """Rename an arm or a regime wherever the file refers to it."""
     if not before or not after or before in names_of(document, part):
         return
     places: tuple[Path, ...] = (("primary", "arm"), ("primary", "against"), ("reference",))
@@ -259,7 +259,7 @@ def counted_again(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_key(problems: Sequence[FieldProblem], document: Document, keys: Sequence[str]) -> dict[str, str]:
-    """Remedies by the inputs that they are about; what is about none of them is left out."""
+    """Return the remedies by input; problems that concern no input are left out."""
     found: dict[str, str] = {}
     for problem in problems:
         key = _key_of(problem.field, document, keys)
@@ -271,7 +271,7 @@ def by_key(problems: Sequence[FieldProblem], document: Document, keys: Sequence[
 def _key_of(field: str, document: Document, keys: Sequence[str]) -> str | None:
     part, _, rest = field.partition(".")
     if part in ("arms", "regimes"):
-        # A name may have dots of its own.
+        # A name may contain dots.
         names = [str(each.get("name", "")) for each in members(document, part)]
         fits = [(name, place) for place, name in enumerate(names) if name and f"{rest}.".startswith(f"{name}.")]
         if fits:

@@ -154,7 +154,7 @@ def _buttons(study: StudyDetail) -> list[dmc.Button]:
 
 
 def _links(study: StudyDetail) -> list[Any]:
-    """Its runs in Compare and as the figures of the paper; with a question, also its report as downloads."""
+    """Return links to its runs in Compare and as the paper's figures; with a question, also its report as downloads."""
     run_ids = [run.run_id for run in study.runs if run.run_id is not None]
     first = f" the first {MOST_COMPARED}" if len(run_ids) > MOST_COMPARED else ""
     chosen = f"?runs={','.join(run_ids[:MOST_COMPARED])}"
@@ -191,7 +191,7 @@ def _skeletons() -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Refreshing, the report, and actions on all runs."""
+    """Register the callbacks: refreshing, the report, and actions on all runs."""
     _refreshing(app, api)
     _acting(app, api)
 

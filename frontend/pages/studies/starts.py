@@ -1,4 +1,4 @@
-"""What a new study starts from: nothing, a shipped study, one of the server's, or chosen runs."""
+"""Starting points of a new study: nothing, a shipped study, one of the server's, or chosen runs."""
 
 from __future__ import annotations
 

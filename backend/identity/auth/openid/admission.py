@@ -1,4 +1,4 @@
-"""Decides who comes in by single sign-on, as whom, and with what rights."""
+"""Decides which user signs in by single sign-on, and with what rights."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_SHOWN = 300
 
 
 def admit(session: Session, claims: Mapping[str, Any], settings: Settings) -> User:
-    """Return the user whom the claims name, made or connected where that is allowed, with the rights that the claims
+    """Return the user that the claims name, made or connected where that is allowed, with the rights that the claims
     give.
 
-    Raises SignInRefusedError for whoever may not come in.
+    Raises SignInRefusedError for users who may not sign in.
     """
     issuer, subject = settings.oidc_issuer, str(claims["sub"])
     repository.lock(session, issuer, subject)

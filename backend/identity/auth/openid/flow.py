@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PENDING_SECONDS = 600.0
-"""So long somebody may take at the provider."""
+"""Time limit for a sign-in at the provider, in seconds."""
 MOST_PENDING = 5_000
 """Sign-ins that one address, or /64 network of IPv6, may have under way; behind a proxy a whole company shares one."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,60}")
@@ -62,7 +62,7 @@ async def begin(context: Context, address: str) -> Begun:
 
 
 async def finish(context: Context, back: SignInReturn, browser_secret: str | None, asker: Asker) -> Entry:
-    """Log in whoever comes back from the provider. Raises SignInRefusedError."""
+    """Log in the user who returns from the provider. Raises SignInRefusedError."""
     settings = context.settings
     with _logged(settings.oidc_issuer):
         provider = _provider(context)
@@ -118,7 +118,7 @@ def _provider(context: Context) -> Provider:
 
 
 def _check_issuer(provider: Provider, back: SignInReturn, issuer: str, label: str) -> None:
-    """Whether the answer is that of our provider, and not of another that was mixed up with it (RFC 9207)."""
+    """Check that the answer comes from our provider, not from another one that was mixed up with it (RFC 9207)."""
     is_named = provider.documents.metadata().authorization_response_iss_parameter_supported
     if back.iss != issuer and (is_named or back.iss is not None):
         raise refusals.wrong_token(label, f"the answer comes from the issuer {str(back.iss)[:200]!r}")

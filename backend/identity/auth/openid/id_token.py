@@ -26,12 +26,12 @@ LEEWAY_SECONDS = 60
 """By so much two clocks may differ."""
 
 Keys = Callable[[bool], KeySet]
-"""The provider's keys; fetched anew if asked to."""
+"""Function that returns the provider's keys; with `True`, it fetches them again."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an ID token must say."""
+    """Values that an ID token must contain."""
 
     issuer: str
     client_id: str

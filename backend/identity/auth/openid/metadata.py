@@ -25,7 +25,7 @@ Endpoint = Annotated[str, AfterValidator(_encrypted)]
 
 
 class Metadata(BaseModel):
-    """What a provider says of itself."""
+    """Metadata that a provider publishes about itself."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -48,6 +48,6 @@ class Metadata(BaseModel):
 
     @property
     def secret_goes_in_header(self) -> bool:
-        """Whether the client secret is sent by HTTP's basic authentication, rather than in the form."""
+        """True if the client secret is sent by HTTP's basic authentication, rather than in the form."""
         methods = self.token_endpoint_auth_methods_supported
         return "client_secret_basic" in methods or "client_secret_post" not in methods
