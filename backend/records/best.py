@@ -19,7 +19,7 @@ class Best(NamedTuple):
 
 
 def best_evaluation(session: Session, run_id: str, name: str) -> Best:
-    """The best of the run's evaluations of this name, such as "CD-34 avg@8"; the earliest of equals."""
+    """Return the best of the run's evaluations of this name, such as "CD-34 avg@8"; the earliest of equals."""
     value = cast(SparseRecord.record[("avg_at_k", "value")].astext, DOUBLE_PRECISION)
     evaluation_name = func.concat(SparseRecord.identity, " avg@", cast(SparseRecord.record["num_samples"].astext, Text))
     query = (

@@ -16,7 +16,7 @@ Row = tuple[int, Mapping[str, Any]]
 
 
 def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[Row]:
-    """Each row with these columns; those in `also` only where the file has them. Other columns are ignored.
+    """Yield each row with these columns; those in `also` only where the file has them. Other columns are ignored.
 
     Dots lead into structures, as in `reward_model.ground_truth`: see `bapo.files.column_paths`.
 
@@ -100,5 +100,5 @@ def _require_columns(
 
 
 def file_error(field: str, path: str, remedy: str) -> ConfigError:
-    """Returns the error of a file, at the config field that names it."""
+    """Return the error of a file, at the config field that names it."""
     return ConfigError([ConfigProblem(field, path, remedy)])

@@ -20,13 +20,13 @@ SEED_FIELDS = ("training.seed", "task.seed")
 
 
 def main_evaluation(made: Sequence[MadeRun]) -> str | None:
-    """The evaluation that most runs have."""
+    """Return the evaluation that most runs have."""
     names = Counter(each.run.eval_name for each in made if each.run is not None and each.run.eval_name is not None)
     return names.most_common(1)[0][0] if names else None
 
 
 def settings_of(made: Sequence[MadeRun]) -> list[StudySetting]:
-    """Every setting in the order of the plan, with its mean results."""
+    """Return every setting in the order of the plan, with its mean results."""
     eval_name = main_evaluation(made)
     by_setting: dict[str, list[MadeRun]] = {}
     for each in made:
@@ -54,7 +54,7 @@ def _setting(point: dict[str, Any], runs: Sequence[Run], eval_name: str | None) 
 
 
 def varied(study: Study, made: Sequence[MadeRun]) -> list[Varied]:
-    """The runs with the fields that a grid or list varies, or with arm and regime of those that a file declares."""
+    """Return the runs with the fields that a grid or list varies, or with arm and regime if a file declares them."""
     if study.text is None:
         points = [(each, _without_seeds(each.point), _seed(each.point)) for each in made]
     else:

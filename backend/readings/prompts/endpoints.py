@@ -64,7 +64,7 @@ def get_prompt(
     prompt_id: str,
     wanted: Annotated[PromptFilter, Query()],
 ) -> PromptDetail:
-    """All visits of a prompt, and its neighbours in the filtered list."""
+    """Return all visits of a prompt, and its neighbours in the filtered list."""
     return service.one_prompt(session, context, runs.get(session, run_id), prompt_id, wanted)
 
 
@@ -81,15 +81,15 @@ def list_project_prompts(
 ) -> ProjectPromptPage:
     """List the training prompts of a project with their totals over all of its runs, the hardest first.
 
-    Totals are kept beside the runs: what a run records is counted within seconds, and `num_waiting` says how many runs
-    are not counted yet.
+    Totals are stored apart from the runs: what a run records is counted within seconds, and `num_waiting` says how many
+    runs are not counted yet.
     """
     return across.page(session, query, query.offset, query.limit)
 
 
 @router.get("/prompts.csv", summary="Export a project's prompts as CSV", response_class=Response, responses=TABLE)
 def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]) -> Response:
-    """The prompts of a project that a filter finds with their totals, at most 100,000."""
+    """Return the prompts of a project that a filter finds with their totals, at most 100,000."""
     rows = [
         (
             *(each.prompt_id, each.num_runs, each.num_visits, each.accuracy.num_responses, each.accuracy.num_correct),
@@ -107,7 +107,7 @@ def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[Proj
 def export_project_prompt_lines(
     _: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]
 ) -> Response:
-    """The prompts of a project that a filter finds with their totals, one JSON object a line, at most 100,000."""
+    """Return the matching prompts of a project with their totals, one JSON object a line, at most 100,000."""
     lines = "".join(f"{each.model_dump_json()}\n" for each in across.all_matching(session, wanted))
     return _download(lines, "text/plain", "prompts.jsonl")
 
@@ -116,7 +116,7 @@ def export_project_prompt_lines(
 def get_prompt_curves(
     _: Reader, session: DbSession, context: ContextOf, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptCurves:
-    """Every evaluation of a prompt in the twelve newest runs that visited it; of many, 400 evenly spaced ones."""
+    """Return every evaluation of a prompt in its twelve newest runs; of many, 400 evenly spaced ones."""
     return across.curves(session, context, prompt_id, project)
 
 
@@ -124,17 +124,17 @@ def get_prompt_curves(
 def get_prompt_answers(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptAnswers:
-    """Pool the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
+    """Group the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
 
     Five groups of each run are pooled. A wrong answer that 60 % of the responses give makes the label suspect; a model
-    that errs alike each time looks the same.
+    that makes the same error each time looks the same.
     """
     return across.answers(session, prompt_id, project)
 
 
 @router.get("/prompt-history.csv", summary="Export a prompt's visits as CSV", response_class=Response, responses=TABLE)
 def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None) -> Response:
-    """Every visit of a prompt in every run of the project. It takes a look at each step of these runs."""
+    """Return every visit of a prompt in every run of the project. It takes a look at each step of these runs."""
     rows = [tuple(visit.values()) for visit in across.history(session, prompt_id, project)]
     return _download(csv_lines([across.HISTORY_COLUMNS, *rows]), "text/csv", "prompt-history.csv")
 
@@ -145,7 +145,7 @@ def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, pr
 def export_prompt_history_lines(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> Response:
-    """Every visit of a prompt in every run of the project, one JSON object a line."""
+    """Return every visit of a prompt in every run of the project, one JSON object a line."""
     lines = b"".join(orjson.dumps(visit) + b"\n" for visit in across.history(session, prompt_id, project))
     return _download(lines, "text/plain", "prompt-history.jsonl")
 
@@ -164,5 +164,6 @@ def get_prompt_in_runs(
     offset: Annotated[int, Query(ge=0, le=10_000_000, description="Number of runs to skip.")] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> PromptInRuns:
-    """A prompt's totals over all runs of a project, what it says, and the runs that visited it, the newest first."""
+    """Return a prompt's totals over all runs of a project, what it says, and the runs that visited it, the newest
+    first."""
     return across.in_runs(session, prompt_id, project, offset, limit)
