@@ -44,7 +44,7 @@ from bapo import __version__
 from bapo.api.events import StreamEvent
 
 MOST_REQUESTS_BY_LINK = 600
-"""Of one address in a minute, at each process: pages behind links ask once for each panel."""
+"""Requests from one address in a minute, per process: pages behind links send one for each panel."""
 
 
 def _routers() -> list[APIRouter]:
@@ -54,7 +54,7 @@ def _routers() -> list[APIRouter]:
 
 
 def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollower) -> Callable[[StreamEvent], None]:
-    """A run may be waiting, or a slot free; and there may be something to tell."""
+    """Return an observer of events that wakes the parts of the server that have work to do."""
 
     def observer(event: StreamEvent) -> None:
         if event.event == "status":
@@ -67,7 +67,7 @@ def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollowe
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The server. Raises RuntimeError where a route does not declare who may call it."""
+    """Return the server. Raises RuntimeError where a route does not declare who may call it."""
     database = Database(settings.database_url, settings.permitted_folders)
 
     def principal_of(secret_hash: str) -> Principal | None:

@@ -9,6 +9,6 @@ from bapo.deploy.http_server import Server
 
 
 def build_server(settings: Settings) -> Server:
-    """A server that is not running yet."""
+    """Return a server that is not running yet."""
     app = create_app(settings)
     return Server(app, app.state.context.part(EventHub).close_streams_threadsafe)

@@ -32,7 +32,7 @@ def group_advantages(
 
 
 def shaped_rewards(rewards: Sequence[float], lengths: Sequence[int], shaping: LengthPenalty | None) -> list[float]:
-    """The rewards [rollouts] that advantages are computed from: less a penalty on length, where there is one.
+    """Return the rewards [rollouts] that advantages are computed from: less a penalty on length, where there is one.
 
     R(y) = r(y) - p · clip((|y| - (L_max - L_cache)) / L_cache, 0, 1), the soft overlong punishment.
     Source: arXiv:2503.14476, Eq. (13), with p = 1. `lengths` in response tokens, the end token included.

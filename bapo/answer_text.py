@@ -1,4 +1,4 @@
-"""Where the answer stands in the text of a response."""
+"""Extraction of the answer from the text of a response."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _OPEN, _CLOSE = "<answer>", "</answer>"
 
 
 def last_answer(text: str) -> str | None:
-    """The text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
+    """Return the text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
     return last_tagged(text) if _OPEN in text else last_boxed(text)
 
 
 def last_tagged(text: str) -> str | None:
-    """Returns the content of the last <answer>…</answer>; None without one, or if the last is not closed."""
+    """Return the content of the last <answer>…</answer>; None without one, or if the last is not closed."""
     start = text.rfind(_OPEN)
     end = text.find(_CLOSE, start)
     return text[start + len(_OPEN) : end].strip() if start >= 0 and end >= 0 else None
 
 
 def last_boxed(text: str) -> str | None:
-    """Content of the last \\boxed{…} (or \\fbox{…}); None without one, or where the last is not closed.
+    """Return the content of the last \\boxed{…} (or \\fbox{…}); None without one, or if the last is not closed.
 
     A last box that is not closed belongs to a response that was cut: an earlier box is not its answer.
     """

@@ -52,7 +52,7 @@ def generalized_advantages(
 
 
 def whitened(advantages: Float[Tensor, "tokens"]) -> Float[Tensor, "tokens"]:
-    """(Â - mean) / sqrt(var + ε) over all tokens of the batch, with the sample variance and ε = 1e-8 as verl has it."""
+    """Return (Â - mean) / sqrt(var + ε) over all tokens of the batch: sample variance and ε = 1e-8, as in verl."""
     centred = advantages - advantages.mean()
     # A single token has no sample variance.
     return centred * torch.rsqrt(centred.square().sum() / max(len(advantages) - 1, 1) + _WHITENING_EPSILON)
@@ -75,7 +75,7 @@ def value_loss(
     *,
     value_clip: float,
 ) -> ValueLossOutput:
-    """Squared error of the values, clipped around those before the update.
+    """Return the squared error of the values, clipped around those before the update.
 
     L = ½·Σ_t w_t·max((V_t - R_t)², (clip(V_t, V_t_old - ε, V_t_old + ε) - R_t)²)
 
@@ -88,7 +88,7 @@ def value_loss(
 
 
 def explained_variance(values: Float[Tensor, "tokens"], returns: Float[Tensor, "tokens"]) -> float | None:
-    """1 - Var(R - V) / Var(R) over tokens; None where all returns are equal: there is nothing to explain."""
+    """Return 1 - Var(R - V) / Var(R) over tokens; None if all returns are equal: there is nothing to explain."""
     if bool((returns == returns[0]).all()):
         return None
     return float(1 - (returns - values).double().var(correction=0) / returns.double().var(correction=0))

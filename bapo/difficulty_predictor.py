@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"\d+|[^\W\d]+")
 
 
 def text_features(text: str) -> Vectors:
-    """Counts of the words, of the numbers and of their lengths, and how long it is, hashed into a vector `[features]`.
+    """Return counts of words, numbers and their lengths, and the text's length, hashed into a vector `[features]`.
 
     The hash is CRC-32, which does not change from process to process.
     """
@@ -31,13 +31,13 @@ def text_features(text: str) -> Vectors:
     features = np.zeros(NUM_FEATURES)
     for name in names:
         code = zlib.crc32(name.encode())
-        # A sign of its own for each word, so that words in one place do not add up.
+        # Each word has its own sign, so that words in one place do not add up.
         features[code % NUM_FEATURES] += 1.0 if code >> 31 else -1.0
     return features
 
 
 def predicted_accuracies(candidates: Vectors, references: Vectors, accuracies: Sequence[float]) -> Vectors:
-    """The success rate of each candidate `[candidates, features]`, from references with known accuracies.
+    """Return the success rate of each candidate `[candidates, features]`, from references with known accuracies.
 
     p̂ = Σ_i a_i·p_i with a = softmax(s·cos(z, z_i)), then calibrated: the line that fits the references' own accuracies
     best, each predicted from the others, maps p̂ to the answer. Where texts say nothing about accuracies, its slope is

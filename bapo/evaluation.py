@@ -44,7 +44,7 @@ def figures(
     greedy_rewards: Sequence[int] | None = None,
     ks: Sequence[int] | None = None,
 ) -> EvaluationFigures:
-    """Computes all figures of a held-out set from the number of correct responses of each problem.
+    """Compute all figures of a held-out set from the number of correct responses of each problem.
 
     `ks`: the k of pass@k, by default the powers of two up to `num_samples` and `num_samples` itself.
 
@@ -65,7 +65,7 @@ def figures(
 
 
 def avg_at_k(num_correct: Sequence[int], num_samples: int) -> Interval:
-    """avg@k = mean over problems of c / k, with k = `num_samples` responses each; k = 1 on greedy responses is
+    """Return avg@k = mean over problems of c / k, with k = `num_samples` responses each; k = 1 on greedy responses is
     greedy accuracy.
 
     Raises:
@@ -76,8 +76,8 @@ def avg_at_k(num_correct: Sequence[int], num_samples: int) -> Interval:
 
 
 def pass_at_k(num_correct: Sequence[int], num_samples: int, k: int) -> Interval:
-    """pass@k = mean over problems of 1 - C(n - c, k) / C(n, k), unbiased for k ≤ n = `num_samples` responses each
-    (arXiv:2107.03374, Eq. 1).
+    """Return pass@k = mean over problems of 1 - C(n - c, k) / C(n, k), unbiased for k ≤ n = `num_samples` responses
+    each (arXiv:2107.03374, Eq. 1).
 
     Raises:
         ValueError: no problems, a count outside 0..num_samples, or k outside 1..num_samples.
@@ -91,7 +91,7 @@ def pass_at_k(num_correct: Sequence[int], num_samples: int, k: int) -> Interval:
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Mean of `second` - `first` over the same problems, in the same order.
+    """Return the mean of `second` - `first` over the same problems, in the same order.
 
     The interval is normal, from the spread of the differences: what the two evaluations have in common cancels.
     At least some 30 problems are needed for it to hold its 95 %.
@@ -111,7 +111,7 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Interv
 
 
 def score_interval(values: Sequence[float], num_responses: int) -> Interval:
-    """Wilson's score interval of a mean of values in [0, 1], with the effective number of independent trials.
+    """Return Wilson's score interval of a mean of values in [0, 1], with the effective number of independent trials.
 
     n_eff = p(1 - p) / (s² / n) with s² the variance over the n problems; for values 0 and 1 it is n, which is
     Wilson's interval itself. It is at most `num_responses`, the trials that the values are made of.
@@ -129,7 +129,7 @@ def score_interval(values: Sequence[float], num_responses: int) -> Interval:
 
 
 def wilson_interval(mean: float, trials: float) -> Interval:
-    """Wilson's score interval of a share `mean` of so many independent trials, at least one.
+    """Return Wilson's score interval of a share `mean` of so many independent trials, at least one.
 
     With one or two successes, or failures, and with three of more than 50 trials, its bound towards 0, or 1, is too
     near: where 0.2 of them are to be expected, the interval holds the true share 84 times in 100. There the bound is
@@ -151,7 +151,7 @@ def wilson_interval(mean: float, trials: float) -> Interval:
 
 @cache
 def _least_expected(count: float) -> float:
-    """The mean of a Poisson variable that reaches the count with probability 0.05, by bisection."""
+    """Return the mean of a Poisson variable that reaches the count with probability 0.05, by bisection."""
     low, high = 0.0, count
     for _ in range(50):
         middle = (low + high) / 2

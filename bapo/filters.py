@@ -15,23 +15,23 @@ from bapo.rollout import RolloutGroup
 
 
 def keep_range(fresh: Sequence[RolloutGroup]) -> list[RolloutGroup]:
-    """Groups with 1/G ≤ accuracy ≤ (G-1)/G: those with mixed rewards."""
+    """Return groups with 1/G ≤ accuracy ≤ (G-1)/G: those with mixed rewards."""
     return [group for group in fresh if not group.is_homogeneous]
 
 
 def keep_gaussian(fresh: Sequence[RolloutGroup], *, mean: float, std: float, draw: random.Random) -> list[RolloutGroup]:
-    """Of the groups with mixed rewards, each with probability exp(-(accuracy - mean)² / (2·std²))."""
+    """Return the groups with mixed rewards, each kept with probability exp(-(accuracy - mean)² / (2·std²))."""
     mixed = keep_range(fresh)
     return [group for group in mixed if draw.random() < _density(group.num_correct, group.group_size, mean, std)]
 
 
 def keep_uniform(fresh: Sequence[RolloutGroup], *, share: float, draw: random.Random) -> list[RolloutGroup]:
-    """Exactly round(share·n) of all n fresh groups (half rounds up), whatever their rewards, in their order."""
+    """Return exactly round(share·n) of all n fresh groups (half rounds up), whatever their rewards, in their order."""
     return [fresh[place] for place in _uniform_places(len(fresh), share, draw)]
 
 
 def keep(config: FilterConfig, fresh: Sequence[RolloutGroup], draw: random.Random) -> list[RolloutGroup]:
-    """The fresh groups that the configured filter lets into X1."""
+    """Return the fresh groups that the configured filter lets into X1."""
     match config.type:
         case "range":
             return keep_range(fresh)
@@ -42,7 +42,7 @@ def keep(config: FilterConfig, fresh: Sequence[RolloutGroup], draw: random.Rando
 
 
 def kept_places(config: FilterConfig, num_correct: Sequence[int], group_size: int, draw: random.Random) -> list[int]:
-    """Places of the groups that `keep` keeps, from their counts of right responses."""
+    """Return the places of the groups that `keep` keeps, from their counts of right responses."""
     if config.type == "uniform":
         return _uniform_places(len(num_correct), config.share, draw)
     mixed = [place for place, count in enumerate(num_correct) if 0 < count < group_size]
@@ -53,7 +53,7 @@ def kept_places(config: FilterConfig, num_correct: Sequence[int], group_size: in
 
 
 def _density(num_correct: int, group_size: int, mean: float, std: float) -> float:
-    """Of the normal distribution, scaled to peak 1."""
+    """Return the density of the normal distribution, scaled to peak 1."""
     return math.exp(-((num_correct / group_size - mean) ** 2) / (2 * std**2))
 
 

@@ -1,4 +1,4 @@
-"""How far the implementation that generates and the one that trains are apart on the same weights."""
+"""Difference in log-probabilities between generation and training, on the same weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GapSums:
-    """What `LogprobGap` is made of; those of parts of the tokens add up."""
+    """Sums from which `LogprobGap` is computed; those of parts of the tokens add up."""
 
     num_tokens: int = 0
     total: float = 0.0
@@ -36,7 +36,7 @@ class GapSums:
         )
 
     def gap(self) -> LogprobGap | None:
-        """None where there are no tokens: nothing was measured."""
+        """Return the gap; None if there are no tokens: nothing was measured."""
         if not self.num_tokens:
             return None
         share = self.num_outside / self.num_tokens
@@ -45,7 +45,7 @@ class GapSums:
 
 
 def gap_sums(differences: Float[Tensor, "tokens"], lengths: Sequence[int], objective: Objective) -> GapSums:
-    """Sums over Δ = log π(token) as trained on - log π(token) as generated, both of the same weights.
+    """Return sums over Δ = log π(token) as trained on - log π(token) as generated, both of the same weights.
 
     The ratio, which equal implementations would make 1, is e^Δ, or e^mean(Δ) of the response at `ratio_level`
     "sequence". It is outside where it is below 1 - ε_low or above 1 + ε_high. None is where the objective clips the

@@ -29,9 +29,9 @@ class StepOutcome:
     reevaluated: Generation | None
     batch: ComposedBatch
     update: UpdateStats | None
-    """None where the batch was empty."""
+    """`None` if the batch was empty."""
     thresholds: ThresholdValues
-    """In force in this step."""
+    """Thresholds in force in this step."""
     timing: dict[str, float] = field(default_factory=dict)
     """Seconds per phase, the engine's own included."""
 
@@ -57,7 +57,7 @@ class Loop:
         self._num_further_batches = 0
 
     def run_step(self, step: int) -> StepOutcome:
-        """One iteration of Algorithm 1; `step` counts from 1."""
+        """Run one iteration of Algorithm 1; `step` counts from 1."""
         method, engine = self.method, self._engine
         timing: dict[str, float] = {}
 
@@ -102,7 +102,7 @@ class Loop:
         )
 
     def _roll_out(self, step: int, timing: dict[str, float]) -> Generation:
-        """The fresh groups of one batch of prompts, or of as many as the method asks for."""
+        """Return the fresh groups of one batch of prompts, or of as many as the method asks for."""
         asked: set[str] = set()
         rounds: list[Generation] = []
         groups: list[RolloutGroup] = []
@@ -132,11 +132,11 @@ class Loop:
         return self._num_further_batches
 
     def stored_groups(self) -> Sequence[RolloutGroup]:
-        """Groups that a checkpoint must keep with their payloads."""
+        """Return groups that a checkpoint must keep with their payloads."""
         return self.method.stored_groups()
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready state of loop and method."""
+        """Return the state of loop and method, JSON-ready."""
         return {
             "rollout_version": self._rollout_version,
             "further_batches": self._num_further_batches,

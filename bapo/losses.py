@@ -53,13 +53,13 @@ class LossOutput:
     kl: Float[Tensor, "tokens"]
     """ρ·log ρ - (ρ - 1), nats: unbiased for KL(π_θ ‖ b) in the mean."""
     is_clipped: Bool[Tensor, "tokens"]
-    """Whether clipping took the token's policy gradient away."""
+    """True if clipping took the token's policy gradient away."""
     reference_kl: Float[Tensor, "tokens"] | None
-    """The same of KL(π_θ ‖ π_ref); None without a reference policy."""
+    """The same of KL(π_θ ‖ π_ref); `None` without a reference policy."""
 
 
 def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
-    """PPO-clip on the ratio, with KL penalty and entropy bonus.
+    """Return PPO-clip on the ratio, with KL penalty and entropy bonus.
 
     ρ = π_θ / b,  L = Σ_t w_t · ( -min(ρ_t·Â_t, clip(ρ_t, 1 - ε_low, 1 + ε_high)·Â_t) + β·KL_t - γ·H_t )
 

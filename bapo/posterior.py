@@ -16,11 +16,11 @@ class SuccessRates:
         self._parameters: dict[str, tuple[float, float]] = {}
 
     def parameters(self, prompt_id: str, prior: float) -> tuple[float, float]:
-        """α and β of the prompt."""
+        """Return α and β of the prompt."""
         return self._parameters.get(prompt_id, (prior, prior))
 
     def draw(self, prompt_id: str, prior: float, random: Random) -> float:
-        """γ̂ ~ Beta(α, β), a draw of the prompt's success rate."""
+        """Draw γ̂ ~ Beta(α, β), the prompt's success rate."""
         return random.betavariate(*self.parameters(prompt_id, prior))
 
     def observe(self, group: RolloutGroup, *, decay: float, prior: float) -> None:
@@ -38,7 +38,7 @@ class SuccessRates:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready state: prompt id → [α, β]."""
+        """Return the state, JSON-ready: prompt id → [α, β]."""
         return {prompt_id: list(values) for prompt_id, values in self._parameters.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -32,7 +32,7 @@ class PromptSchedule:
         seed: int,
         weights: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        """`weights`: identity → weight, above 0, of the problems that do not weigh 1."""
+        """Take `weights`: identity → weight, above 0, of the problems that do not weigh 1."""
         self._problems = problems
         self._batch_size = batch_size
         self._seed = seed
@@ -54,11 +54,11 @@ class PromptSchedule:
         return math.ceil(len(self._problems) / self._batch_size)
 
     def epoch_of(self, step: int) -> int:
-        """Epoch from 0 of a step from 1."""
+        """Return the epoch, from 0, of a step from 1."""
         return (step - 1) // self.steps_per_epoch
 
     def batch(self, step: int) -> Sequence[Problem]:
-        """The prompts that are rolled out in this step."""
+        """Return the prompts that are rolled out in this step."""
         epoch = self.epoch_of(step)
         if epoch != self._epoch:
             self._epoch, self._order = epoch, self._order_of(epoch)
@@ -78,7 +78,7 @@ class PromptSchedule:
 
 
 def num_visits(weights: Sequence[int], most: int, draw: float) -> list[int]:
-    """How often each problem comes up in an epoch of as many visits as there are problems: systematic sampling.
+    """Return how often each problem comes up in an epoch of as many visits as there are problems: systematic sampling.
 
     The problems lie on a line one after the other, each as long as its expected visits q_i, which are proportional to
     its weight and at most `most`. Whole numbers on the line, moved by `draw` from 0 to below 1, fall on a problem
@@ -105,7 +105,7 @@ def num_visits(weights: Sequence[int], most: int, draw: float) -> list[int]:
 
 
 def spread(counts: Sequence[int], batch_size: int) -> list[int]:
-    """The order of an epoch in which each place comes up as often as it counts, and in no batch twice.
+    """Return the order of an epoch in which each place comes up as often as it counts, and in no batch twice.
 
     Copy k of n of place r is due at (k + (r + ½) / N) / n of the epoch, which keeps the order where each comes once.
     The last batch, where it is smaller, takes what is due last; every other takes first what would not fit into the
@@ -130,7 +130,7 @@ def spread(counts: Sequence[int], batch_size: int) -> list[int]:
 
 
 def _dealt(entries: Sequence[int], num_batches: int, batch_size: int) -> list[int]:
-    """The entries, reordered as little as it takes for no batch to have one twice."""
+    """Return the entries, reordered as little as it takes for no batch to have one twice."""
     left = Counter(entries)
     with_left: dict[int, set[int]] = defaultdict(set)
     for place, count in left.items():

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 
 def prompt_identity(data_source: str, prompt: str, images: Sequence[bytes] = ()) -> str:
-    """Stable identifier of a prompt: its data source and 64 bits of the hash of the raw prompt and its images."""
+    """Return a prompt's stable identifier: its data source and 64 bits of the hash of the raw prompt and its images."""
     digest = hashlib.sha256(prompt.encode())
     for image in images:
         digest.update(hashlib.sha256(image).digest())
@@ -59,8 +59,8 @@ class BatchSource(StrEnum):
 
 
 Treatment = Literal["trained", "stored", "seen", "left_out"]
-"""What a line of a method's rule did with a group: put it into the training batch, kept it for later, looked at it,
-left it out."""
+"""Treatment of a group by a line of a method's rule: put into the training batch, kept for later, looked at, or
+left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class RolloutGroup:
         return Fraction(self.num_correct, self.group_size)
 
     def without_payload(self) -> tuple[str, int, int, int, int]:
-        """The group in a checkpoint's JSON; the engine writes the payload."""
+        """Return the group in a checkpoint's JSON; the engine writes the payload."""
         return self.prompt_id, self.num_correct, self.group_size, self.policy_version, self.step
 
     @classmethod
     def restored(cls, entry: Sequence[Any], payload: Any) -> Self:
-        """Returns a group that `without_payload` gave, with its payload."""
+        """Return a group from the output of `without_payload`, with its payload."""
         prompt_id, num_correct, group_size, policy_version, step = entry
         return cls(prompt_id, num_correct, group_size, policy_version, step, payload)
 
@@ -109,5 +109,5 @@ class RolloutGroup:
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether all responses have the same reward, so that every advantage is exactly 0 (Eq. 2)."""
+        """True if all responses have the same reward, so that every advantage is exactly 0 (Eq. 2)."""
         return self.num_correct in (0, self.group_size)

@@ -11,13 +11,13 @@ VARIANCE_EPSILON = 1e-6
 
 
 def bound_constant(variance: Fraction) -> float:
-    """K = (1 - s) / s with s = sqrt(variance + ε); `variance` of a 0/1 reward, at most 1/4."""
+    """Return K = (1 - s) / s with s = sqrt(variance + ε); `variance` of a 0/1 reward, at most 1/4."""
     deviation = math.sqrt(float(variance) + VARIANCE_EPSILON)
     return (1 - deviation) / deviation
 
 
 def improvement_bound(*, k: float, surrogate: float, tv: float, tv_before: float) -> float:
-    """The least improvement J(π_θ) - J(π_θt) that the theorem leaves to a source, in expected reward.
+    """Return the least improvement J(π_θ) - J(π_θt) that the theorem leaves to a source, in expected reward.
 
     L_α(π_θ) - 2·K·TV(π_θ, α) - 2·TV(π_θt, α), with `surrogate` L_α, `tv` after and `tv_before` before the update.
     """
@@ -33,7 +33,7 @@ class TheoryConstants:
     k2: float
     """Re-evaluated groups as the paper has it (Eq. 12)."""
     k2_exact: float
-    """The same for the least variance that an improved group can have: the paper's bound misses accuracies near 1."""
+    """Constant for the least variance that an improved group can have: the paper's bound misses accuracies near 1."""
     k3: float
     """Reused groups (Eq. 13)."""
 
@@ -41,7 +41,7 @@ class TheoryConstants:
 def theory_constants(
     *, group_size: int, c1: Fraction, c2: Fraction, c3: Fraction, filter_keeps_mixed_only: bool
 ) -> TheoryConstants:
-    """K1, K2, K3 for thresholds at one r_tot.
+    """Return K1, K2, K3 for thresholds at one r_tot.
 
     An improved group has c1 + 1/G ≤ μ ≤ (G-1)/G at the least, and the variance μ(1 - μ) is concave, so its minimum
     lies at an end.

@@ -17,13 +17,13 @@ MEAN_ACCURACY_WINDOW_STEPS = 10
 
 
 def threshold_at(r_tot: Fraction, bounds: ThresholdRange) -> Fraction:
-    """c_i = r_tot·(c_i_high - c_i_low) + c_i_low (arXiv:2602.20722, Eq. 8)."""
+    """Return c_i = r_tot·(c_i_high - c_i_low) + c_i_low (arXiv:2602.20722, Eq. 8)."""
     low, high = bounds
     return r_tot * (high - low) + low
 
 
 def difficult_max_count(c1: Fraction, group_size: int) -> int:
-    """The largest k with k/G ≤ c1."""
+    """Return the largest k with k/G ≤ c1."""
     return math.floor(c1 * group_size)
 
 
@@ -38,27 +38,27 @@ class Thresholds:
     difficult_max: int
     reusable_min: int
     reusable_max: int
-    """As in `CountLimits`."""
+    """Counts as in `CountLimits`."""
 
     @classmethod
     def at(
         cls, r_tot: Fraction, *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
     ) -> Thresholds:
-        """The thresholds in force at mean accuracy r_tot."""
+        """Return the thresholds in force at mean accuracy r_tot."""
         (limits,) = count_limits([r_tot], c1=c1, c2=c2, c3=c3, group_size=group_size)
         return cls(c1, threshold_at(r_tot, c2), threshold_at(r_tot, c3), r_tot, **limits._asdict())
 
     def is_difficult(self, num_correct: int) -> bool:
-        """Returns whether k/G ≤ c1."""
+        """Return whether k/G ≤ c1."""
         return num_correct <= self.difficult_max
 
     def is_reusable(self, num_correct: int) -> bool:
-        """c2 ≤ k/G ≤ c3."""
+        """Return whether c2 ≤ k/G ≤ c3."""
         return self.reusable_min <= num_correct <= self.reusable_max
 
 
 class CountLimits(NamedTuple):
-    """Which groups the thresholds of one step let in, by their number of correct responses."""
+    """Limits by which the thresholds of one step admit groups, in correct responses."""
 
     difficult_max: int
     """Largest k with k/G ≤ c1."""
@@ -71,7 +71,7 @@ class CountLimits(NamedTuple):
 def count_limits(
     r_tots: Iterable[Fraction], *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
 ) -> list[CountLimits]:
-    """What the thresholds at each mean accuracy let in. In whole numbers: a twentieth of what fractions take."""
+    """Return what the thresholds at each mean accuracy let in. In whole numbers: a twentieth of what fractions take."""
     difficult_max = difficult_max_count(c1, group_size)
     (slope_2, start_2, unit_2), (slope_3, start_3, unit_3) = (_whole_line(each, group_size) for each in (c2, c3))
     found = []
@@ -84,7 +84,7 @@ def count_limits(
 
 
 def _whole_line(bounds: ThresholdRange, group_size: int) -> tuple[int, int, int]:
-    """Whole numbers with which c_i·G at r_tot = p/q is (slope·p + start·q) / (unit·q)."""
+    """Return whole numbers with which c_i·G at r_tot = p/q is (slope·p + start·q) / (unit·q)."""
     low, high = bounds
     unit = math.lcm(low.denominator, high.denominator)
     start, end = int(low * unit), int(high * unit)
@@ -92,7 +92,7 @@ def _whole_line(bounds: ThresholdRange, group_size: int) -> tuple[int, int, int]
 
 
 def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: int) -> list[tuple[Fraction, Fraction]]:
-    """The open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
+    """Return the open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
 
     What `admitting_r_tot_intervals` leaves over; 0 and 1 themselves belong to a gap unless they are admitted.
     """
@@ -110,13 +110,14 @@ def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: in
 def admitting_r_tot_intervals(
     c2: ThresholdRange, c3: ThresholdRange, group_size: int
 ) -> list[tuple[Fraction, Fraction]]:
-    """The closed intervals of r_tot in [0, 1] in which [c2, c3] contains some k/G, one per such k, by their start."""
+    """Return the closed intervals of r_tot in [0, 1] in which [c2, c3] contains some k/G, one per such k, by their
+    start."""
     intervals = (_r_tot_admitting(Fraction(k, group_size), c2, c3) for k in range(group_size + 1))
     return sorted(interval for interval in intervals if interval is not None)
 
 
 def _r_tot_admitting(accuracy: Fraction, c2: ThresholdRange, c3: ThresholdRange) -> tuple[Fraction, Fraction] | None:
-    """The closed interval of r_tot in [0, 1] with c2(r_tot) ≤ accuracy ≤ c3(r_tot), or None."""
+    """Return the closed interval of r_tot in [0, 1] with c2(r_tot) ≤ accuracy ≤ c3(r_tot), or None."""
     start, end = Fraction(0), Fraction(1)
     # Both conditions as slope·r_tot ≤ room.
     for slope, room in ((c2[1] - c2[0], accuracy - c2[0]), (c3[0] - c3[1], c3[0] - accuracy)):
@@ -146,7 +147,7 @@ class MeanAccuracy:
         self._steps.append((num_correct, num_responses))
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state, JSON-ready."""
+        """Return the state, JSON-ready."""
         return {"steps": [list(step) for step in self._steps]}
 
     def load_state_dict(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:

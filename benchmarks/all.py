@@ -1,4 +1,4 @@
-"""Is anything slower than it was? The benchmarks of the server in short, beside the figures that are kept.
+"""Short versions of the server's benchmarks, compared with the stored results: is anything slower than before?
 
     python -m benchmarks.all --quick [--only ingest,what_if]
 
@@ -25,28 +25,28 @@ from benchmarks.peer_environments import ENVIRONMENTS
 from benchmarks.report import FOLDER, table
 
 HISTORY, RUNS, REPETITIONS = 10_000, 50, 20
-"""As where the kept figures were measured, with fewer repetitions."""
+"""Sizes of the stored measurements, with fewer repetitions."""
 
 
 class Figure(NamedTuple):
-    """A quantity, kept and measured."""
+    """A quantity as stored and as measured now."""
 
     name: str
     kept: float | None
-    """None where none is kept."""
+    """Stored value; `None` if there is none."""
     now: float
     more_is_better: bool = False
 
     @property
     def ratio(self) -> float | None:
-        """How many times as slow."""
+        """Slowdown relative to the stored figure; `None` if there is none."""
         if self.kept is None:
             return None
         return self.kept / self.now if self.more_is_better else self.now / self.kept
 
 
 def kept(name: str) -> dict[str, Any]:
-    """What a benchmark's own run has written; nothing where there was none."""
+    """Return the results that a full run of the benchmark has stored, or nothing if there are none."""
     path = FOLDER / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

@@ -1,4 +1,4 @@
-"""How fast does one server process answer what the pages and scripts read?
+"""Response times of one server process for the reads of pages and scripts.
 
     python -m benchmarks.api_reads [--runs 50] [--history 10000] [--seconds 5]
 
@@ -44,14 +44,14 @@ TEN_KEYS = (
     "bapo/cost/num_rollouts",
 )
 NUM_PROJECTS = 20
-"""Of the member who asks the same as the administrator: every query is limited to them."""
+"""Number of projects of the member who repeats the administrator's requests; every query is limited to them."""
 MEMBER, PASSWORD = "bench", "a password of the benchmark"
 CLIENTS = 8
 """Connections that ask at once for the throughput."""
 
 
 def milliseconds(ask: Callable[[], object], repetitions: int) -> list[float]:
-    """Time of each of some calls, after three that do not count."""
+    """Return the duration of each call in milliseconds, after three uncounted ones."""
     for _ in range(3):
         ask()
     times = []
@@ -63,7 +63,7 @@ def milliseconds(ask: Callable[[], object], repetitions: int) -> list[float]:
 
 
 def member_of_many(server: Deployment) -> str:
-    """Make somebody who is a member of many projects, the default one among them; the secret of a session."""
+    """Create a member of many projects, including the default one, and return the secret of a session."""
     with server.client() as admin:
         names = [f"project {number}" for number in range(1, NUM_PROJECTS)]
         for name in names:
@@ -79,7 +79,7 @@ def member_of_many(server: Deployment) -> str:
 
 
 def log_in(client: httpx.Client) -> None:
-    """With name and password."""
+    """Log in with name and password."""
     client.post("/auth/login", json={"name": MEMBER, "password": PASSWORD}).raise_for_status()
 
 

@@ -1,4 +1,4 @@
-"""What composing BAPO's batches costs, from the demo's size up to 8,192 groups and buffers of 100,000 entries.
+"""Cost of composing BAPO's batches, from the demo's size up to 8,192 groups and buffers of 100,000 entries.
 
     python -m benchmarks.batch_construction [--steps 20] [--repetitions 5]
 
@@ -66,17 +66,17 @@ class Figures:
 
     @property
     def microseconds_per_generated_group(self) -> float:
-        """What a step costs per group that it generated."""
+        """Cost of a step per generated group, in microseconds."""
         return 1000 * self.milliseconds_per_step / self.num_generated
 
     @property
     def microseconds_per_group(self) -> float:
-        """The same per group generated or held: the candidates of X3 are looked through in every step."""
+        """Cost per group that is generated or buffered: every step goes through the candidates of X3."""
         return 1000 * self.milliseconds_per_step / (self.num_generated + self.num_difficult + self.num_stored)
 
 
 def build(size: Size) -> Method:
-    """BAPO with thresholds that let every group of the filling steps into one buffer or the other."""
+    """Build BAPO with thresholds that put every group of the filling steps into one of the buffers."""
     buffer = {"capacity": size.capacity}
     explicit = {
         "method": {
@@ -96,7 +96,7 @@ def build(size: Size) -> Method:
 
 
 def groups(prompt_ids: Sequence[str], accuracies: Sequence[float], size: Size, step: int) -> list[RolloutGroup]:
-    """One group per prompt, with accuracies drawn from those given."""
+    """Return one group per prompt, with accuracies drawn from those given."""
     draw = random.Random(step)
     return [
         RolloutGroup(prompt_id, round(draw.choice(accuracies) * size.group_size), size.group_size, step - 1, step)
@@ -105,7 +105,7 @@ def groups(prompt_ids: Sequence[str], accuracies: Sequence[float], size: Size, s
 
 
 def fresh_ids(size: Size, step: int) -> list[str]:
-    """Identifiers as long as those of real prompts; each prompt comes once."""
+    """Return prompt identifiers as long as real ones, each only once."""
     return [f"countdown:{step:06x}{index:010x}" for index in range(size.batch_size)]
 
 
@@ -145,7 +145,7 @@ def measure(size: Size, *, num_steps: int) -> Figures:
 
 
 def markdown(figures: Sequence[Figures]) -> str:
-    """One line per size."""
+    """Return a table with one line per size."""
     heads = ["B", "G", "difficult prompts held", "groups stored", "reused for", "generated per step", "ms per step"]
     heads += ["µs per generated group", "µs per group generated or held"]
     rows = [

@@ -1,4 +1,4 @@
-"""Chromium as somebody who watches a run uses it."""
+"""Chromium, used as by a person who watches a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WATCH = """(chart) => {
 def chromium(
     url: str, token: str, *, size: tuple[int, int] = (1440, 900), arguments: Sequence[str] = ()
 ) -> Iterator[Window]:
-    """New windows of the token's owner, with headless Chromium and further arguments for it."""
+    """Yield a function that opens windows of headless Chromium, logged in as the token's owner."""
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-headless-shell"))), None)
     with Client(url) as client:
         _, session = client.login(Login(token=token))
@@ -52,7 +52,8 @@ def chromium(
 
 
 def delays(page: Page, last: int, finished: Mapping[int, float]) -> dict[int, float]:
-    """Seconds from when steps were `finished` to their points in the watched chart, once it has the last of them.
+    """Return seconds from when steps were `finished` to their points in the watched chart, once it has the last of
+    them.
 
     Points that are drawn together appear together.
     """

@@ -27,7 +27,7 @@ class Clock:
         self._ticks.append((time.perf_counter(), time.process_time()))
 
     def figures(self) -> dict[str, float]:
-        """Means per step."""
+        """Return the means per step."""
         begin, end = self._ticks[WARM_UP_STEPS - 1], self._ticks[-1]
         count = len(self._ticks) - WARM_UP_STEPS
         return {
@@ -38,7 +38,7 @@ class Clock:
 
 
 def config_of(steps: int, model: str, device: str) -> RunConfig:
-    """The settings of all three, in our words."""
+    """Return the settings of all three contestants as a config of ours."""
     settings: dict[str, Any] = {
         "model.path": model,
         "engine.device": device,
@@ -58,7 +58,7 @@ def config_of(steps: int, model: str, device: str) -> RunConfig:
 
 
 def run_bapo(config: RunConfig, folder: Path, clock: Clock) -> None:
-    """The trainer as `bapo train` runs it, journal and samples included."""
+    """Run the trainer as `bapo train` does, including journal and samples."""
     from bapo.records import AnyRecord, StepRecord  # noqa: PLC0415
     from bapo.run.trainer import train  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def run_bapo(config: RunConfig, folder: Path, clock: Clock) -> None:
 
 
 def run_trl(config: RunConfig, folder: Path, clock: Clock) -> None:
-    """TRL's GRPOTrainer with everything off that the comparison does not need."""
+    """Run TRL's GRPOTrainer with everything off that the comparison does not need."""
     import torch  # noqa: PLC0415
     from datasets import Dataset  # noqa: PLC0415
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback  # noqa: PLC0415
@@ -133,7 +133,7 @@ def run_trl(config: RunConfig, folder: Path, clock: Clock) -> None:
 
 
 def run_bare(config: RunConfig, folder: Path, clock: Clock) -> None:
-    """What one writes in an afternoon: `generate`, one forward pass over whole sequences, AdamW."""
+    """Run a loop as written in an afternoon: `generate`, one forward pass over whole sequences, AdamW."""
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 

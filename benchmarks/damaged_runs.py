@@ -1,7 +1,7 @@
-"""What findings make of real runs of the shipped model that were damaged on purpose.
+"""Findings in real runs of the shipped model that were damaged on purpose.
 
 Each is the `countdown-demo` recipe on problems of a file, with one thing wrong: a verifier that flips rewards, problems
-that stand twice in the file, a learning rate far too high, labels that are wrong. One run has nothing wrong. Countdown
+that occur twice in the file, a learning rate far too high, wrong labels. One run has nothing wrong. Countdown
 has no labels, so the runs about labels train on sums, which the shipped model is taught first.
 
     python -m benchmarks.damaged_runs [--steps 100] [--seeds 101 102] [--out FOLDER]
@@ -57,7 +57,7 @@ class Damaged(NamedTuple):
 
 
 def damaged_runs(folder: Path, seed: int) -> list[Damaged]:
-    """The runs, with the files that they need written into the folder."""
+    """Return the runs, after writing the files that they need into the folder."""
     verifier = folder / "flipping.py"
     verifier.write_text(FLIPPING, encoding="utf-8")
     problems = countdown_problems(CountdownTaskConfig(num_train=NUM_PROBLEMS, seed=seed)).train
@@ -77,7 +77,7 @@ def damaged_runs(folder: Path, seed: int) -> list[Damaged]:
 
 
 def _labelled(folder: Path, seed: int) -> Iterator[Damaged]:
-    """Sums with right labels, and with some that are wrong."""
+    """Yield runs on sums: one with correct labels, and one with some wrong labels."""
     settings = {
         "model.path": str(folder / f"sums-{seed}"),
         "task.verifier": "exact",
@@ -98,7 +98,7 @@ def _row_reordered(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def train(run: Damaged, steps: int, seed: int, folder: Path) -> Search:
-    """Train it in a process of its own, and look for findings in its folder."""
+    """Train the run in a separate process, and search its folder for findings."""
     folder.mkdir()
     problems = folder / "problems.jsonl"
     problems.write_text("".join(json.dumps(row) + "\n" for row in run.rows), encoding="utf-8")
@@ -117,7 +117,8 @@ def train(run: Damaged, steps: int, seed: int, folder: Path) -> Search:
 
 
 def label_quality(search: Search, run_folder: Path, wrong: frozenset[str]) -> str:
-    """The suspected labels beside the wrong ones: how many are wrong, and how many of those that could be checked."""
+    """Return a sentence on the suspected labels: how many of them are wrong, and how many of the checkable wrong
+    labels were found."""
     stream = read_stream(run_folder)
     suspected = search.prompts.get("label_suspected")
     listed = {stream.prompts[item.prompt_id] for item in suspected.items} if suspected else set()

@@ -1,4 +1,4 @@
-"""How fast are the pages over much data, in headless Chromium?
+"""Speed of the pages over large data, in headless Chromium.
 
     python -m benchmarks.dashboard [--steps 5000] [--viewers 20] [--compared 50] [--history 10000] [--live]
 
@@ -34,18 +34,18 @@ from benchmarks.volume import Upload, config_of, records, store
 
 COMPARED_STEPS, COMPARED_PROMPTS, COMPARED_SEEDS = 2_000, 512, range(1, 6)
 WIDE_STEPS, WIDE_BATCH = 471, 256
-"""Of the what-if."""
+"""Size of the run that *What-if* replays."""
 MANY_STEPS, MANY_PROMPTS = 1_000, 40_000
-"""Of the migration."""
+"""Size of the run of the migration matrix."""
 TABS = (
     *("batch", "difficulty", "what-if", "prompts", "samples", "off-policy"),
     *("system", "log", "config", "history", "overview"),
 )
 LIVE_STEPS = 60
 LIVE_SECONDS = 0.5
-"""Between two steps that are posted while somebody looks."""
+"""Interval between two posted steps while a browser watches."""
 GLANCE_MILLISECONDS = 500
-"""Between a page that is drawn and a click that leaves it: less is nobody's."""
+"""Pause between drawing a page and the click that leaves it; people take at least this long."""
 REPETITIONS = 10
 FRESH_BROWSERS = 20
 
@@ -61,7 +61,7 @@ DRAWN = """(root) => {
     });
     return seen.every((graph) => graph.querySelector('.js-plotly-plot')?.data?.length);
 }"""
-"""Whether all that is in sight beneath an element is drawn."""
+"""Script that is true if everything visible below an element is drawn."""
 
 OPEN_TAB = f"""(tab) => new Promise((resolve) => {{
     const isDrawn = {DRAWN};
@@ -86,7 +86,8 @@ FOLLOW = f"""([link, sign, root]) => new Promise((resolve) => {{
 
 
 def opened(window: Window, address: str, root: str) -> list[float]:
-    """Milliseconds from asking for a page until it is drawn, in a new window each time; the first does not count."""
+    """Return milliseconds from asking for a page until it is drawn, in a new window each time; the first does not
+    count."""
     times = []
     for _ in range(REPETITIONS + 1):
         context = window()
@@ -99,10 +100,10 @@ def opened(window: Window, address: str, root: str) -> list[float]:
 
 
 def followed(window: Window, url: str, run_id: str) -> dict[str, list[float]]:
-    """Milliseconds from a click until a page is drawn: from the list to the run, to the form, and back."""
+    """Return milliseconds from a click until a page is drawn: from the list to the run, to the form, and back."""
     context = window()
     page = context.new_page()
-    # The run stands on the first of many pages.
+    # The run is on the first of many pages.
     page.goto(f"{url}/runs?search={run_id}")
     _until_rows(page)
     ways = {
@@ -122,7 +123,7 @@ def followed(window: Window, url: str, run_id: str) -> dict[str, list[float]]:
 
 
 def tabs(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds from a click on each tab until it is drawn."""
+    """Return milliseconds from a click on each tab until it is drawn."""
     context = window()
     page = context.new_page()
     page.goto(address)
@@ -141,7 +142,7 @@ def tabs(window: Window, address: str) -> dict[str, list[float]]:
 async def look_on(
     server: Deployment, run_id: str, num_viewers: int, ended: threading.Event, view: Mapping[str, str]
 ) -> None:
-    """Viewers that listen for events and fetch what is new, as a page does that asks for `view`."""
+    """Run viewers that listen for events and fetch news, like a page that asks for `view`."""
     headers = {"Cookie": f"{SESSION_COOKIE}={server.token}", "Authorization": f"Bearer {server.token}"}
 
     async def viewer() -> None:
@@ -164,18 +165,18 @@ async def look_on(
 
 
 OWN_PARAMETERS = frozenset({"after", "heard", "tiles", "rebuild", "recorded"})
-"""What a page asks for at a moment of its own."""
+"""Parameters that depend on the moment of a page's request."""
 
 
 def view_of(address: str) -> dict[str, str]:
-    """The part of a page's question that says how it looks at the run."""
+    """Return the parameters of a page's request that describe its view of the run."""
     return {name: value for name, value in parse_qsl(urlsplit(address).query) if name not in OWN_PARAMETERS}
 
 
 def live(
     server: Deployment, window: Window, upload: Upload, journal: Iterator[AnyRecord], num_viewers: int
 ) -> dict[str, list[float]]:
-    """Post one step after another; when does each stand in the browser, and what does it cost the page?"""
+    """Post one step after another; return when each appears in the browser, and what it costs the page."""
     ended = threading.Event()
     context = window()
     page = context.new_page()
@@ -212,7 +213,7 @@ def live(
 
 
 def _busy_seconds(protocol: Any) -> tuple[float, float]:
-    """How long the page's main thread had a task, while others took the processor too, and how long it computed."""
+    """Return the seconds for which the page's main thread had a task, waits for the CPU included, and computed."""
     metrics = {each["name"]: each["value"] for each in protocol.send("Performance.getMetrics")["metrics"]}
     return metrics["TaskDuration"], metrics["ThreadTime"]
 
@@ -221,7 +222,7 @@ def _busy_seconds(protocol: Any) -> tuple[float, float]:
 
 
 def history(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds until another page, another order, a filter and a search are shown."""
+    """Return milliseconds until the list shows another page, another order, a filter and a search."""
     context = window()
     page = context.new_page()
     page.goto(address)
@@ -268,7 +269,8 @@ FIRST_ROW = """(address) => {
 
 
 def first_rows(server: Deployment) -> list[float]:
-    """Milliseconds from the first byte of JavaScript to the first row of the run list, in a new browser each time."""
+    """Return milliseconds from the first byte of JavaScript to the first row of the run list, in a new browser each
+    time."""
     times = []
     for _ in range(FRESH_BROWSERS + 1):
         # Its profile is new: no file, no compiled script and no connection is left of another.
@@ -286,11 +288,11 @@ CHANGED = f"""() => {{
     const before = rows();
     return () => {{ const now = rows(); return now && now !== before; }};
 }}"""
-"""Whether the list shows other rows than when it was asked first."""
+"""Script that is true if the list shows other rows than at its first call."""
 
 
 def _timed(page: Page, act: Callable[[], None], sign: str, argument: str | None = None) -> float:
-    """Milliseconds from the click or the input that comes of `act` until there is the sign.
+    """Return milliseconds from the click or the input that `act` makes until the sign appears.
 
     By the page's own clock: what moves the mouse for us takes longer than some of what it asks for.
     """
@@ -322,11 +324,12 @@ FREEZES = """() => {
         .observe({ type: 'longtask' });
 }"""
 CHECKED = "(text) => () => document.querySelector('#new-diff').textContent.includes(text)"
-"""Whether the form names what was typed among its differences."""
+"""Script that is true if the form lists the typed value among its differences."""
 
 
 def form(window: Window, address: str) -> dict[str, list[float]]:
-    """Milliseconds from a typed value until it is checked, a pause of 200 ms among them, and the freezes meanwhile."""
+    """Return milliseconds from a typed value until it is checked, a pause of 200 ms among them, and the freezes
+    meanwhile."""
     context = window()
     page = context.new_page()
     page.goto(address)
@@ -346,7 +349,7 @@ def form(window: Window, address: str) -> dict[str, list[float]]:
 
 
 def answers(server: Deployment, wide: str, many: str) -> dict[str, list[float]]:
-    """Milliseconds of what-if and migration over HTTP, each question another one, so that no answer is kept."""
+    """Return milliseconds of what-if and migration over HTTP; requests differ, so that no answer is cached."""
     times: dict[str, list[float]] = {"what_if": [], "migration": []}
     with httpx.Client(**server.http_options()) as client:
 
@@ -367,12 +370,12 @@ def answers(server: Deployment, wide: str, many: str) -> dict[str, list[float]]:
 
 
 def compared_config(seed: int, steps: int) -> RunConfig:
-    """Of a run to compare, by its seed."""
+    """Return the config of a compared run, by its seed."""
     return config_of(steps=steps, batch_size=8, seed=seed)
 
 
 def compared_runs(server: Deployment, client: Client, count: int, steps: int) -> list[str]:
-    """Runs to compare: five seeds, and as many copies of each."""
+    """Store runs to compare, five seeds with equally many copies each; return their identifiers."""
     found: list[str] = []
     for seed in COMPARED_SEEDS:
         config = compared_config(seed, steps)
@@ -383,7 +386,7 @@ def compared_runs(server: Deployment, client: Client, count: int, steps: int) ->
 
 
 def summary(values: list[float]) -> dict[str, float]:
-    """Median and the largest, or the 95th percentile where there are many."""
+    """Return the median, and the 95th percentile, or the largest of fewer than 20 values."""
     most = quantiles(values, n=20)[18] if len(values) >= 20 else max(values)
     return {"median": median(values), "p95": most, "count": len(values)}
 
@@ -417,7 +420,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_live(options: argparse.Namespace) -> dict[str, Any]:
-    """The live run alone."""
+    """Return the measurements of the live run alone."""
     with deployment(with_dashboard=True) as server, server.client() as client:
         upload, journal = _long_run(client, options.steps)
         with chromium(server.url, server.token) as window:
@@ -426,7 +429,7 @@ def measure_live(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _long_run(client: Client, num_steps: int) -> tuple[Upload, Iterator[AnyRecord]]:
-    """A run that is stored up to a step, and what follows."""
+    """Store a run up to a step; return it with the remaining records."""
     config = config_of(steps=num_steps + LIVE_STEPS, batch_size=32)
     journal = records(config, num_prompts=4096)
     upload = Upload(client, config, "long")
@@ -435,7 +438,7 @@ def _long_run(client: Client, num_steps: int) -> tuple[Upload, Iterator[AnyRecor
 
 
 def _until(journal: Iterator[AnyRecord], step: int) -> Iterator[AnyRecord]:
-    """Up to this step, and nothing after it."""
+    """Yield the records up to and including this step."""
     for record in journal:
         yield record
         if isinstance(record, StepRecord) and record.step == step:

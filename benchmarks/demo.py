@@ -1,4 +1,4 @@
-"""The demo in processes of its own: a run by `bapo train`, and a whole product by `bapo up`."""
+"""The demo in separate processes: a run by `bapo train`, and the whole product by `bapo up`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class DemoRun(NamedTuple):
 
     @property
     def steps(self) -> list[StepRecord]:
-        """Its training steps."""
+        """Training steps of the run."""
         return [record for record in self.records if isinstance(record, StepRecord)]
 
     def evaluations(self, dataset: str) -> list[EvaluationRecord]:
-        """Of one held-out set, in the order of their steps."""
+        """Return the evaluations on one held-out set, in the order of their steps."""
         found = [record for record in self.records if isinstance(record, EvaluationRecord)]
         return [record for record in found if record.dataset == dataset]
 
 
 def train_command(run_folder: Path, settings: Mapping[str, Any]) -> list[str]:
-    """The command that trains the demo with these fields changed."""
+    """Return the command that trains the demo with these fields changed."""
     changes = [argument for field, value in settings.items() for argument in ("--set", f"{field}={json.dumps(value)}")]
     return [sys.executable, "-m", "bapo", "train", "countdown-demo", *changes, "--out", str(run_folder)]
 
@@ -46,7 +46,7 @@ def train_demo(run_folder: Path, settings: Mapping[str, Any]) -> DemoRun:
 
 
 def output_of(command: Sequence[str]) -> str:
-    """What a command prints. Raises RuntimeError with the last lines where it fails."""
+    """Return the output of a command. Raises RuntimeError with the last lines if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout[-1000:]} {done.stderr[-4000:]}")
@@ -55,7 +55,7 @@ def output_of(command: Sequence[str]) -> str:
 
 @contextmanager
 def product(folder: Path) -> Iterator[tuple[str, str]]:
-    """Everything that `bapo up` starts, in a folder; its address, and the administrator's token."""
+    """Run `bapo up` in a folder; yield its address and the administrator's token."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

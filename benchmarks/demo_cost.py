@@ -1,8 +1,8 @@
-"""What the demo costs: wall time, CPU-seconds per step, memory, and what batch construction and telemetry add.
+"""Cost of the demo: wall time, CPU-seconds per step, memory, and the shares of batch construction and telemetry.
 
     python -m benchmarks.demo_cost [--steps 150] [--repetitions 3]
 
-Trains the `countdown-demo` recipe by `bapo train` in a process of its own, one at a time, and reads the journal.
+Trains the `countdown-demo` recipe by `bapo train` in a separate process, one at a time, and reads the journal.
 Writes docs/benchmarks/demo_cost.json and demo_cost.md.
 """
 
@@ -23,7 +23,7 @@ from benchmarks.report import table, write_report
 
 
 def run_once(steps: int, folder: Path) -> dict[str, float]:
-    """One run of the demo: figures of the process and of its journal."""
+    """Train the demo once; return measurements of the process and of its journal."""
     command = train_command(folder, {"training.steps": steps})
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""A server of its own for a benchmark: embedded PostgreSQL, one backend process and, where wanted, the dashboard."""
+"""A dedicated server for a benchmark: embedded PostgreSQL, one backend process and, on request, the dashboard."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FROM runs, generate_series(%(first)s::integer, %(last)s::integer) AS number WHER
 
 @dataclass(frozen=True)
 class Deployment:
-    """Where it answers."""
+    """A running server: its address, token, database and processes."""
 
     url: str
-    """Of the dashboard, which passes API calls through, or of the backend itself."""
+    """Address of the dashboard, which forwards API calls, or of the backend itself."""
     token: str
     database: str
     """Connection string for psycopg."""
@@ -42,19 +42,19 @@ class Deployment:
     backend: psutil.Process
 
     def memory_mib(self) -> float:
-        """What the backend's process holds in memory."""
+        """Return the memory of the backend's process in MiB."""
         return float(self.backend.memory_info().rss) / 2**20
 
     def client(self) -> Client:
-        """A client of the administrator."""
+        """Return a client of the administrator."""
         return Client(self.url, token=self.token)
 
     def http_options(self) -> dict[str, Any]:
-        """For a bare httpx client of the API."""
+        """Return the options of a plain httpx client of the API."""
         return {"base_url": f"{self.url}/api/v1", "headers": {"Authorization": f"Bearer {self.token}"}, "timeout": 60}
 
     def copy_run(self, run_id: str, count: int) -> list[str]:
-        """Copies of a run with all its records but the responses; their identifiers."""
+        """Copy a run with all its records except the responses; return the identifiers of the copies."""
         names = [f"{run_id}-{number}" for number in range(1, count + 1)]
         with psycopg.connect(self.database) as connection:
             for table in (
@@ -115,7 +115,7 @@ class Deployment:
 
 
 def _columns(connection: psycopg.Connection[Any], table: str) -> list[str]:
-    """Those that are written, neither worked out nor counted by the database."""
+    """Return the table's columns that are written, rather than generated or numbered by the database."""
     query = """SELECT column_name FROM information_schema.columns
                WHERE table_name = %s AND is_generated = 'NEVER' AND is_identity = 'NO'"""
     return [name for (name,) in connection.execute(query, [table])]
@@ -160,7 +160,7 @@ def _postgres(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _serving(package: str, environment: dict[str, str]) -> Iterator[tuple[str, psutil.Process]]:
-    """Its address, and its process."""
+    """Start the service; yield its address and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

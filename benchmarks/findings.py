@@ -1,4 +1,4 @@
-"""How often findings are false in healthy runs, how often they find damage, and how long they take.
+"""Rates of false findings in healthy runs and of found damage in damaged ones, and the time of a search.
 
 Streams are drawn whole, as columns: prompts with success rates that rise, responses with an answer, a label, repeated
 texts and lengths. Damage is done to such a stream: rewards flipped, labels made wrong, prompts repeated, entropy
@@ -45,7 +45,7 @@ class Shape(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """What is wrong with a drawn run; the defaults are nothing."""
+    """Damage of a simulated run; none by default."""
 
     flipped_rewards: float = 0.0
     wrong_labels: float = 0.0
@@ -65,7 +65,7 @@ class Drawn(NamedTuple):
 
 
 def draw(seed: int, damage: Damage = Damage(), shape: Shape = Shape()) -> Drawn:  # noqa: B008 (both are immutable)
-    """A run whose prompts have logit p ~ N(-0.2, 1) at first and 1.5 more after a while."""
+    """Return a run whose prompts have logit p ~ N(-0.2, 1) at first and 1.5 more after a while."""
     draws = np.random.default_rng(seed)
     num_steps, batch_size, num_prompts = shape
     ease = draws.normal(-0.2, 1.0, num_prompts)
@@ -113,7 +113,7 @@ def draw(seed: int, damage: Damage = Damage(), shape: Shape = Shape()) -> Drawn:
 
 
 def word_problem(draw: random.Random) -> str:
-    """One of many problems of three shapes, each of about thirty words."""
+    """Return a word problem of about thirty words, in one of three shapes."""
     one, two = draw.sample(PEOPLE, 2)
     thing, other = draw.sample(THINGS, 2)
     first, second, third = (draw.randrange(2, 999) for _ in range(3))
@@ -147,7 +147,7 @@ def _samples(
     damage: Damage,
     shape: Shape,
 ) -> list[ResponseGroup]:
-    """Some groups per step: the right answer, a prompt's own wrong one (2 in 5 of the wrong), or any."""
+    """Return samples of some groups per step; of the wrong answers, two in five are the prompt's typical error."""
     groups = []
     for step in range(1, shape.num_steps + 1):
         first = (step - 1) * shape.batch_size
@@ -215,7 +215,7 @@ DAMAGES = (
 
 
 def false_alarms(num_runs: int, first_seed: int = 0) -> tuple[int, Counter[FindingKind]]:
-    """Healthy runs with any finding, and how often each kind."""
+    """Return the number of healthy runs with any finding, and the frequency of each kind."""
     kinds: Counter[FindingKind] = Counter()
     num_alarmed = 0
     for seed in range(first_seed, first_seed + num_runs):
@@ -226,7 +226,7 @@ def false_alarms(num_runs: int, first_seed: int = 0) -> tuple[int, Counter[Findi
 
 
 def recall(wanted: Recall, num_runs: int, first_seed: int = 0) -> int:
-    """Damaged runs in which the damage is found."""
+    """Return the number of damaged runs in which the damage is found."""
     found = 0
     for seed in range(first_seed, first_seed + num_runs):
         report = find(draw(seed, wanted.damage).stream).report
@@ -235,14 +235,14 @@ def recall(wanted: Recall, num_runs: int, first_seed: int = 0) -> int:
 
 
 class LabelQuality(NamedTuple):
-    """Of the labels that are suspected, how many are wrong; of the wrong ones that could be checked, how many found."""
+    """Precision and recall of suspected labels: the wrong ones among them, and the checkable wrong labels found."""
 
     precision: float
     recall: float
 
 
 def label_quality(drawn: Drawn) -> LabelQuality:
-    """The list of suspected labels beside the labels that were made wrong."""
+    """Compare the suspected labels with the labels that were made wrong."""
     search: Search = find(drawn.stream)
     suspected = search.prompts.get("label_suspected")
     listed = frozenset(item.prompt_id for item in suspected.items) if suspected else frozenset()
@@ -253,7 +253,7 @@ def label_quality(drawn: Drawn) -> LabelQuality:
 
 
 def seconds_of(function: Callable[[], Any]) -> float:
-    """CPU time of the process, the least of three."""
+    """Return the CPU time of the function in seconds, the shortest of three calls."""
     times = []
     for _ in range(3):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""How fast `bapo import --from verl-dumps` reads, and in how much memory.
+"""Speed and memory of `bapo import --from verl-dumps`.
 
     python -m benchmarks.import_dumps [--megabytes 400] [--folder DIR]
 
@@ -38,7 +38,7 @@ print(json.dumps({"megabytes": result.num_bytes / 1e6, "steps": result.num_steps
 
 
 def write_dump(folder: Path, megabytes: float) -> int:
-    """Files of about so many megabytes; their number."""
+    """Write a dump of about so many megabytes, and return the number of its files."""
     draw = random.Random(0)
     words = [f"word{number}" for number in range(1_000)]
     text = " ".join(draw.choices(words, k=2_000))
@@ -66,7 +66,7 @@ def write_dump(folder: Path, megabytes: float) -> int:
 
 
 def measured(dump: Path, out: Path) -> dict[str, Any]:
-    """Seconds, megabytes, steps and peak memory of one import."""
+    """Import the dump once; return seconds, megabytes, steps and peak memory."""
     command = [sys.executable, "-c", READ, str(dump), str(out)]
     found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return found

@@ -1,4 +1,4 @@
-"""How fast do metrics become durable, and how long does logging hold a training step up?
+"""Rate at which metrics become durable, and the time for which logging blocks a training step.
 
     python -m benchmarks.ingest [--repetitions 5] [--quick] [--without trackio,aim]
 
@@ -52,16 +52,16 @@ class Measurement:
     """One repetition."""
 
     points_per_second: float
-    """Until the last point is durable."""
+    """Rate until the last point is durable."""
     blocked_ms: Sequence[float]
-    """Of each step."""
+    """Milliseconds for which each step was blocked."""
 
 
 # ---------------------------------------------------------------- ours
 
 
 def step_records(steps: int) -> list[StepRecord]:
-    """Records of a run with 120 metrics each; what the engine does not measure is made up as timings."""
+    """Return step records with 120 metrics each; made-up timings fill up what the engine does not measure."""
     config = config_of(steps=steps, batch_size=BATCH_SIZE)
     found = []
     for record in records(config, num_prompts=NUM_PROMPTS):
@@ -73,7 +73,7 @@ def step_records(steps: int) -> list[StepRecord]:
 
 
 def trainer(folder: Path, steps: int) -> None:
-    """The process that logs: waits for a line, writes its journal, and says when it began and how long each took."""
+    """Wait for a line, write a journal, and print when it began and how long each step took; a separate process."""
     prepared = step_records(steps)
     journal = Journal(folder)
     print("ready", flush=True)
@@ -96,7 +96,7 @@ class Worker:
         self._worker = ClaimingWorker(server, "bench")
 
     def measure(self, folder: Path, steps: int) -> Measurement:
-        """One run of a trainer that only logs."""
+        """Measure one run of a trainer that only logs."""
         run_id = self._people.create_run(RunCreate(name="ingest", recipe="countdown-demo")).id
         attempt = self._worker.claim(folder)
         command = [sys.executable, "-m", "benchmarks.ingest", "--trainer", str(attempt.folder), "--steps", str(steps)]
@@ -125,7 +125,7 @@ class Worker:
 
 
 def python_of(tool: str, environments: Path) -> Path | None:
-    """Python of the tool's virtual environment; None where it cannot be installed, which is said."""
+    """Return the Python of the tool's virtual environment, or `None` with a message if it cannot be installed."""
     try:
         return environment_of(tool.removesuffix("-async"), environments)
     except CannotInstallError as error:
@@ -134,7 +134,7 @@ def python_of(tool: str, environments: Path) -> Path | None:
 
 
 def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
-    """One repetition in the tool's own environment; None where it fails, which is said."""
+    """Measure one repetition in the tool's environment; return `None` with a message if it fails."""
     with tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
         command = [str(python), "-I", str(PEER_SCRIPT), tool, folder, str(steps), str(NUM_KEYS)]
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=PEER_SECONDS)
@@ -151,12 +151,12 @@ def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
 def measure_all(
     repetitions: int, steps: int, without: Sequence[str], environments: Path
 ) -> dict[str, list[Measurement]]:
-    """Every tool once, then every tool again, and so on."""
+    """Measure every tool once, then every tool again, and so on."""
     pythons = {tool: python_of(tool, environments) for tool in PEERS if tool not in without}
     found: dict[str, list[Measurement]] = {OURS: [], **{tool: [] for tool, python in pythons.items() if python}}
     with deployment() as server, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
         worker = Worker(server)
-        # The first run does not count, for anybody: connections, caches, prepared statements.
+        # No tool's first run counts: connections, caches, prepared statements.
         worker.measure(Path(folder) / "warm", steps)
         for repetition in range(repetitions):
             found[OURS].append(worker.measure(Path(folder) / str(repetition), steps))
@@ -168,7 +168,7 @@ def measure_all(
 
 
 def summary(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """Medians over the repetitions, with the smallest and the largest."""
+    """Return medians over the repetitions, with the smallest and the largest value."""
     speeds = [each.points_per_second for each in measurements]
     half = [median(each.blocked_ms) for each in measurements]
     worst = [quantiles(each.blocked_ms, n=100)[98] for each in measurements]
@@ -180,7 +180,7 @@ def summary(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def markdown(results: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """One line per tool."""
+    """Return one line per tool."""
     heads = ["", "1,000 points/s until durable", "blocked per step p50, ms", "p99, ms"]
     rows = [
         [

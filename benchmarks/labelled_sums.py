@@ -24,7 +24,7 @@ MOST = 12
 
 
 def labelled_rows(num_problems: int, num_wrong: int, seed: int) -> tuple[list[dict[str, Any]], set[str]]:
-    """Rows of a problem file, and the prompts whose label was made wrong: off by 1 or 2."""
+    """Return rows of a problem file, and the prompts whose label was made wrong by 1 or 2."""
     draw = random.Random(f"labels {seed}")
     numbers = [(a, b, c) for a in range(1, MOST + 1) for b in range(1, MOST + 1) for c in range(1, MOST + 1)]
     chosen = draw.sample(numbers, num_problems)

@@ -1,4 +1,4 @@
-"""How long after a step is finished does its point stand in the browser?
+"""Time from the end of a step until its point appears in the browser.
 
     python -m benchmarks.latency [--steps 150] [--tab overview] [--chart rewards]
 
@@ -24,7 +24,7 @@ from benchmarks.report import table, write_report
 
 
 def watch_run(url: str, token: str, steps: int, tab: str, chart: str) -> dict[int, float]:
-    """Seconds from the end of each step to its point in the chart."""
+    """Return seconds from the end of each step to its point in the chart."""
     with Client(url, token=token) as client, chromium(url, token) as window:
         run = client.create_run(RunCreate(name="latency", recipe="countdown-demo", changes={"training.steps": steps}))
         page = window().new_page()

@@ -11,7 +11,7 @@ _LENGTH = b"content-length:"
 
 
 async def per_second(address: str, token: str, *, clients: int, seconds: float) -> float:
-    """Answers of a GET in a second over some connections, each of which asks again when it has the answer."""
+    """Return the responses to a GET per second over some connections, each of which repeats it after the response."""
     url = urlsplit(address)
     head = (
         f"GET {url.path}?{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()

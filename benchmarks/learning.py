@@ -21,7 +21,7 @@ from benchmarks.report import table, write_report
 
 
 def run_once(method: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
-    """Train one run in a process of its own; its evaluation of CD-34 and CD-4, cost and seconds."""
+    """Train one run in a separate process; return its evaluations of CD-34 and CD-4, cost and seconds."""
     settings = {"method.type": method, "training.seed": seed, "training.steps": steps}
     run = train_demo(folder / f"{method}-{seed}", settings)
     figures: dict[str, Any] = {"method": method, "seed": seed, "num_rollouts": run.summary["num_rollouts"]}
@@ -41,7 +41,7 @@ def run_once(method: str, seed: int, steps: int, folder: Path) -> dict[str, Any]
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """One line per run, one per method."""
+    """Return a table with one line per run, and one with one line per method."""
     heads = ["method", "seed", "CD-34 avg@8 base → final", "rise", "greedy", "pass@8 base → final", "CD-4 rise"]
     lines = []
     for row in rows:

@@ -36,7 +36,7 @@ KEYS = "critic/rewards/mean,actor/entropy,bapo/batch/x1,bapo/batch/x2,bapo/batch
 
 
 def report(url: str, token: str, num_runs: int) -> None:
-    """The process that reports: a step of every run each few seconds, spread evenly, until it is ended."""
+    """Report a step of every run each few seconds, spread evenly, until the process is killed."""
     config = config_of(steps=STEPS, batch_size=BATCH_SIZE)
     steps = [each for each in records(config, num_prompts=NUM_PROMPTS) if isinstance(each, StepRecord)]
     with Client(url, token=token) as client:
@@ -54,7 +54,7 @@ def report(url: str, token: str, num_runs: int) -> None:
 
 
 def ask(server: Deployment, questions: Mapping[str, str], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of each question, asked in random order for so long."""
+    """Ask the questions in random order for some seconds; return the milliseconds of each."""
     dice = random.Random(1)
     names = list(questions)
     taken: dict[str, list[float]] = {name: [] for name in names}
@@ -72,12 +72,12 @@ def ask(server: Deployment, questions: Mapping[str, str], seconds: float) -> dic
 
 
 def figures(taken: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:
-    """Median and 95th percentile of each."""
+    """Return the median and the 95th percentile for each question."""
     return {name: {"p50": median(times), "p95": quantiles(times, n=20)[18]} for name, times in taken.items()}
 
 
 def measure(num_runs: int, seconds: float) -> dict[str, Any]:
-    """Quiet, then busy."""
+    """Measure the server while it is quiet, then while it is busy."""
     with deployment(with_dashboard=True) as server:
         config = config_of(steps=STEPS, batch_size=BATCH_SIZE)
         with server.client() as client:

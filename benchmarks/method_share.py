@@ -1,4 +1,4 @@
-"""How much of a step is the code of a method, and how many updates does each method make of it?
+"""Share of a method's code in the time of a step, and the updates per step of each method.
 
     python -m benchmarks.method_share [--steps 20] [--methods bapo dapo ...]
 
@@ -40,7 +40,7 @@ class Figures(NamedTuple):
 
 
 def measure(method: str, steps: int) -> Figures:
-    """A short run."""
+    """Measure a short run."""
     settings = {
         "model.path": "countdown-base",
         "method.type": method,
@@ -61,7 +61,7 @@ def measure(method: str, steps: int) -> Figures:
 
 
 def figures(records: Sequence[StepRecord]) -> Figures:
-    """What steps say."""
+    """Return the medians and means over recorded steps."""
     return Figures(
         1000 * median(each.timing["step"] for each in records),
         1000 * median(each.timing["batch"] for each in records),
@@ -72,7 +72,7 @@ def figures(records: Sequence[StepRecord]) -> Figures:
 
 
 def markdown(found: dict[str, Figures]) -> str:
-    """One line per method."""
+    """Return a table with one line per method."""
     heads = ["method", "ms per step", "of them the method", "share", "updates per step", "groups generated per step"]
     rows = [
         [

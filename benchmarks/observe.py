@@ -1,4 +1,4 @@
-"""How long `run.step` holds up the trainer that calls it.
+"""Time for which `run.step` blocks the trainer that calls it.
 
     python -m benchmarks.observe [--steps 2000] [--groups 64] [--group-size 8] [--folder DIR]
 
@@ -27,7 +27,7 @@ GOAL_MS = 0.25
 
 
 def measured(folder: Path, num_steps: int, num_groups: int, group_size: int) -> tuple[list[float], list[float]]:
-    """Wall and CPU time of each step in milliseconds, ascending."""
+    """Return wall and CPU time of each step in milliseconds, ascending."""
     draw = random.Random(0)
     prompts = [f"{number} ".ljust(PROMPT_CHARACTERS, "x") for number in range(NUM_PROMPTS)]
     responses = ["y" * RESPONSE_CHARACTERS] * group_size
@@ -48,7 +48,7 @@ def measured(folder: Path, num_steps: int, num_groups: int, group_size: int) -> 
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value that this share of all lies below."""
+    """Return the value below which this share of all values lies."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
 
 

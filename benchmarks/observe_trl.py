@@ -1,11 +1,11 @@
-"""How long observing holds up TRL's GRPOTrainer.
+"""Time for which observing blocks TRL's GRPOTrainer.
 
     .venv-trl/bin/python -m benchmarks.observe_trl [--steps 200]
 
 The run of examples/observe_trl.py: the shipped model of 0.6 M parameters, 8 prompts × G 8, at most 16 new tokens, one
 thread: a step so short that the share is the largest there is. Every second step is observed, in turn, in one process.
-Beside the two medians stands the time within the observer's own calls, which the noise of the machine does not hide.
-Writes docs/benchmarks/observe_trl.json and observe_trl.md.
+Also reports the time within the observer's own calls, which the noise of the machine does not hide. Writes
+docs/benchmarks/observe_trl.json and observe_trl.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Clock(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._began: float | None = None
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """From one step's begin to the next: what is told after a step counts as its own."""
+        """Time from one step's begin to the next, so that reports after a step count towards it."""
         now = time.perf_counter()
         if self._began is not None and state.global_step > WARM_UP_STEPS:
             self.steps[(state.global_step - 1) % 2 == 0].append(now - self._began)

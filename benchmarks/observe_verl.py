@@ -1,10 +1,10 @@
-"""How long observing holds up verl's own trainer.
+"""Time for which observing blocks verl's own trainer.
 
     .venv-verl/bin/python -m benchmarks.observe_verl [--steps 40]
 
 verl's own GRPO (benchmarks.plain_verl) on the shipped model, 32 prompts × G 8, on the CPU. Every second step is
-observed, in turn, in one process. Beside the two medians stands the time within the observer's own calls, which the
-noise of the machine does not hide. Writes docs/benchmarks/observe_verl.json and observe_verl.md.
+observed, in turn, in one process. Also reports the time within the observer's own calls, which the noise of the
+machine does not hide. Writes docs/benchmarks/observe_verl.json and observe_verl.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def observe_every_second(ends: list[float]) -> Stopwatch:
 
     class EverySecond(adapter._Backend):
         def on_batch(self, trainer: Any, batch: Any) -> None:
-            # Of an odd step nothing is read, so that nothing is told of it either.
+            # An odd step's batch is not read, so that the step is not reported either.
             if trainer.global_steps % 2 == 0:
                 super().on_batch(trainer, batch)
 

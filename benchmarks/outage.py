@@ -1,4 +1,4 @@
-"""What does a run that trains notice of a server that is down, and how soon is everything there afterwards?
+"""Effect of a server outage on a run that trains, and the time until all its records are stored afterwards.
 
     python -m benchmarks.outage [--minutes 10] [--quick]
 
@@ -57,7 +57,7 @@ class Watched:
     run_id: str
 
     def steps(self) -> list[dict[str, Any]]:
-        """What its trainer has recorded of its steps."""
+        """Return the steps that the trainer has recorded."""
         path = self.folder / "runs" / self.run_id / "attempt-1" / "records.jsonl"
         if not path.exists():
             return []
@@ -65,37 +65,37 @@ class Watched:
         return [json.loads(line) for line in whole.split(b"\n") if b'"type":"step"' in line[:40]]
 
     def backend(self) -> psutil.Process:
-        """The server's process."""
+        """Return the server's process."""
         entries = json.loads((self.folder / "processes.json").read_bytes())
         return psutil.Process(next(entry["pid"] for entry in entries if entry["name"] == "backend"))
 
 
 @contextmanager
 def training(folder: Path) -> Iterator[Watched]:
-    """Everything up, with a run that trains."""
+    """Run `bapo up` with a run that trains, and yield both."""
     with product(folder) as (url, token), Client(url, token=token) as client:
         run = client.create_run(RunCreate(name="outage", recipe="countdown-demo", changes=RUN))
         yield Watched(folder, client, run.id)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Until it is true."""
+    """Wait until the condition is true."""
     while not condition():
         time.sleep(PAUSE_SECONDS)
 
 
 def numbers_between(steps: Sequence[dict[str, Any]], begin: float, end: float) -> set[int]:
-    """Steps that ended between two moments."""
+    """Return the numbers of the steps that ended between two moments."""
     return {step["step"] for step in steps if begin <= step["timing"]["unix_time"] <= end}
 
 
 def cpu_per_step(steps: Sequence[dict[str, Any]], numbers: set[int]) -> float:
-    """Mean CPU seconds that a trainer spent on these steps."""
+    """Return the mean CPU seconds per step that a trainer spent on these steps."""
     return mean(float(step["timing"]["step_cpu"]) for step in steps if step["step"] in numbers)
 
 
 def measure(folder: Path, minutes: float) -> dict[str, Any]:
-    """One outage."""
+    """Measure one outage."""
     with training(folder / "disturbed") as disturbed, training(folder / "undisturbed") as other:
         wait_until(lambda: len(disturbed.steps()) >= WARM_STEPS and len(other.steps()) >= WARM_STEPS)
         backend = disturbed.backend()

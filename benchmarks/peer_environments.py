@@ -1,4 +1,4 @@
-"""The tools that ours is compared with, each in a virtual environment of its own."""
+"""The tools that ours is compared with, each in a separate virtual environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CannotInstallError(Exception):
 
 
 def environment_of(tool: str, environments: Path) -> Path:
-    """Python of the tool's virtual environment, made where it is not there.
+    """Return the Python of the tool's virtual environment, which is created if it is missing.
 
     Raises CannotInstallError.
     """

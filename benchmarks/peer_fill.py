@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 Values = Mapping[str, Sequence[float]]
-"""Of a run, by metric: one for each step."""
+"""Values of a run by metric, one per step."""
 Fill = Callable[[Path, Sequence[Values], int], dict[str, Any]]
 PROJECT = "pages"
 BATCH = 1_000
@@ -31,18 +31,18 @@ BATCH = 1_000
 
 
 def names(runs: Sequence[Values], copies: int) -> Iterator[tuple[int, list[str]]]:
-    """Each run's number with the names of itself and of its copies."""
+    """Yield each run's number with its name and those of its copies."""
     for number in range(len(runs)):
         yield number, [f"run-{number}-{copy:05}" for copy in range(copies + 1)]
 
 
 def num_steps(values: Values) -> int:
-    """Of a run."""
+    """Return the number of steps of a run."""
     return len(next(iter(values.values())))
 
 
 def tensorboard(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """A folder of events for each run."""
+    """Write a folder of events for each run."""
     from tensorboard.summary import Writer  # noqa: PLC0415
 
     for number, (first, *others) in names(runs, copies):
@@ -57,7 +57,7 @@ def tensorboard(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, 
 
 
 def mlflow(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """An experiment in SQLite."""
+    """Write an experiment to SQLite."""
     import mlflow as tool  # noqa: PLC0415
     from mlflow.entities import Metric  # noqa: PLC0415
 
@@ -84,7 +84,7 @@ def mlflow(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
 
 
 def trackio(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """A project in SQLite."""
+    """Write a project to SQLite."""
     os.environ.update(TRACKIO_DIR=str(folder), HF_HUB_OFFLINE="1")
     import trackio as tool  # noqa: PLC0415
 
@@ -102,7 +102,7 @@ def trackio(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]
 
 
 def aim(folder: Path, runs: Sequence[Values], copies: int) -> dict[str, Any]:
-    """A repository, which two processes fill: one takes minutes."""
+    """Fill a repository with two processes, since one takes minutes."""
     from aim.sdk.repo import Repo  # noqa: PLC0415
 
     Repo.from_path(str(folder), init=True)

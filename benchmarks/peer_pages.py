@@ -5,9 +5,9 @@
 50 runs of 2,000 steps and 20 metrics are stored here and in TensorBoard, MLflow, Aim and Trackio; each is served by its
 own server from its own environment (as in `benchmarks.ingest`) and opened in headless Chromium, in a new context each
 time: milliseconds from navigation until ten charts show all 50 curves. Then so many runs of one point: until the first
-ten rows of the run list stand. What "drawn" means for each tool is in `benchmarks.peer_views` and in the report. All
-servers run at once and take turns; the first opening of each does not count. Chromium resolves no names: nothing leaves
-the machine. `--data FOLDER` keeps what the tools were filled with. Writes docs/benchmarks/peer_pages.json and .md.
+ten rows of the run list are drawn. The meaning of "drawn" for each tool is in `benchmarks.peer_views` and the report.
+All servers run at once and take turns; the first opening of each does not count. Chromium resolves no names: nothing
+leaves the machine. `--data FOLDER` keeps the data of the tools. Writes docs/benchmarks/peer_pages.json and .md.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ NAMES = {
     "trackio": "Trackio",
 }
 SIZE = (1920, 3000)
-"""Of the window: every tool's ten charts are in sight, for most draw only those."""
+"""Size of the window: the ten charts of every tool fit in, since most draw only visible ones."""
 OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
 PATIENCE_SECONDS = 180.0
 
@@ -72,7 +72,7 @@ class Part:
 
 
 def curves(steps: int) -> list[dict[str, list[float]]]:
-    """The 20 metrics of the runs that are compared, of one of each seed."""
+    """Return the 20 metrics of the compared runs, of one run per seed."""
     found = []
     for seed in COMPARED_SEEDS:
         journal = records(compared_config(seed, steps), num_prompts=COMPARED_PROMPTS)
@@ -82,9 +82,9 @@ def curves(steps: int) -> list[dict[str, list[float]]]:
 
 
 def opened(window: Window, address: str, script: str) -> float:
-    """Milliseconds from asking for a page in a new context until it is drawn.
+    """Return milliseconds from asking for a page in a new context until it is drawn.
 
-    Raises PeerError where it is not within `PATIENCE_SECONDS`.
+    Raises PeerError if it takes longer than `PATIENCE_SECONDS`.
     """
     context = window()
     try:
@@ -123,7 +123,7 @@ def measure(
 
 @contextmanager
 def served(pythons: Mapping[str, Path], data: Path, part: Part, *what: str) -> Iterator[dict[str, Shown]]:
-    """Every tool's server over its runs; without the tools that cannot, whose reasons are noted."""
+    """Start every tool's server over its runs, and yield them; note why a tool cannot start and is left out."""
     with ExitStack() as stack:
         found = {}
         for tool, python in pythons.items():
@@ -150,7 +150,7 @@ def share_view(mlflow: Shown) -> None:
 def measure_charts(
     server: Deployment, window: Window, pythons: Mapping[str, Path], data: Path, options: argparse.Namespace
 ) -> Part:
-    """The pages that compare runs."""
+    """Measure the pages that compare runs."""
     part = Part()
     with server.client() as client:
         ours = Shown(server.url, {"runs": compared_runs(server, client, options.compared, options.steps)})
@@ -168,7 +168,7 @@ def measure_charts(
 def measure_list(
     server: Deployment, window: Window, pythons: Mapping[str, Path], data: Path, count: int, repetitions: int
 ) -> Part:
-    """The lists of so many runs."""
+    """Measure the lists of `count` runs."""
     part = Part()
     with server.client() as client:
         server.fill_history(client.runs(limit=1).items[0].id, count)
@@ -178,7 +178,7 @@ def measure_list(
 
 
 def measure_all(options: argparse.Namespace, data: Path) -> tuple[dict[str, Part], dict[str, str]]:
-    """The charts, then each length of the list; and the tools that cannot be installed."""
+    """Measure the charts, then each length of the list; also return the tools that cannot be installed, and why."""
     pythons, missing = {}, {}
     for tool in CHARTS:
         if tool not in options.without.split(","):
@@ -200,13 +200,13 @@ def measure_all(options: argparse.Namespace, data: Path) -> tuple[dict[str, Part
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:
-    """Median, 95th percentile and the fastest."""
+    """Return the median, the 95th percentile and the fastest."""
     high = quantiles(values, n=20, method="inclusive")[18] if len(values) > 1 else values[0]
     return {"median": median(values), "p95": high, "lowest": min(values), "count": len(values)}
 
 
 def markdown(parts: Mapping[str, Part]) -> str:
-    """One line per page and tool."""
+    """Return a table with one line per page and tool."""
     rows = []
     for name, part in parts.items():
         for tool, label in NAMES.items():
@@ -220,7 +220,7 @@ def markdown(parts: Mapping[str, Part]) -> str:
 
 
 def paragraphs(options: argparse.Namespace, missing: Mapping[str, str], load: float) -> list[str]:
-    """What was measured, what is waited for, and what tells against whom."""
+    """Return what was measured, the signs that a page is drawn, and the biases for or against each tool."""
     charts = {OURS: OUR_CHARTS, **CHARTS}
     lists = {OURS: OUR_LIST, **LISTS}
     told = [f"- {NAMES[tool]}: {charts[tool].told}. List: {lists[tool].told}." for tool in NAMES]
@@ -229,8 +229,8 @@ def paragraphs(options: argparse.Namespace, missing: Mapping[str, str], load: fl
         f"{options.compared} runs of {options.steps:,} steps and {len(METRICS) + len(OTHERS)} metrics: five seeds of "
         f"simulated runs, and {options.compared // len(COMPARED_SEEDS) - 1} copies of each, the same in every tool "
         "(ours hold all else that a run records, too). Milliseconds from navigation, in a new browser context of "
-        f"{SIZE[0]} × {SIZE[1]} pixels, until the ten charts show every curve, or the first ten rows of the list "
-        f"stand. {options.repetitions} interleaved repetitions after one that does not count; load average at the end "
+        f"{SIZE[0]} × {SIZE[1]} pixels, until the ten charts show every curve, or the first ten rows of the list are "
+        f"there. {options.repetitions} interleaved repetitions after one that does not count; load average at the end "
         f"{load:.1f} on {os.cpu_count()} cores. Chromium resolves no names, so that no page waits for the network.",
         "All tools draw fewer points than there are, as each does by default: TensorBoard 1,000 a curve and a smoothed "
         "copy, MLflow 320, Aim 500, ours extremes of as many as 50 curves leave room for; Trackio thins them out in "

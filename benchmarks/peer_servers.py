@@ -29,11 +29,11 @@ class PeerError(Exception):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a server shows, and where."""
+    """A server's address, and the runs that it shows."""
 
     url: str
     filled: Mapping[str, Any]
-    """What filling it has told: identifiers for addresses."""
+    """Identifiers for addresses, from filling the server."""
 
 
 def fill(tool: str, python: Path, folder: Path, *what: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def fill(tool: str, python: Path, folder: Path, *what: str) -> dict[str, Any]:
 
 @contextmanager
 def serving(tool: str, python: Path, folder: Path) -> Iterator[Shown]:
-    """The tool's server over a filled folder, on a free port, until the caller has done.
+    """Run the tool's server over a filled folder, on a free port, until the caller is done.
 
     Raises PeerError.
     """
@@ -91,7 +91,7 @@ def serving(tool: str, python: Path, folder: Path) -> Iterator[Shown]:
         _wait(url, process)
         yield Shown(url, json.loads((folder / "filled.json").read_text()))
     finally:
-        # MLflow's server starts processes of its own, of which some outlive it.
+        # MLflow's server starts further processes, some of which outlive it.
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(END_SECONDS)
@@ -101,10 +101,10 @@ def serving(tool: str, python: Path, folder: Path) -> Iterator[Shown]:
 
 
 def arguments(tool: str, folder: Path, port: int) -> Sequence[str]:
-    """Of the tool's own command; all else is as the tool has it by default.
+    """Return the arguments of the tool's own command; all others keep the tool's defaults.
 
     TensorBoard reads its folder once: by default it would read thousands of files again every five seconds, and take
-    CPU time from whoever is measured.
+    CPU time from the tool that is measured.
     """
     where = ("--host", "127.0.0.1", "--port", str(port))
     return {

@@ -1,4 +1,4 @@
-"""Where each tool shows charts and runs, and how its page tells that they are drawn.
+"""Pages on which each tool shows charts and runs, and the sign that they are drawn.
 
 A script of a page is a function that is asked again and again; it gets the numbers of charts and of runs, and returns
 whether all of them are there. Charts on a canvas do not tell what is drawn on them: these count as drawn at the last
@@ -20,13 +20,13 @@ METRICS = (
     *("critic/rewards/mean", "actor/entropy", "actor/pg_loss", "actor/grad_norm", "actor/ppo_kl"),
     *("actor/pg_clipfrac", "bapo/ratio/mean", "bapo/ratio/max", "bapo/tv/tokens/fresh", "bapo/tv/sequences/fresh"),
 )
-"""Drawn, in a chart each."""
+"""Metrics that are drawn, each in its own chart."""
 OTHERS = (
     *("bapo/batch/reward_mean", "bapo/batch/x1", "bapo/batch/x3", "bapo/batch/fill_rate", "bapo/cost/num_rollouts"),
     *("bapo/cost/num_tokens", "bapo/policy/rollout_version", "bapo/system/cpu_percent", "bapo/thresholds/c2"),
     "bapo/thresholds/c3",
 )
-"""Stored beside them."""
+"""Metrics that are stored too, and not drawn."""
 FIRST_ROWS = 10
 SETTLED_MILLISECONDS = 2_000
 MLFLOW_VIEW = "ten"
@@ -39,7 +39,7 @@ class View(NamedTuple):
     is_drawn: str
     """A JavaScript function of {charts, runs}, or, if `settles`, one that returns canvases or null."""
     told: str
-    """What is waited for, in words."""
+    """The sign that the page is drawn, in words."""
     settles: bool = False
 
 
@@ -62,13 +62,13 @@ CANVASES = """(card, waiting) => ({charts}) => {
     return canvases.every((canvas) => canvas?.width && canvas.height) ? canvases : null;
 }"""
 ROWS = f"""(selector) => () => {{
-    const stands = (row) => {{
+    const isVisible = (row) => {{
         const box = row.getBoundingClientRect();
         return box.height > 0 && box.bottom > 0 && box.top < innerHeight && row.textContent.trim();
     }};
     let count = 0;
     for (const row of document.querySelectorAll(selector)) {{
-        if (stands(row) && ++count === {FIRST_ROWS}) return true;
+        if (isVisible(row) && ++count === {FIRST_ROWS}) return true;
     }}
     return false;
 }}"""
@@ -101,19 +101,19 @@ WATCH = f"""(() => {{
 
 
 def watch(view: View, num_charts: int, num_runs: int) -> str:
-    """The script that notes in a page when this view is drawn."""
+    """Return the script that records in a page when this view is drawn."""
     wanted = json.dumps({"charts": num_charts, "runs": num_runs})
     script = WATCH.replace("IS_DRAWN", view.is_drawn).replace("SETTLES", json.dumps(view.settles))
     return script.replace("WANTED", wanted)
 
 
 def expression() -> str:
-    """A regular expression for the drawn metrics alone."""
+    """Return a regular expression that matches the drawn metrics only."""
     return f"^({'|'.join(re.escape(name) for name in METRICS)})$"
 
 
 def aim_state(state: Mapping[str, object]) -> str:
-    """A part of an address as Aim writes it."""
+    """Return a part of an address in Aim's encoding."""
     text = quote(json.dumps(state), safe="!#$&'()*+,/:;=?@-._~")
     return "O-" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -129,7 +129,7 @@ def _mlflow(shown: Shown, **query: str) -> str:
 
 
 def our_charts(url: str, run_ids: Sequence[str]) -> str:
-    """Address of our page that compares single runs."""
+    """Return the address of our page that compares single runs."""
     return f"{url}/compare?{urlencode({'runs': ','.join(run_ids), 'group': 'run', 'metric': ','.join(METRICS)})}"
 
 

@@ -20,11 +20,11 @@ from bapo.tasks import build_task
 from bapo.tasks.base import Problem
 
 POLL_SECONDS = 0.1
-"""How often verl looks whether rollouts are done: by default every 2 s, which a step of some seconds would notice."""
+"""Interval at which verl checks whether rollouts are done; its default, 2 s, would lengthen steps of a few seconds."""
 
 
 def reward(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None, **_: Any) -> float:
-    """The verifier of our runs, as verl calls one; it loads this function out of this file."""
+    """Return the reward of our runs' verifier; verl loads this function from this file."""
     from bapo.config.task import CountdownTaskConfig  # noqa: PLC0415
     from bapo.tasks import verifier  # noqa: PLC0415
 
@@ -33,7 +33,7 @@ def reward(data_source: str, solution_str: str, ground_truth: str, extra_info: A
 
 
 def write_problems(problems: list[Problem], path: Path) -> None:
-    """The problems as a parquet file with verl's columns."""
+    """Write the problems as a parquet file with verl's columns."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def write_problems(problems: list[Problem], path: Path) -> None:
 
 
 def plain_settings(config: RunConfig, model_folder: str, problems: Path, further: Mapping[str, Any]) -> Any:
-    """The settings of our own engine, with verl's defaults again where ours differ in kind."""
+    """Return the settings of our own engine, with verl's defaults restored where ours differ in kind."""
     from omegaconf import OmegaConf, open_dict  # noqa: PLC0415
 
     from bapo.engines.verl.settings import verl_settings  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Where results go, and on what machine they were made."""
+"""Files of the results, with the machine on which they were measured."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def write_report(
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     return "\n".join(markdown.table(Table(heads, list(rows))))

@@ -1,4 +1,4 @@
-"""Response tokens per second of the local engine's sampler beside the Hugging Face class's `generate`.
+"""Response tokens per second of the local engine's sampler and of the Hugging Face class's `generate`.
 
     python -m benchmarks.rollout_throughput [--sequences 32 128 512 1024] [--repetitions 5] [--model countdown-base]
 
@@ -43,7 +43,7 @@ class Figure:
 
 
 def local_sampler(language_model: LanguageModel) -> Sampler:
-    """The local engine's."""
+    """Return the local engine's sampler."""
 
     def run(prompts: Sequence[Sequence[int]], seed: int) -> int:
         groups = sample(
@@ -63,7 +63,7 @@ def local_sampler(language_model: LanguageModel) -> Sampler:
 
 
 def generate_sampler(language_model: LanguageModel) -> Sampler:
-    """`generate` with prompts padded on the left, as it is documented."""
+    """Return `generate` as a sampler, with prompts padded on the left as documented."""
     model: Any = language_model.model
     ends = torch.tensor(language_model.eos_token_ids)
 
@@ -91,7 +91,7 @@ def generate_sampler(language_model: LanguageModel) -> Sampler:
 
 
 def padded(prompts: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Tokens and mask [prompts, longest]."""
+    """Return tokens and mask [prompts, longest]."""
     longest = max(map(len, prompts))
     tokens = [[pad] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
     mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
@@ -99,7 +99,7 @@ def padded(prompts: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
 
 
 def measure(sampler: Sampler, prompts: Sequence[Sequence[int]], seed: int) -> Figure:
-    """One call of one of them."""
+    """Measure one call of a sampler."""
     begin, cpu_begin = time.perf_counter(), time.process_time()
     num_tokens = sampler(prompts, seed)
     seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin
@@ -107,7 +107,7 @@ def measure(sampler: Sampler, prompts: Sequence[Sequence[int]], seed: int) -> Fi
 
 
 def encoded_prompts(language_model: LanguageModel, model: str, count: int) -> list[Sequence[int]]:
-    """The first training prompts of the task as token ids."""
+    """Return the first training prompts of the task as token ids."""
     config = config_of(1, model, "cpu")
     task = build_task(config.task)
     encoded = encode_task(task, language_model.tokenizer, config.rollout, None)
@@ -156,7 +156,7 @@ def main() -> None:
 
 
 def markdown(figures: dict[int, dict[str, list[Figure]]]) -> str:
-    """The table: medians over the repetitions."""
+    """Return the table: medians over the repetitions."""
     heads = ["responses per call", f"{OURS}, tokens/s", f"{THEIRS}, tokens/s", "ratio", "ratio of CPU time"]
     rows = []
     for number, by_name in figures.items():

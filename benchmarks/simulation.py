@@ -55,17 +55,17 @@ class DrawnEngine:
         self._ease: dict[str, float] = {}
 
     def chance(self, prompt_id: str, version: int) -> float:
-        """Of one response to be right."""
+        """Return the probability that a response is right."""
         ease = self._ease.setdefault(prompt_id, random.Random(f"{self._seed}:{prompt_id}").gauss(-1.6, 2.0))
         return 1 / (1 + math.exp(-(ease + 2.2 * (1 - math.exp(-version / LEARNING_STEPS)))))
 
     def count(self, prompt_id: str, version: int, group_size: int) -> int:
-        """Right responses of a group."""
+        """Return the number of right responses in a group."""
         chance = self.chance(prompt_id, version)
         return sum(self._draws.random() < chance for _ in range(group_size))
 
     def sync_rollout_policy(self, version: int) -> None:
-        """α is of this version."""
+        """Set the version of the rollout policy α."""
         self.rollout_version = version
 
     def generate(
@@ -82,7 +82,7 @@ class DrawnEngine:
         return Generation(groups, GenerationStats(11 * group_size * len(groups), 10.5, 16, 0.01))
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
-        """Made-up values of the right shape."""
+        """Return made-up values of the right shape."""
         draw = self._draws
         middle = len(RATIO_BIN_EDGES) // 2
         histogram = [0] * (len(RATIO_BIN_EDGES) + 1)
@@ -108,7 +108,7 @@ class DrawnEngine:
         )
 
     def _critic(self, step: int) -> CriticStats:
-        """One whose values come close to the returns."""
+        """Return statistics of a critic whose values approach the returns."""
         explained = 1 - math.exp(-step / LEARNING_STEPS)
         return CriticStats(
             loss=0.2 * (1 - explained) + 0.02,
@@ -121,26 +121,26 @@ class DrawnEngine:
         )
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """None."""
+        """Return no responses."""
         return ()
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
-        """None is right."""
+        """Return 0 correct responses for each problem."""
         return [0 for _ in problems]
 
     def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
-        """Nothing to keep."""
+        """Do nothing: there is no state to store."""
 
     def load(self, folder: Path) -> Sequence[object]:
-        """Nothing was kept."""
+        """Return no groups, since none were stored."""
         return ()
 
     def utilisation(self) -> Mapping[str, float]:
-        """Made up."""
+        """Return made-up values."""
         return {"memory_bytes": 6.1e8, "cpu_percent": 90 + 10 * self._draws.random()}
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is nothing to close."""
 
 
 class SimulatedRun:
@@ -155,7 +155,7 @@ class SimulatedRun:
         seconds_per_step: float = 40.0,
         began_at: float | None = None,
     ) -> None:
-        """Without `began_at` the run ends now."""
+        """Simulate a run that began at `began_at`, or, without it, one that ends now."""
         assert config.training.steps is not None
         self._config = config
         self._num_steps = config.training.steps
@@ -180,21 +180,21 @@ class SimulatedRun:
         self._cost = NO_COST
 
     def records(self) -> Iterator[AnyRecord]:
-        """The whole journal."""
+        """Yield the records of the whole journal."""
         yield from self.begin()
         for step in range(1, self._num_steps + 1):
             yield from self.step(step)
         yield self._event(self._num_steps, "finished", "Training ended.")
 
     def begin(self) -> Iterator[AnyRecord]:
-        """What is recorded before the first step."""
+        """Yield the records before the first step."""
         yield self._event(0, "started", "Training began.")
         yield from self._evaluations(0)
         yield self._tracking(0)
         yield self._tracking(0, replicate=1)
 
     def step(self, step: int) -> Iterator[AnyRecord]:
-        """The next step, and what is due after it."""
+        """Yield the records of this step, and those that are due after it."""
         outcome = self._loop.run_step(step)
         self._cost = cost_after(self._cost, outcome)
         spent = {"gen": 0.5, "reevaluation": 0.08, "batch": 0.00005, "update": 0.35, "step": 1.0, "step_cpu": 0.95}

@@ -1,4 +1,4 @@
-"""How long a program spends within some of its calls."""
+"""A stopwatch for the time that a program spends within some of its calls."""
 
 from __future__ import annotations
 

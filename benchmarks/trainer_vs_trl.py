@@ -3,8 +3,8 @@
     python -m benchmarks.trainer_vs_trl [--steps 20] [--repetitions 5] [--model countdown-base] [--device cpu]
 
 Same model, prompts, verifier and settings: GRPO, 32 prompts × G 8, at most 16 new tokens, one update a step, float32,
-one thread. Each run has a process of its own; the three take turns, so that a change of the machine's load hits all
-alike. Without TRL in this environment, one with TRL beside this environment's packages is made first
+one thread. Each run has a separate process; the three take turns, so that a change of the machine's load affects all
+equally. Without TRL in this environment, one with TRL in addition to this environment's packages is made first
 (benchmarks/.venv-trl). Writes docs/benchmarks/trainer_vs_trl.json and trainer_vs_trl.md; with `--device cuda`
 trainer_vs_trl_gpu.json and trainer_vs_trl_gpu.md.
 """
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def run_once(name: str, python: str, steps: int, model: str, device: str) -> dict[str, float]:
-    """One contestant in a process of its own."""
+    """Run one contestant in a separate process, and return its means per step."""
     command = [
         python,
         "-m",
@@ -76,7 +76,7 @@ def run_once(name: str, python: str, steps: int, model: str, device: str) -> dic
 
 
 def markdown(runs: dict[str, list[dict[str, float]]]) -> str:
-    """The table: medians over the repetitions, and each repetition's ratio to TRL."""
+    """Return the table: medians over the repetitions, and each repetition's ratio to TRL."""
     heads = ["trainer", "steps/s", "CPU-s per step", "peak memory (MB)", "× TRL", "× TRL, each repetition"]
     rows = []
     for name, title in CONTESTANTS.items():
@@ -93,14 +93,14 @@ def markdown(runs: dict[str, list[dict[str, float]]]) -> str:
 
 
 def python_with_trl() -> str:
-    """An interpreter that can import TRL: this one, or one of an environment made for it."""
+    """Return an interpreter that can import TRL: this one, or that of an environment made for it."""
     if importlib.util.find_spec("trl") is not None:
         return sys.executable
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
         print(f"installing TRL into {ENVIRONMENT}", file=sys.stderr)
         venv.create(ENVIRONMENT, with_pip=True)
-    # This environment's packages come along, so that all contestants run on the same torch and transformers.
+    # The new environment sees this one's packages, so that all contestants run on the same torch and transformers.
     site = Path(_output([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]))
     (site / "parent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     if not (site / "trl").exists():
@@ -109,7 +109,7 @@ def python_with_trl() -> str:
 
 
 def _output(command: Sequence[str], **environment: str) -> str:
-    """Standard output of a command; its errors pass through."""
+    """Return the standard output of a command; its errors pass through."""
     result: Any = subprocess.run(
         list(command), check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
     )

@@ -22,7 +22,7 @@ from benchmarks.report import table, write_report
 
 
 def rise(base: Sequence[float], final: Sequence[float]) -> Interval:
-    """Mean difference of the same problems' accuracies, with its 95 % interval."""
+    """Return the mean difference of the same problems' accuracies, with its 95 % interval."""
     differences = [after - before for before, after in zip(base, final, strict=True)]
     mean = fmean(differences)
     half = NormalDist().inv_cdf(0.975) * stdev(differences) / len(differences) ** 0.5
@@ -30,7 +30,7 @@ def rise(base: Sequence[float], final: Sequence[float]) -> Interval:
 
 
 def train(steps: int, problems: int, seed: int, folder: Path) -> dict[str, Any]:
-    """One run; figures of both held-out sets and of its cost."""
+    """Train one run; return its results on both held-out sets and its cost."""
     settings = {
         "engine.type": "verl",
         "training.steps": steps,
@@ -57,7 +57,7 @@ def train(steps: int, problems: int, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def markdown(figures: dict[str, Any]) -> str:
-    """One line per held-out set."""
+    """Return a table with one line per held-out set."""
     lines = []
     for dataset in ("CD-34", "CD-4"):
         row = figures[dataset]

@@ -28,11 +28,11 @@ from benchmarks.report import table, write_report
 EARLY = slice(10, 20)
 LATE = slice(-10, None)
 TOLERATED_GROWTH = 0.02
-"""Of memory: allocators keep what they once had."""
+"""Tolerated relative growth of memory: allocators keep memory that they once had."""
 
 
 def shared_files() -> dict[str, int]:
-    """This user's files of Python and verl in shared memory, with the bytes that they take."""
+    """Return this user's files of Python and verl in shared memory, with the bytes that they take."""
     found = {}
     for path in SHARED_MEMORY.glob("*"):
         try:
@@ -44,7 +44,7 @@ def shared_files() -> dict[str, int]:
 
 
 def own_memory(process: psutil.Process) -> int:
-    """Bytes of all processes of the run, shared pages counted once."""
+    """Return the bytes of all processes of the run; shared pages count once."""
     total = 0
     for each in (process, *process.children(recursive=True)):
         try:
@@ -84,13 +84,13 @@ def measure(steps: int, folder: Path) -> list[dict[str, Any]]:
 
 
 def growth(rows: list[dict[str, Any]], name: str) -> float:
-    """The last steps' mean relative to that of early ones, less 1."""
+    """Return the relative growth of the mean, from early to late steps."""
     early, late = (fmean(row[name] for row in rows[part]) for part in (EARLY, LATE))
     return late / early - 1 if early else float(late > 0)
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """Early and late means of each figure."""
+    """Return a table with the early and late mean of each quantity."""
     lines = []
     for name, title, unit in (
         ("memory_bytes", "memory of all processes, shared pages counted once", 2**30),

@@ -1,4 +1,4 @@
-"""What does a step of BAPO cost on verl, relative to plain verl GRPO?
+"""Time of a step of BAPO on verl, relative to plain verl GRPO.
 
     python -m benchmarks.verl_step_time [--steps 15]
 
@@ -30,7 +30,7 @@ PAPER = {"planning": 0.89, "mathematics": 1.14}
 
 
 def settings(method: str, steps: int) -> dict[str, Any]:
-    """What a run changes of the demo: no evaluation, no tracking, one checkpoint."""
+    """Return a run's changes to the demo's config: no evaluation, no tracking, one checkpoint."""
     return {
         "engine.type": "verl",
         "method.type": method,
@@ -43,7 +43,7 @@ def settings(method: str, steps: int) -> dict[str, Any]:
 
 
 def ours(method: str, steps: int, folder: Path) -> dict[str, Any]:
-    """Seconds of each step on our loop, and where they go."""
+    """Measure our loop: seconds of each step, and of its phases."""
     trained = train_demo(folder / method, settings(method, steps)).steps
     timings = [dict(step.timing) for step in trained]
     return {
@@ -56,7 +56,7 @@ def ours(method: str, steps: int, folder: Path) -> dict[str, Any]:
 
 
 def plain(steps: int, folder: Path) -> dict[str, Any]:
-    """The same of verl's own trainer."""
+    """Measure verl's own trainer in the same way."""
     config = apply_changes(load_recipe("countdown-demo").explicit, settings("grpo", steps))
     config_file, out = folder / "config.json", folder / "plain.jsonl"
     config_file.write_text(json.dumps(config))
@@ -83,7 +83,7 @@ def _means(timings: list[dict[str, float]]) -> dict[str, float]:
 
 
 def markdown(rows: dict[str, dict[str, Any]]) -> str:
-    """One line per run."""
+    """Return a table with one line per run."""
     base = fmean(rows["plain verl GRPO"]["seconds"][WARM_UP_STEPS:])
     lines = []
     for name, row in rows.items():

@@ -16,7 +16,7 @@ LINES_PER_BATCH = 200
 
 
 def config_of(*, steps: int, batch_size: int, seed: int = 1, **changes: object) -> RunConfig:
-    """The config of such a run; `changes` are fields of the `method` section."""
+    """Return the config of such a run; `changes` are fields of the `method` section."""
     return RunConfig.model_validate(
         {
             "training": {"steps": steps, "batch_size": batch_size, "seed": seed},
@@ -27,7 +27,7 @@ def config_of(*, steps: int, batch_size: int, seed: int = 1, **changes: object) 
 
 
 def records(config: RunConfig, *, num_prompts: int) -> Iterator[AnyRecord]:
-    """The journal of a run over `num_prompts` training prompts."""
+    """Yield the journal of a run over `num_prompts` training prompts."""
     return SimulatedRun(config, num_prompts=num_prompts).records()
 
 

@@ -1,11 +1,11 @@
-"""How long a what-if takes over 471 steps x 256 prompts, the length of the paper's mathematics run.
+"""Time of a what-if over 471 steps x 256 prompts, the length of the paper's mathematics run.
 
     python -m benchmarks.what_if [--steps 471] [--prompts 256] [--pool 40192] [--repetitions 5]
 
 The stream is made by BAPO's real batch construction over prompts of mixed difficulty that become easier; what is
 measured is what a server does for one request once it has read the run: the replay, means, intervals and totals, and
 the answer as JSON. `first` is what the page asks for while a control moves (4 draws of what never happened), `settled`
-what it asks for when the control rests (20 draws). CPU time of the process; wall time is beside it. Writes
+what it asks for when the control rests (20 draws). CPU time of the process, with the wall time. Writes
 docs/benchmarks/what_if.json and what_if.md.
 """
 
@@ -58,7 +58,7 @@ class Figures:
 
 
 def make_recording(config: RunConfig, num_steps: int, pool: int) -> Recording:
-    """A run under the config whose prompts have accuracies of their own, which rise."""
+    """Return a recorded run under the config; each prompt has its own accuracy, which rises."""
     method, draw = build_method(config), np.random.default_rng(0)
     size, per_step = config.rollout.group_size, config.rollout.batch_size
     skill = draw.beta(0.4, 0.6, size=pool)
@@ -113,7 +113,7 @@ def measure(recording: Recording, move: str, *, repetitions: int) -> Figures:
 
 
 def markdown(figures: Sequence[Figures]) -> str:
-    """One line per move."""
+    """Return a table with one line per move."""
     heads = ["estimated re-evaluations", "first, ms of CPU", "first, ms", "settled, ms of CPU", "settled, ms", "kB"]
     rows = [[move, *(f"{value:,.0f}" for value in values)] for move, *values in map(astuple, figures)]
     return table(["moved", *heads], rows)

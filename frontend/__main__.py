@@ -14,7 +14,7 @@ from frontend.settings import FrontendSettings
 
 
 def main() -> None:
-    """Serves the dashboard until it is asked to stop."""
+    """Serve the dashboard until it is asked to stop."""
     parser = argparse.ArgumentParser(prog="python -m frontend", description="The dashboard of BAPO.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the dashboard and pass the API through")

@@ -1,4 +1,4 @@
-"""What is changed in other packages' scripts as they are sent: work that browsers would do for nothing."""
+"""Amendments to other packages' scripts, applied as they are served, that save browsers needless work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Amendment(NamedTuple):
-    """A text that stands once in a package's script, and what is sent in its place."""
+    """A text that occurs once in a package's script, and its replacement."""
 
     package: str
     file: str
@@ -30,7 +30,7 @@ AMENDMENTS = (
         "var r=n.getState();r!==e&&(e=r,t.notifyNestedSubs())}}(n.getState()),",
     ),
     # What is new on a page has whatever stood in its place forgotten. Where nothing did, the rest was still put
-    # together anew, at which every component looks: on a page of 400 components a hundred thousand times.
+    # together again, at which every component looks: on a page of 400 components a hundred thousand times.
     Amendment(
         "dash",
         _RENDERER,
@@ -42,7 +42,7 @@ AMENDMENTS = (
 
 
 def amended(package: str, script: str) -> str:
-    """Returns a package's script as it is sent."""
+    """Return a package's script as it is sent."""
     for each in AMENDMENTS:
         if each.package == package:
             script = script.replace(each.was, each.now)

@@ -15,28 +15,28 @@ from frontend.session import REQUEST_ID
 
 
 def json_answer(content: object, status: int = 200) -> Response:
-    """Returns the content as JSON."""
+    """Return the content as JSON."""
     return Response(orjson.dumps(content), status_code=status, media_type="application/json")
 
 
 def problem(status: int, code: str, remedy: str, *, field: str | None = None, value: Any = None) -> Response:
-    """Returns what is wrong and how to fix it."""
+    """Return what is wrong and how to fix it."""
     body = ErrorBody(code=code, field=field, value=value, remedy=remedy, request_id=REQUEST_ID.get("none"))
     return json_answer(body.model_dump(mode="json"), status)
 
 
 def malformed_call(error: Exception) -> Response:
-    """Returns what is wrong with a call of a callback."""
+    """Return what is wrong with a call of a callback."""
     return problem(400, "malformed_call", str(error))
 
 
 def unreachable() -> Response:
-    """Returns that the backend does not answer."""
+    """Return the problem that the backend does not answer."""
     return problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")
 
 
 async def answered(answer: Awaitable[Response]) -> Response:
-    """Returns the answer, or what the backend said instead."""
+    """Return the answer, or the backend's refusal."""
     try:
         return await answer
     except ApiError as error:

@@ -130,28 +130,28 @@ PAGES = (
 
 
 def _no_such_file(_: Request, __: Exception) -> Response:
-    """Answers 404 where Dash would fail: for a component's file that does not exist."""
+    """Answer 404 for a component's file that does not exist, where Dash would fail."""
     return PlainTextResponse("There is no such file.", status_code=404)
 
 
 def _refused_call(_: Request, error: Exception) -> Response:
-    """Answers 400 where Dash would fail: for a call with values that its callback cannot take."""
+    """Answer 400 for a call with values that its callback cannot take, where Dash would fail."""
     return malformed_call(error)
 
 
 def _no_change(_: Request, __: Exception) -> Response:
-    """Answers a call after which the page stays as it is, as Dash does."""
+    """Answer a call after which the page stays as it is, as Dash does."""
     return Response(status_code=204)
 
 
 def _unfit_call(_: Request, error: Exception) -> Response:
-    """Answers 400 where Dash finds that outputs, or what was made of a call's values, are not what a page can take."""
+    """Answer 400 if Dash rejects a call's outputs, or the result of its values, as invalid for a page."""
     LOG.error("a callback's answer does not fit the page", extra={"failure": str(error).strip()[:200]})
     return malformed_call(CallError(UNFIT))
 
 
 def create_app(settings: FrontendSettings) -> Gate:
-    """The ASGI app that serves the dashboard and passes the API through."""
+    """Return the ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
     # The drawings of reports look and work here as in their own file.
     scripts = Bundle([*(ASSETS / name for name in SCRIPTS), *own_files("js")], "js")
@@ -175,7 +175,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         title="BAPO",
         update_title="",
         suppress_callback_exceptions=True,
-        # What a callback shows that says nothing of its own.
+        # Default for callbacks without an `on_error`.
         on_error=in_toast(),
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )

@@ -7,9 +7,9 @@ import asyncio
 from starlette.types import Message, Receive
 
 MAX_FORM_BYTES = 16_384
-"""Of what anybody may send: the forms of the login page."""
+"""Maximum size of a body sent without a session: the forms of the login page."""
 MAX_CALL_BYTES = 32_000_000
-"""Of a call that a page makes for somebody who is logged in; it carries the state of that page."""
+"""Maximum size of a logged-in page's call, which carries the state of that page."""
 BODY_SECONDS = 60.0
 
 
@@ -22,7 +22,7 @@ class BodyError(Exception):
 
 
 async def read_body(receive: Receive, limit: int) -> bytes:
-    """Returns the body. Raises BodyError as soon as it has more bytes than the limit, or takes longer than a minute."""
+    """Return the body. Raises BodyError as soon as it has more bytes than the limit, or takes longer than a minute."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -30,7 +30,7 @@ async def read_body(receive: Receive, limit: int) -> bytes:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    # What has come is no whole body, and nobody is there to be answered.
+                    # The body is incomplete, and the client is gone.
                     raise BodyError(400, "cut_off", "the body was cut off: send it again")
                 body += message.get("body", b"")
                 if len(body) > limit:
@@ -43,7 +43,7 @@ async def read_body(receive: Receive, limit: int) -> bytes:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Returns what hands the body on, then what else comes in."""
+    """Return a receive function that yields the body, then all later messages."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -21,7 +21,7 @@ CALL_PATH = "/_dash-update-component"
 MOST_LEVELS = 100
 """Lists and objects within one another; those of a page have about ten."""
 _UNFIT_FOR = (LookupError, TypeError, AttributeError, ValueError)
-"""What Python raises at a value of another shape."""
+"""Exceptions that Python raises for a value of another shape."""
 Act = Callable[..., Any]
 LOG = logging.getLogger(__name__)
 _RELOAD = "reload the page, which may be older than the server"
@@ -59,7 +59,7 @@ def check_call(body: bytes, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _is_property(given: object) -> bool:
-    """Whether it names a component and its property; a pattern names a list of them."""
+    """Return whether it names a component and its property; a pattern names a list of them."""
     if isinstance(given, list):
         return all(isinstance(each, dict) and _is_property(each) for each in given)
     return (
@@ -68,7 +68,7 @@ def _is_property(given: object) -> bool:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested more deeply, without a call for each level."""
+    """Return whether lists and objects are nested more deeply, without a call for each level."""
     level: Sequence[Any] = [value]
     for _ in range(levels):
         level = [
@@ -85,8 +85,8 @@ def _is_deeper(value: Any, levels: int) -> bool:
 def refusing_other_types(act: Act) -> Act:
     """Return the function of a callback, with CallError in place of what it fails at where values do not fit it.
 
-    Pages send the types that the function declares, and stores whose parts it knows. What does not fit them is an old
-    page, a caller of its own, or a bug of ours, for which the log names the place.
+    Pages send the types that the function declares, and stores whose parts it knows. Other values come from an old
+    page, another client, or a bug of ours, for which the log names the place.
     """
     if iscoroutinefunction(act):
 

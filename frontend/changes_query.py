@@ -11,7 +11,7 @@ MOST_CHARACTERS = 4_000
 
 
 def changes_text(changes: Mapping[str, Any]) -> str:
-    """The fields as one text; a list ends in a tilde unless it has several parts."""
+    """Return the fields as one text; a list ends in a tilde unless it has several parts."""
     return _FIELDS.join(f"{path}{_VALUE}{_value_text(value)}" for path, value in changes.items())
 
 
@@ -23,7 +23,7 @@ def _value_text(value: Any) -> str:
 
 
 def parse_changes(text: str | None) -> dict[str, Any]:
-    """Reads what `changes_text` wrote; anything else becomes fields and values that the server refuses."""
+    """Read what `changes_text` wrote; anything else becomes fields and values that the server refuses."""
     changes = {}
     for part in (text or "")[:MOST_CHARACTERS].split(_FIELDS):
         path, separator, value = part.partition(_VALUE)

@@ -41,19 +41,19 @@ _PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrou
 
 @cache
 def documents() -> Mapping[str, Path]:
-    """Returns what is served: name, such as `docs/studies.md`, to file. Empty where no documents are installed."""
+    """Return what is served: name, such as `docs/studies.md`, to file. Empty where no documents are installed."""
     folder = next((each for each in _FOLDERS if (each / "docs").is_dir()), None)
     found = [] if folder is None else [path for pattern in PATTERNS for path in folder.glob(pattern)]
     return {path.relative_to(folder).as_posix(): path for path in found if folder and not path.is_symlink()}
 
 
 def address(place: str) -> str:
-    """Returns where a browser reads a document, with or without a section: `docs/studies.md#the-file`."""
+    """Return where a browser reads a document, with or without a section: `docs/studies.md#the-file`."""
     return served(DOCUMENTS_PREFIX + place)
 
 
 def document_of(request: Request) -> Response:
-    """The document or image of an address."""
+    """Return the document or image of an address."""
     name = request.url.path.removeprefix(DOCUMENTS_PREFIX) or START
     path = documents().get(name)
     if path is None or request.method not in ("GET", "HEAD"):
@@ -66,7 +66,7 @@ def document_of(request: Request) -> Response:
 
 
 def rendered(name: str, text: str) -> tuple[str, str]:
-    """Returns title and markup. Headings have the anchors that GitHub gives them; a link to what is not served is
+    """Return title and markup. Headings have the anchors that GitHub gives them; a link to what is not served is
     plain text."""
     tokens = _PARSER.parse(text)
     seen: dict[str, int] = {}
@@ -83,7 +83,7 @@ def rendered(name: str, text: str) -> tuple[str, str]:
 
 
 def _lead(name: str, inline: list[Token]) -> None:
-    """Makes the links of a line lead to pages of ours, to other sites in a new tab, or nowhere."""
+    """Make the links of a line lead to pages of ours, to other sites in a new tab, or nowhere."""
     for opening, closing in _links(inline):
         target = str(opening.attrs["href"])
         path, _, _ = target.partition("#")

@@ -55,7 +55,7 @@ Open the dashboard by its own address, or add the name to BAPO_ALLOWED_HOSTS.
 
 
 def security_headers(script_hashes: Sequence[str], *, https: bool) -> list[tuple[bytes, bytes]]:
-    """Returns the headers of every page and asset of the dashboard; the backend sets those of its own answers."""
+    """Return the headers of every page and asset of the dashboard; the backend sets those of its answers."""
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -85,7 +85,7 @@ def security_headers(script_hashes: Sequence[str], *, https: bool) -> list[tuple
 
 
 def request_id_of(scope: Scope) -> str:
-    """Returns the caller's request identifier if it is a legal one, or a new one."""
+    """Return the caller's request identifier if it is a legal one, or a new one."""
     given = next((value.decode("latin-1") for name, value in scope["headers"] if name == REQUEST_ID_NAME), "")
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
@@ -103,7 +103,10 @@ class Gate:
         shared_scripts: str,
         callbacks: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """`shared_scripts`: address of the scripts of pages behind read-only links; `callbacks`: those of the pages."""
+        """Create the gate.
+
+        `shared_scripts`: address of the scripts of pages behind read-only links. `callbacks`: those of the pages.
+        """
         self._callbacks = callbacks
         self._pages = pages
         self._static = static
@@ -123,7 +126,7 @@ class Gate:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def end_streams(self) -> None:
-        """Disconnects the browsers that listen for events; callable from a signal handler."""
+        """End the browsers' event streams; callable from a signal handler."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._proxy.end_streams)
 
@@ -137,7 +140,7 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
         else:
             request_id = request_id_of(scope)
-            # The backend takes it from the header, whoever wrote it there.
+            # The backend trusts the header, so replace any that the client sent.
             others = [(name, value) for name, value in scope["headers"] if name != REQUEST_ID_NAME]
             headers = [*others, (REQUEST_ID_NAME, request_id.encode())]
             scope = {**scope, "headers": headers, "client": self._client(scope)}
@@ -157,7 +160,7 @@ class Gate:
                 PREFIX.reset(prefix_token)
 
     def _client(self, scope: Scope) -> tuple[str, int] | None:
-        """Who asks: all that counts by address, here and in the backend, takes it from the scope."""
+        """Return the client's address, which limits by address, here and in the backend, take from the scope."""
         peer = scope.get("client")
         if peer is None:
             return None
@@ -173,7 +176,7 @@ class Gate:
 
     @contextmanager
     def _counted(self, scope: Scope) -> Iterator[bool]:
-        """Counts a request of an address while it is in progress; whether there are too many."""
+        """Count a request of an address while it is in progress, and yield whether there are too many."""
         address = network_of(scope["client"][0]) if scope["client"] else ""
         self._in_progress[address] += 1
         try:
@@ -215,7 +218,7 @@ class Gate:
             await self._room(inner, receive, outward(send, self._prefix, hosts[0]), hosts[0])
 
     def _outside(self, scope: Scope) -> Response:
-        """Answers a request without the prefix: of a proxy that takes it off, or of a person without a proxy."""
+        """Answer a request without the prefix: of a proxy that takes it off, or of a person without a proxy."""
         remedy = (
             f"BAPO is served under {self._public_url}: put {self._prefix} before the address; a proxy in front must "
             f"leave {self._prefix} in the addresses that it hands on (docs/deployment.md)"
@@ -225,7 +228,7 @@ class Gate:
         return PlainTextResponse(f"There is nothing at {scope['path']}: {remedy}.\n", status_code=404)
 
     async def _room(self, scope: Scope, receive: Receive, send: Send, host: str) -> None:
-        """Hands a request to the room that answers it."""
+        """Route a request to the app that answers it."""
         request = Request(scope, receive)
         if leads_elsewhere(scope):
             answer = problem(404, "not_found", "an address has no . or .. in it: leave them out")
@@ -255,7 +258,7 @@ class Gate:
             await self._page(request, scope, receive, self._guarded(send))
 
     def _is_same_origin(self, request: Request, host: str) -> bool:
-        """Whether one of our own pages sends the request: only they may send one that acts."""
+        """Return whether one of our own pages sends the request: only they may send one that acts."""
         return is_own_origin(request.headers.get("origin", ""), host, is_https=self._is_https)
 
     async def _page(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
@@ -291,7 +294,7 @@ class Gate:
             SESSION.reset(token)
 
     async def _instead(self, request: Request) -> Response | None:
-        """Returns the answer to a request without a session that is valid, or for a page that stands elsewhere."""
+        """Return the answer to a request without a valid session, or for a page that has moved."""
         session = request.cookies.get(SESSION_COOKIE)
         try:
             known = session is not None and await self._api.is_valid(session)
@@ -331,7 +334,7 @@ def _too_many() -> Response:
 
 
 def _elsewhere(path: str) -> str | None:
-    """Returns where an address leads now; None where its page stands there."""
+    """Return the new address of a page that has moved; None for any other."""
     if path == "/":
         return HOME
     sweep = _SWEEPS.fullmatch(path)
@@ -339,7 +342,7 @@ def _elsewhere(path: str) -> str | None:
 
 
 def _is_document(request: Request) -> bool:
-    """Whether the request opens a page, rather than being one that a page makes."""
+    """Return whether the request opens a page, rather than being one that a page makes."""
     path = request.url.path
     return request.method in SAFE_METHODS and not path.startswith(
         (*STATIC_PREFIXES, LIVE_PREFIX, "/_dash", "/_favicon")

@@ -1,6 +1,6 @@
 """All icons as one picture, of which each shows its part.
 
-A browser makes a document of its own of each SVG that a style names: of a page's twenty, that is nearly half of what
+A browser makes a separate document of each SVG that a style names: of a page's twenty, that is nearly half of what
 its first styles take.
 """
 
@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 ICONS = Path(__file__).parent / "assets" / "icons"
 _SIDE = 24
-"""Of the icons' view boxes."""
+"""Side of the icons' view boxes."""
 
 
 def icon_styles() -> str:
-    """Returns the rules of `.icon`, whose mask is a row of all icons, and of `.icon-NAME`, its place in the row."""
+    """Return the rules of `.icon`, whose mask is a row of all icons, and of `.icon-NAME`, its place in the row."""
     files = sorted(ICONS.glob("*.svg"))
     placed = (
         path.read_text("utf-8")

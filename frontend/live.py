@@ -25,13 +25,13 @@ PARTS: Mapping[str, Callable[[AsyncClient, str, Mapping[str, str]], Awaitable[An
     "migration": migration_answer,
     "flows": flows_answer,
 }
-"""What a page can ask of a run beside its news, by the last part of the address."""
+"""Answers about a run besides its news, by the last part of the address."""
 _BOARD = re.compile(r"/live/boards/(?P<board_id>[^/]+)")
 _RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 
 
 async def live(request: Request, api: Api) -> Response:
-    """Answers GET /live/runs/{run_id} with what is new of a run; with a further part, with something else of it.
+    """Answer GET /live/runs/{run_id} with a run's news; a further part of the address selects another answer about it.
 
     GET /live/boards/{board_id}: a board, and those of its panels that show something else by now.
     """
@@ -58,7 +58,8 @@ async def live(request: Request, api: Api) -> Response:
 
 
 async def _kept(api: Api, run_id: str, part: str, query: Mapping[str, str]) -> Any:
-    """What follows from a run's records alone; made once for all who may see the run, until it records something."""
+    """Return what follows from a run's records alone; made once for all who may see the run, until it records
+    something."""
     client = api.client()
     run = await client.run(run_id)
     key = (run_id, part, run.revision, *sorted(query.items()))

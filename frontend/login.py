@@ -23,20 +23,20 @@ SINGLE_SIGN_ON_PATH = "/login/single-sign-on"
 
 
 def local_path(path: str | None) -> str:
-    """Returns the path if it leads to a page of this dashboard, else the run history: no redirect to another site."""
+    """Return the path if it leads to a page of this dashboard, else the run history: no redirect to another site."""
     if not path or not path.startswith("/") or path.startswith(("//", "/\\", "/login")):
         return HOME
     return path if all(" " <= character != "\\" for character in path) else HOME
 
 
 def login_url(next_path: str) -> str:
-    """Returns the address of the login page that leads to a path afterwards."""
+    """Return the address of the login page that leads to a path afterwards."""
     target = local_path(next_path)
     return "/login" if target == HOME else f"/login?next={quote(target, safe='/')}"
 
 
 async def login(request: Request, api: Api) -> Response:
-    """Answers GET with the page, or takes `?code=`; POST takes name and password, or a token or code."""
+    """Answer GET with the page, or log in with `?code=`; POST takes name and password, or a token or code."""
     next_path = local_path(request.query_params.get("next"))
     if request.method == "GET":
         code = request.query_params.get("code")
@@ -68,7 +68,8 @@ async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Respons
 
 
 async def _form(request: Request, *, too_long: str) -> dict[str, str]:
-    """The fields of a form. Raises BodyError, in these words for one that is too long, if it is not read to its end."""
+    """Return the fields of a form. Raises BodyError if it cannot be read; `too_long` is the text for one that is too
+    long."""
     try:
         body = await read_body(request.receive, MAX_FORM_BYTES)
     except BodyError as error:
@@ -86,13 +87,13 @@ async def _log_in(request: Request, api: Api, body: Login, next_path: str, name:
 
 Refused = Callable[[str, int, Mapping[str, str]], Awaitable[Response]]
 Target = str | Callable[[httpx.Response], str]
-"""Where the browser goes afterwards, or how the backend's answer says so."""
+"""Address to which the browser goes afterwards, or a function that takes it from the backend's answer."""
 
 
 async def exchange(
     request: Request, api: Api, path: str, body: BaseModel | None, target: Target, refused: Refused
 ) -> Response:
-    """Posts to the backend for a browser without a session; hands on the cookies, or shows why it is refused."""
+    """Post to the backend for a browser without a session, and forward the cookies or show why it is refused."""
     content = None if body is None else body.model_dump(exclude_none=True)
     try:
         response = await api.http.post(path, json=content, headers=_asker(request))
@@ -109,7 +110,7 @@ async def exchange(
 
 
 def _asker(request: Request) -> dict[str, str]:
-    """The backend counts failures by address, and names a session after its browser."""
+    """Return the client's headers: the backend counts failures by address, and names a session after its browser."""
     headers = {"User-Agent": request.headers.get("user-agent", "")}
     if request.client is not None:
         headers["X-Forwarded-For"] = request.client.host
@@ -120,7 +121,7 @@ def _asker(request: Request) -> dict[str, str]:
 
 
 async def set_password(request: Request, api: Api) -> Response:
-    """Answers GET with the form of a one-time link; POST sets the password and logs in."""
+    """Answer GET with the form of a one-time link; POST sets the password and logs in."""
     if request.method == "GET":
         return _password_page(request.query_params.get("code", ""))
     try:
@@ -142,7 +143,7 @@ async def set_password(request: Request, api: Api) -> Response:
 
 
 async def logout(request: Request, api: Api) -> Response:
-    """Ends the session at the backend and deletes its cookie; answers where the browser goes, in JSON."""
+    """End the session at the backend, delete its cookie, and answer with the browser's next address as JSON."""
     session = request.cookies.get(SESSION_COOKIE)
     address = None
     if session:
@@ -169,7 +170,7 @@ async def login_page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """The login page with the ways that the backend offers; a problem is shown above them."""
+    """Return the login page with the ways that the backend offers; a problem is shown above them."""
     offered = await _methods(api)
     target = quote(next_path, safe="/")
     action = html.escape(served(f"/login?next={target}"), quote=True)
@@ -206,7 +207,7 @@ async def _methods(api: Api) -> LoginMethods:
     try:
         return await api.client("").login_methods()
     except (ApiError, httpx.TransportError):
-        # The page says what is wrong when somebody tries.
+        # The page says what is wrong at the next attempt to log in.
         return ONLY_PASSWORDS
 
 

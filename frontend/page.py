@@ -27,7 +27,7 @@ class Page(NamedTuple):
     title: str
     layout: PageLayout
     query_makes_page: bool
-    """Whether another query is another page; else the page itself follows its query."""
+    """True if another query is another page; else the page itself follows its query."""
     section: str
     """Section of docs/dashboard.md that explains the page."""
     events: str | None = None
@@ -35,5 +35,5 @@ class Page(NamedTuple):
 
 
 def query_of(search: str | None) -> dict[str, str]:
-    """Returns a query as a mapping: `?tab=batch` → {"tab": "batch"}."""
+    """Return a query as a mapping: `?tab=batch` → {"tab": "batch"}."""
     return dict(parse_qsl((search or "").removeprefix("?")))

@@ -10,7 +10,7 @@ from bapo.figures.theme import DARK, FONT_FAMILY, LIGHT, Palette
 
 
 def unavailable() -> HTMLResponse:
-    """The page shown while the backend does not answer; it tries again by itself."""
+    """Return the page shown while the backend does not answer; it tries again by itself."""
     content = """
     <h1>BAPO</h1>
     <p class="problem" role="alert">The server does not answer at the moment.</p>
@@ -21,7 +21,7 @@ def unavailable() -> HTMLResponse:
 
 
 def document(title: str, content: str, refresh_seconds: int | None = None, style: str = "") -> str:
-    """Returns a whole page; the content is markup, and `style` comes after the style of all such pages."""
+    """Return a whole page; the content is markup, and `style` comes after the style of all such pages."""
     refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
     return f"""<!doctype html>
 <html lang="en">

@@ -15,7 +15,7 @@ from pathlib import Path
 import plotly
 
 KINDS = frozenset({"bar", "heatmap", "sankey", "scatter", "table"})
-"""Of traces in figures of the dashboard."""
+"""Kinds of traces in the dashboard's figures."""
 ALWAYS = "scatter"
 """Is part of what every build has."""
 
@@ -34,7 +34,7 @@ _MOST_CHARACTERS = 10_000
 
 
 def with_kinds(build: str, kinds: Collection[str]) -> str:
-    """Returns the build that sets up these kinds of traces alone.
+    """Return the build that sets up these kinds of traces alone.
 
     One that is put together otherwise, or does not have them, stays whole.
     """
@@ -51,7 +51,7 @@ def with_kinds(build: str, kinds: Collection[str]) -> str:
 
 
 def _kind(build: str, module: str) -> str | None:
-    """Returns the kind of trace that a module of the build hands on."""
+    """Return the kind of trace that a module of the build hands on."""
     handed_on = _HANDED_ON.match(build, build.find(f"var {module}=") + len(f"var {module}"))
     if handed_on is None:
         return None
@@ -61,7 +61,7 @@ def _kind(build: str, module: str) -> str | None:
 
 
 def with_needed_modules(build: str) -> str:
-    """Returns the build without the modules that nothing in it names; another build than the known one stays whole."""
+    """Return the build without the modules that nothing in it names; another build than the known one stays whole."""
     if TAKEN_APART not in build[:_MOST_CHARACTERS]:
         return build
     made = rf"=(?:{'|'.join(map(re.escape, _HELPER.findall(build, 0, _MOST_CHARACTERS)))})\("
@@ -86,21 +86,21 @@ def with_needed_modules(build: str) -> str:
 
 
 def _read_at_once(module: str, made: str) -> str:
-    """Returns a module that is one function with that function in parentheses, as `frontend.shipping.read_at_once`."""
+    """Return a module that is one function with that function in parentheses, as `frontend.shipping.read_at_once`."""
     begins = re.match(rf"var [\w$]+{made}", module)
-    # What stands between two modules is counted to the first of them.
+    # Text between two modules belongs to the first of them.
     if begins is None or not module.endswith("});") or _NEXT.search(module):
         return module
     return f"{module[: begins.end()]}({module[begins.end() : -2]}));"
 
 
 def plotly_build() -> str:
-    """Returns what pages load."""
+    """Return what pages load."""
     return with_needed_modules(with_kinds(_whole().read_text("utf-8"), KINDS))
 
 
 def plotly_fingerprint() -> str:
-    """Returns what changes with the build, for its address."""
+    """Return what changes with the build, for its address."""
     made_of = f"{_whole().stat().st_mtime} {sorted(KINDS)} {TAKEN_APART}"
     return hashlib.sha256(made_of.encode()).hexdigest()[:16]
 

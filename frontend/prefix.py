@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 from starlette.types import Message, Scope, Send
 
 PREFIX: ContextVar[str] = ContextVar("bapo_prefix", default="")
-"""Of the dashboard whose request is at hand, without a slash at its end; empty where it has a host name to itself."""
+"""Prefix of the dashboard that handles the request, without a final slash; empty if it has a host name to itself."""
 _COOKIE_PATH = re.compile(rb"(;\s*path=)(/[^;]*)", re.IGNORECASE)
 
 
 def served(path: str) -> str:
-    """Return what the browser asks for to get one of our addresses; an address elsewhere as it is."""
+    """Return one of our addresses with the prefix; other sites' addresses unchanged."""
     return PREFIX.get() + path if is_own(path) else path
 
 
 def is_own(address: str) -> bool:
-    """Whether an address names a place on this host, and no other host."""
+    """Return whether an address names a place on this host, and no other host."""
     return address.startswith("/") and not address.startswith("//")
 
 
@@ -36,7 +36,7 @@ def within(path: str, prefix: str) -> str | None:
 
 
 def inward(scope: Scope, prefix: str) -> Scope | None:
-    """Return the request as our rooms see it; None for one that is not under the prefix."""
+    """Return the request without the prefix; None for one that is not under it."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     path, encoded = within(scope["path"], prefix), within(raw.decode("latin-1"), prefix)
     if path is None or encoded is None:

@@ -10,12 +10,12 @@ DEFAULT_PROJECT = "default"
 
 
 def writable_projects(me: UserInfo) -> list[str]:
-    """Returns the names of the projects that the caller may add to."""
+    """Return the names of the projects that the caller may add to."""
     return [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
 
 
 def first_choice(projects: Sequence[str], wanted: str | None) -> str | None:
-    """Returns the project that a form begins with: the wanted one, the only one, or the default one; None: choose."""
+    """Return the project that a form begins with: the wanted one, the only one, or the default one; None: choose."""
     for name in (wanted, *(projects if len(projects) == 1 else ()), DEFAULT_PROJECT):
         if name in projects:
             return name

@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 PROXIED_PATHS = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/api"})
 PROXIED_PREFIX = "/api/"
 WAITING_PATH = "/api/v1/workers/deliveries"
-"""Where workers wait for runs: like a stream of events, such a request would hold up the end of this server."""
+"""Address at which workers wait for runs: like an event stream, such a request would delay this server's shutdown."""
 
 HOP_BY_HOP = frozenset(
     {
@@ -41,19 +41,19 @@ FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"
 
 CONNECT_SECONDS = 10.0
 MAX_BODY_BYTES = 64_000_000
-"""Of which the backend reads more for no request."""
+"""Maximum size of a body, in bytes; the backend reads no more for any request."""
 BODYLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def is_proxied(path: str) -> bool:
-    """Whether a path belongs to the backend."""
+    """Return whether a path belongs to the backend."""
     return path in PROXIED_PATHS or path.startswith(PROXIED_PREFIX)
 
 
 def leads_elsewhere(scope: Scope) -> bool:
-    """Whether a path has a part that is . or .., encoded or not: `/api/../metrics` is no address of the API."""
+    """Return whether a path has a part that is . or .., encoded or not: `/api/../metrics` is no address of the API."""
     parts = scope["path"].replace("\\", "/").split("/")
     return "." in parts or ".." in parts
 
@@ -62,7 +62,7 @@ class ApiProxy:
     """ASGI app that hands each request on, body and answer as streams; server-sent events pass as they come."""
 
     def __init__(self, backend_url: str, body_seconds: float = 60.0) -> None:
-        """A body is handed on for so many seconds."""
+        """Create a proxy that forwards each body for at most `body_seconds` seconds."""
         self._body_seconds = body_seconds
         self._base = httpx.URL(backend_url)
         # A pool looks at each of its connections for each request, and those of streams stay: apart, they cost others
@@ -71,11 +71,11 @@ class ApiProxy:
         self._ending = asyncio.Event()
 
     def end_streams(self) -> None:
-        """Ends the streams of events and the waiting that are open, and all later ones: the server is about to stop."""
+        """End the streams of events and the waiting that are open, and all later ones: the server is about to stop."""
         self._ending.set()
 
     async def close(self) -> None:
-        """Closes the connections to the backend."""
+        """Close the connections to the backend."""
         await self._transport.aclose()
         await self._waiting.aclose()
 
@@ -145,7 +145,7 @@ def _request_id(request: httpx.Request) -> str:
 
 
 async def _relay(response: httpx.Response, send: Send) -> None:
-    """Hands the body on as it comes.
+    """Hand the body on as it comes.
 
     Raises httpx.TransportError where the backend breaks off, so that the server cuts the answer short instead of making
     it look complete; only a stream of events may end anywhere.
@@ -173,7 +173,7 @@ class _Outgoing:
         await self._send(message)
 
     async def finish(self) -> None:
-        """A clean end; nothing where the answer has not begun."""
+        """End the answer cleanly; do nothing if it has not begun."""
         if self._is_open:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 

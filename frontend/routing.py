@@ -1,4 +1,4 @@
-"""Which page an address shows, and the page itself."""
+"""Routing of addresses to pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frontend.session import Api
 
 
 class Shown(NamedTuple):
-    """What stands in the frame, in the order of the outputs of the frame's callback."""
+    """Content of the frame, in the order of the outputs of the frame's callback."""
 
     content: Any
     route: str | None
@@ -26,7 +26,7 @@ class Shown(NamedTuple):
 
 
 async def page_at(api: Api, pages: Sequence[Page], pathname: str, search: str) -> Shown:
-    """Returns the page of an address."""
+    """Return the page of an address."""
     for page in pages:
         match = page.pattern.fullmatch(pathname)
         if match is None:

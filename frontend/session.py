@@ -15,7 +15,7 @@ SESSION: ContextVar[str] = ContextVar("bapo_session")
 """Secret of the session cookie of the request at hand; set by the gate before any page code runs."""
 
 REQUEST_ID: ContextVar[str] = ContextVar("bapo_request_id")
-"""Of the request at hand: the backend's log and answers name the same one."""
+"""Identifier of the current request: the backend's log and answers name the same one."""
 REQUEST_ID_HEADER = "X-Request-ID"
 
 MOST_REMEMBERED = 10_000
@@ -39,16 +39,16 @@ class Api:
         self._confirmed: dict[bytes, float] = {}
         self.shared = SharedAnswers()
         self.drawings = SharedAnswers(DRAWINGS_KEPT_SECONDS, MOST_DRAWINGS_KEPT)
-        """What pages draw of runs that have recorded nothing since."""
+        """Cached drawings of runs that have recorded nothing since."""
         self.http: httpx.AsyncClient = shared_http(backend_url, uses_proxies=False)
         self.http.event_hooks["request"].append(_name_request)
 
     def client(self, session: str | None = None) -> AsyncClient:
-        """Returns a client with the rights of the request's own session."""
+        """Return a client with the rights of the request's own session."""
         return AsyncClient(self._backend_url, cookie=SESSION.get() if session is None else session, http=self.http)
 
     async def is_valid(self, session: str) -> bool:
-        """Whether the backend knows the session. Raises httpx.TransportError if it does not answer."""
+        """Return whether the backend knows the session. Raises httpx.TransportError if it does not answer."""
         key = _key(session)
         if self._is_confirmed(key):
             return True
@@ -62,7 +62,7 @@ class Api:
         return True
 
     async def confirm_reader(self, run_id: str) -> None:
-        """Raises ApiError where the request's own session may not see the run; trusts what was so seconds ago."""
+        """Raise ApiError where the request's own session may not see the run; trusts what was so seconds ago."""
         key = _key(f"{SESSION.get()} {run_id}")
         if not self._is_confirmed(key):
             await self.client().run(run_id)
@@ -78,11 +78,11 @@ class Api:
         self._confirmed[key] = now + self._check_seconds
 
     def forget(self, session: str) -> None:
-        """Makes the next request ask the backend again."""
+        """Make the next request ask the backend again."""
         self._confirmed.pop(_key(session), None)
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self.http.aclose()
 
 

@@ -26,12 +26,12 @@ class SharedAnswers:
     """Answers by what was asked. Who may have them is for the caller to find out, before."""
 
     def __init__(self, kept_seconds: float = KEPT_SECONDS, most_kept: int = MOST_KEPT) -> None:
-        """Beyond the most, those go that would be kept for the shortest time."""
+        """Keep at most `most_kept` answers; those that would expire first are evicted."""
         self._kept_seconds, self._most_kept = kept_seconds, most_kept
         self._kept: dict[Hashable, _Kept] = {}
 
     async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
-        """Returns what another has made of the same key or is making, else what `make` returns.
+        """Return what another caller has made for the same key or is making, else what `make` returns.
 
         Where the other fails, as for a session that has just ended, everybody makes their own.
         """
@@ -47,7 +47,7 @@ class SharedAnswers:
             del self._kept[min(self._kept, key=lambda known: self._kept[known].until)]
         kept = self._kept[key] = _Kept(asyncio.ensure_future(make()))
         kept.task.add_done_callback(lambda task: self._ended(key, task))
-        # Whoever asked first may leave: the others wait.
+        # The first caller may be cancelled while others still wait.
         return await asyncio.shield(kept.task)
 
     def _ended(self, key: Hashable, task: asyncio.Future[Any]) -> None:

@@ -38,12 +38,12 @@ T = TypeVar("T", bound=Body)
 
 
 def page_scripts() -> Bundle:
-    """Returns the scripts of the page, which need no login either: they are the same for everybody."""
+    """Return the scripts of the page, which need no login either: they are the same for everybody."""
     return Bundle([ASSETS / name for name in (FOLLOW, *SCRIPTS)], "js")
 
 
 async def shared_board(request: Request, api: Api, scripts: str) -> Response:
-    """The page; `scripts`: their address. A link that opens nothing says why.
+    """Return the page; `scripts`: their address. A link that opens nothing says why.
 
     An open page asks again: who has what it shows by now gets 304, and nothing is drawn.
     """
@@ -97,7 +97,7 @@ async def _shown(api: Api, request: Request, key: str, panel: str, *, both: bool
 
 
 async def _asked(api: Api, request: Request, path: str, model: type[T], **params: Any) -> T:
-    """Asks without credentials; the backend counts by address. Raises ApiError and httpx.TransportError."""
+    """Ask without credentials; the backend counts by address. Raises ApiError and httpx.TransportError."""
     headers = {} if request.client is None else {"X-Forwarded-For": request.client.host}
     answer = await api.http.get(path, params=params, headers=headers)
     if not answer.is_success:

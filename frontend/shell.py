@@ -66,13 +66,13 @@ _INDEX = """<!DOCTYPE html>
 
 
 def index(prefix: str) -> str:
-    """Returns the document that every page begins with, for a dashboard that is served under the prefix."""
+    """Return the document that every page begins with, for a dashboard that is served under the prefix."""
     style = css_variables() + mantine_variables()
     return _INDEX.replace("@VARIABLES@", style).replace("@PLOTLY@", plotly_address()).replace("@PREFIX@", prefix)
 
 
 class Viewer(NamedTuple):
-    """What the frame says and offers to who looks at it."""
+    """The viewer, as far as the frame's content depends on them."""
 
     label: str = ""
     administration: Sequence[Any] = ()
@@ -84,7 +84,7 @@ class Viewer(NamedTuple):
 
 
 async def first_layout(api: Api, pages: Sequence[Page], request: Request) -> Response:
-    """Answers with the frame and, in it, the page that asks for it: it is made while the browser sets up its scripts.
+    """Answer with the frame and the requested page in it, built while the browser sets up its scripts.
 
     A page that does not say which one it is gets the frame alone, and asks for its content from there.
     """
@@ -120,7 +120,7 @@ def shell_layout(
     place: Mapping[str, str] | None = None,
     project: str | None = None,
 ) -> dmc.MantineProvider:
-    """Returns everything that stays while pages change, and the page where it is known.
+    """Return everything that stays while pages change, and the page where it is known.
 
     `place`: the parts of the page's address. `project`: the one whose runs it lists.
     """
@@ -272,7 +272,7 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
 
 
 def _project_choice(viewer: Viewer, project: str | None) -> list[dmc.Select]:
-    """Returns the choice of the project whose runs are listed, for those who have several."""
+    """Return the choice of the project whose runs are listed, for those who have several."""
     if not viewer.projects[1:]:
         return []
     return [
@@ -300,13 +300,13 @@ def _administration() -> list[dmc.MenuItem]:
 
 
 def _links() -> Any:
-    """Returns the navigation; the script of the frame marks the page that is open."""
+    """Return the navigation; the script of the frame marks the page that is open."""
     links = [Link([icon(name), label], href=href, className="nav-link") for label, href, name in NAVIGATION]
     return lean(html.Div(links, className="shell-nav"))
 
 
 def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
-    """Registers the routing and the callbacks of the frame."""
+    """Register the routing and the callbacks of the frame."""
 
     @app.callback(
         Output("page", "children"),

@@ -1,4 +1,4 @@
-"""What pages load: our scripts and styles as one file each, and every file compressed once and kept by the browser.
+"""Files that pages load: our scripts and styles as one file each, all compressed once and cached by the browser.
 
 The addresses hold a hash or a version, so that a browser need never ask again.
 """
@@ -35,7 +35,7 @@ PLOTLY = ("plotly", "package_data/plotly.min.js")
 FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
 TABLE = ("dash_ag_grid", "async-community.js")
-"""What the run list's table would ask for when it is first drawn."""
+"""Package and file that the run list's table would request when it is first drawn."""
 _UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/", "/dash/dcc/")
 """In place of Dash's core components there are a few of our own, of a hundredth of the size (frontend/components/)."""
 _WITH_TABLE = ("/runs",)
@@ -54,14 +54,14 @@ class Shipped:
         self._kept: tuple[bytes, str] | None = None
 
     def _compressed(self) -> tuple[bytes, str]:
-        """Returns the content and its tag."""
+        """Return the content and its tag."""
         if self._kept is None:
             content = gzip.compress(self._read(), 6, mtime=0)
             self._kept = content, f'"{hashlib.sha256(content).hexdigest()[:20]}"'
         return self._kept
 
     async def answer(self, request: Headers) -> Response:
-        """The answer to who has it already, and to who has not."""
+        """Return the answer to a browser that has the file cached, and to one that has not."""
         # Plotly's build takes a good part of a second, once.
         content, tag = await asyncio.to_thread(self._compressed) if self._kept is None else self._kept
         headers = {"etag": tag, "cache-control": self._caching, "vary": "accept-encoding"}
@@ -75,10 +75,10 @@ class Shipped:
 
 
 def read_at_once(script: str) -> str:
-    """Returns a script that is one function with that function in parentheses; any other as it is.
+    """Return a script that is one function with that function in parentheses; any other as it is.
 
-    Browsers compile such a function as they first read it, beside the page. Any other they only skim, and read all of
-    it again when it is called, while the page stands still.
+    Browsers compile such a function when they first read it, in parallel to the page. Any other they only skim, and
+    parse again when it is called, which blocks the page.
     """
     factory, whole = _FACTORY.search(script, 0, _FIRST_LINES), script.rstrip()
     if factory is None or not whole.endswith(_LAST_LINE):
@@ -93,15 +93,15 @@ class Bundle:
         text = "\n".join([*(path.read_text("utf-8") for path in files), *more])
         self._content = text.encode()
         self.address = f"/assets/all.{hashlib.sha256(self._content).hexdigest()[:16]}.{suffix}"
-        """Beside our files, which styles name by relative addresses."""
+        """Address in the folder of our files, which styles name by relative addresses."""
 
     def shipped(self) -> Shipped:
-        """Returns the file to be sent."""
+        """Return the file to be sent."""
         return Shipped(lambda: self._content, str(mimetypes.guess_type(self.address)[0]), FOR_EVER)
 
 
 def own_files(suffix: str) -> list[Path]:
-    """Returns our scripts or styles, without the script that stands in the head."""
+    """Return our scripts or styles, without the script in the document's head."""
     return sorted(path for path in OWN.glob(f"*.{suffix}") if path.name != "first.js")
 
 
@@ -109,7 +109,7 @@ class Pages(Dash):
     """Dash whose pages load no script that they do not need (assets/_components.js), and open no WebSocket."""
 
     def callback(self, *arguments: Any, **options: Any) -> Callable[[Act], Act]:
-        """Registers a callback, which refuses values of other types than it declares instead of failing at them."""
+        """Register a callback, which refuses values of other types than it declares instead of failing at them."""
         untyped: Any = super()
         register: Callable[[Act], Act] = untyped.callback(*arguments, **options)
         return lambda act: register(refusing_other_types(act))
@@ -121,7 +121,7 @@ class Pages(Dash):
         return {name: value for name, value in config.items() if name != "websocket"}
 
     def interpolate_index(self, **parts: str) -> str:  # type: ignore[override]
-        """Returns the document that a page begins with."""
+        """Return the document that a page begins with."""
         scripts = parts["scripts"]
         table = next(address for address, package, _ in _SCRIPT.findall(scripts) if package == "dash_ag_grid")
         path = self.backend.request_adapter().path
@@ -152,7 +152,7 @@ class Shipping:
 
 
 def _component_files(app: Dash) -> Mapping[str, Shipped]:
-    """Returns the files of Dash's components, by the addresses that pages ask for them under."""
+    """Return the files of Dash's components, by the addresses that pages ask for them under."""
     found = {
         f"{SUITES}{package}/{path}": _component_file(package, path, ASK_AGAIN)
         for package, paths in app.registered_paths.items()
@@ -168,12 +168,12 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
 
 
 def plotly_address() -> str:
-    """Returns the address of the file that draws charts, which changes with it."""
+    """Return the address of the file that draws charts, which changes with it."""
     return fingerprinted(*PLOTLY, plotly_fingerprint())
 
 
 def fingerprinted(package: str, path: str, changed: int | str = 0) -> str:
-    """Returns the address of a package's file, which changes with the package's version, or with `changed`."""
+    """Return the address of a package's file, which changes with the package's version, or with `changed`."""
     fingerprints: Any = fingerprint
     return f"{SUITES}{package}/{fingerprints.build_fingerprint(path, version(package), changed)}"
 

@@ -16,13 +16,13 @@ from frontend.session import Api
 
 CALLBACK_PATH = "/login/callback"
 NEXT_COOKIE = "bapo_next"
-"""The page that somebody wanted, while they are at the provider."""
+"""Cookie with the requested page, set while the user is at the provider."""
 NEXT_SECONDS = 600
 UNREADABLE = "this is no answer of a sign-in: begin again with the button below"
 
 
 async def leave(request: Request, api: Api, *, is_https: bool) -> Response:
-    """Sends the browser to the provider, and remembers which page it wanted."""
+    """Send the browser to the provider, and remember which page it wanted."""
     next_path = local_path(request.query_params.get("next"))
 
     async def refused(problem: str, status: int, headers: Mapping[str, str]) -> Response:
@@ -45,8 +45,8 @@ async def leave(request: Request, api: Api, *, is_https: bool) -> Response:
 
 
 async def come_back(request: Request, api: Api) -> Response:
-    """Logs in whom the provider sends back, and leads to the page that was wanted."""
-    # Whoever wrote the cookie: it leads to a page of ours.
+    """Log in the user returned by the provider, and redirect to the requested page."""
+    # The cookie may be forged: accept only our own pages.
     next_path = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
 
     async def refused(problem: str, status: int, headers: Mapping[str, str]) -> Response:

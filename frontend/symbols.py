@@ -9,7 +9,7 @@ class Symbol(NamedTuple):
     """A config field's symbol in the paper, and its plain name."""
 
     symbol: str
-    """As printed; empty where the paper has none."""
+    """Symbol as printed in the paper; empty if it has none."""
     name: str
     explanation: str
     """One sentence, with the equation or section."""
@@ -75,7 +75,7 @@ R_TOT = Symbol("r_tot", "mean accuracy", "Mean reward of the fresh rollouts of t
 
 
 def short_name(path: str) -> str:
-    """Returns the symbol of a config field, or its name within its section.
+    """Return the symbol of a config field, or its name within its section.
 
     `method.c1` → `c1`, `training.steps` → `steps`, `method.filter.type` → `filter.type`.
     """

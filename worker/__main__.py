@@ -68,7 +68,7 @@ def _token(settings: WorkerSettings) -> str:
 
 
 def _run(settings: WorkerSettings) -> None:
-    # Not before it is needed: the Celery process does without.
+    # Imported here, since the Celery process does not need it.
     with lasting_modules("worker.service"):
         from worker.service import Worker, hold_folder  # noqa: PLC0415
 
@@ -83,7 +83,7 @@ def _run(settings: WorkerSettings) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worker; exits with 1 where it cannot work and 2 where a setting is wrong, and prints why."""
+    """Run the worker; exits with 1 if it cannot work and 2 if a setting is wrong, and prints why."""
     options = _parser().parse_args(arguments)
     given = {name: value for name, value in vars(options).items() if name in WorkerSettings.model_fields}
     if options.command == "consume":

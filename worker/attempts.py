@@ -19,7 +19,7 @@ class Ending(BaseModel):
     status: Literal["succeeded", "failed", "stopped", "lost"]
     reason: str | None = None
     cannot_write: bool = False
-    """Whether the disk was full, which seldom changes within seconds."""
+    """True if the disk was full, which seldom changes within seconds."""
 
 
 class Attempt(BaseModel):
@@ -32,13 +32,13 @@ class Attempt(BaseModel):
     fencing_token: int
     run_folder: Path
     pid: int | None = None
-    """None before the trainer is started, and where the worker died while it started it."""
+    """Process id of the trainer; `None` before its start, and if the worker died while starting it."""
     created: float | None = None
     """Start time of the process, to tell the trainer from a reused pid."""
     gpus: tuple[int, ...] | None = None
     """Indices of the GPUs that are reserved for it and that its trainer sees; None: it sees what there is."""
     announced: bool = False
-    """Whether the server was told that the trainer is running."""
+    """True if the server knows that the trainer is running."""
     ending: Ending | None = None
     """Set once the trainer has ended; the file is deleted when the server knows."""
 
@@ -50,7 +50,7 @@ class Attempt(BaseModel):
         return saved
 
     def shares_gpu_with(self, other: Attempt) -> bool:
-        """Whether both have the same GPU."""
+        """Return whether both attempts use the same GPU."""
         return bool(set(self.gpus or ()) & set(other.gpus or ()))
 
     @property
@@ -75,7 +75,7 @@ class AttemptStore:
         self._path(attempt).unlink(missing_ok=True)
 
     def all(self) -> Iterator[Attempt]:
-        """The attempts that this worker held before its restart."""
+        """Yield the attempts that this worker held before its restart."""
         for path in sorted(self._folder.glob("*.json")):
             yield Attempt.model_validate_json(path.read_bytes())
 

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def celery_app(broker_url: str) -> Celery:
-    """Celery as this product uses it: JSON only, early acknowledgement, one message at a time, no results."""
+    """Set up Celery for this product: JSON only, early acknowledgement, one message at a time, no results."""
     app = Celery("bapo", broker=broker_url, set_as_current=False)
     app.conf.update(
         accept_content=["json"],

@@ -22,9 +22,9 @@ class ContentError(OSError):
 
 
 def fetch_contents(client: Client, run_id: str, contents: Sequence[RunContent]) -> None:
-    """Have every file at its path: as shared storage shows it, as an earlier run left it, or downloaded now.
+    """Provide every file at its path: from shared storage, from an earlier run, or by downloading it now.
 
-    Raises ContentError where a file cannot be had, and OSError where the disk refuses.
+    Raises ContentError if a file cannot be fetched, and OSError if the disk refuses it.
     """
     for content in contents:
         for file in content.files:
@@ -42,7 +42,7 @@ def _is_there(file: ContentFile) -> bool:
 def _fetch(client: Client, run_id: str, file: ContentFile) -> None:
     target = Path(file.path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Runs of this machine may fetch the same file at the same time; whoever is last replaces it by the same bytes.
+    # Runs of this machine may fetch the same file at the same time; the last one replaces it by the same bytes.
     partial = target.with_name(f".{target.name}.{os.getpid()}-{run_id}.part")
     digest = hashlib.sha256()
     try:

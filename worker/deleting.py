@@ -20,7 +20,7 @@ _RUN_ID = re.compile(r"[a-z0-9]{10}")
 
 
 class DeletingError(Exception):
-    """Nothing was deleted; says why."""
+    """The reason why nothing was deleted."""
 
 
 def delete_part(run_folder: Path, part: FolderPart) -> None:
@@ -40,7 +40,7 @@ def delete_part(run_folder: Path, part: FolderPart) -> None:
 
 def _delete_folder(run_folder: Path) -> None:
     doomed = run_folder.with_name(DOOMED + run_folder.name)
-    # Of a try that was killed.
+    # The remains of an attempt that was killed.
     _remove(doomed)
     if run_folder.exists():
         run_folder.rename(doomed)

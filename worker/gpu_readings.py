@@ -22,7 +22,7 @@ class GpuReading(NamedTuple):
 
 
 def gpu_readings() -> list[GpuReading]:
-    """The state of each GPU; none without a driver that answers."""
+    """Return the state of each GPU; empty without a working driver."""
     return [
         GpuReading(int(index), number(load), _bytes(used), _bytes(total), number(temperature))
         for index, load, used, total, temperature in query(
@@ -37,7 +37,7 @@ def _bytes(mebibytes: str) -> float | None:
 
 
 def as_system(readings: list[GpuReading]) -> dict[str, float]:
-    """The readings as a heartbeat carries them, such as `gpu_0_percent`; unknown ones are left out."""
+    """Return the readings as a heartbeat carries them, such as `gpu_0_percent`; unknown ones are left out."""
     values = {
         key: value
         for each in readings

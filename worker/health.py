@@ -8,16 +8,16 @@ from pathlib import Path
 
 STAMP_FILE = "last-heartbeat"
 STALE_AFTER_SECONDS = 60.0
-"""A restart of the server takes less; a worker that is not heard for longer needs attention."""
+"""Age of the last heartbeat, in seconds, beyond which a worker needs attention; a restart of the server takes less."""
 
 
 def stamp(folder: Path) -> None:
-    """Note that the server has answered a heartbeat."""
+    """Record that the server has answered a heartbeat."""
     (folder / STAMP_FILE).touch()
 
 
 def seconds_since_heartbeat(folder: Path) -> float | None:
-    """Age of the last heartbeat that the server answered; None before the first."""
+    """Return the age of the last heartbeat that the server answered, in seconds; `None` before the first."""
     try:
         return max(0.0, time.time() - (folder / STAMP_FILE).stat().st_mtime)
     except FileNotFoundError:

@@ -10,13 +10,13 @@ from pydantic import BeforeValidator
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _EARLIEST_UNIX_TIME = 1_000_000_000
-"""In 2001; a smaller number is somebody's number of seconds or minutes."""
+"""A moment in 2001; smaller numbers are probably meant as seconds or minutes from now."""
 
 
 def machine_end(given: Any) -> Any:
-    """The moment that a text names: ISO 8601, seconds since 1970, or a duration such as `1d12h`, `90m` or `45s`.
+    """Return the moment that a text names: ISO 8601, seconds since 1970, or a duration such as `1d12h`, `90m` or `45s`.
 
-    A time without a zone is this machine's. Raises ValueError for any other text, and for a moment that is over.
+    A time without a zone is local. Raises ValueError for any other text, and for a moment in the past.
     """
     if not isinstance(given, str):
         return given

@@ -1,7 +1,7 @@
-"""Jobs on run folders beside training: pack and upload artifacts, delete folders, measure sizes.
+"""Jobs on run folders besides training: pack and upload artifacts, delete folders, measure sizes.
 
-A thread of its own, so that a heartbeat never waits for a disk. What it has begun lies in a folder of its own, and the
-server says again and again what is to be done: after a restart, either continues where it was.
+They run in a separate thread, so that a heartbeat never waits for a disk. Unfinished work is kept in a separate folder,
+and the server repeats its jobs until they are done: after a restart, worker and server continue where they were.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MaintenanceJobThread(threading.Thread):
     """Works on jobs whenever a heartbeat says that there are some."""
 
     def __init__(self, client: Client, folder: Path) -> None:
-        """The client's requests may take `TIMEOUT_SECONDS`."""
+        """Work with a client whose requests may take `TIMEOUT_SECONDS`."""
         super().__init__(name="maintenance jobs", daemon=True)
         self._client = client
         self._folder = folder
@@ -77,7 +77,7 @@ class MaintenanceJobThread(threading.Thread):
     def work(self) -> None:
         """Do one round of jobs, the quick ones first. Raises the client's errors, and OSError of the disk."""
         jobs = self._client.maintenance_jobs(MaintenanceJobsRequest(worker_id=self._worker_id))
-        # First of all what another run may take away.
+        # First the files that another run may delete.
         for job in jobs.measure:
             if job.fork is not None:
                 _keep_for_fork(self._run_folder(job), job.fork)
@@ -129,7 +129,7 @@ class MaintenanceJobThread(threading.Thread):
         self._forget(job.artifact_id)
 
     def _packed(self, job: PackJob) -> tuple[Path, PackedFile]:
-        """The packed file, made now or before a restart of this worker."""
+        """Return the packed file, created now or before a restart of this worker."""
         folder = self._folder / job.artifact_id
         path = folder / job.file_name
         known = packed_as(path)
@@ -173,12 +173,12 @@ def _keep_for_fork(run_folder: Path, source: ForkSource) -> None:
         origin_folder = folder_here(source.run_dir, run_folder.parent)
         begin_fork(run_folder, origin_folder, ForkOrigin(run_id=source.run_id, step=source.step))
     except (CheckpointError, OSError) as error:
-        # The fork's own start says it to people, or finds room by then.
+        # The start of the fork will report the error, unless there is room by then.
         log.warning("fork %s: %s", run_folder.name, error)
 
 
 def folder_size(run_id: str, run_folder: Path) -> FolderSize:
-    """Size of a run's folder, the sum of its files; 0 where there is none."""
+    """Return the size of a run's folder, the sum of its files; 0 if it is missing."""
     total = 0
     checkpoints: dict[int, int] = {}
     with suppress(FileNotFoundError, NotADirectoryError):

@@ -29,7 +29,7 @@ class WorkerState:
     trainers: int
     gpus: int
     seconds_since_heartbeat: float | None
-    """None before the first."""
+    """Seconds since the last answered heartbeat; `None` before the first."""
     upload_lag_bytes: int
     """Bytes of journals, samples and logs still to be uploaded."""
 
@@ -41,7 +41,7 @@ class WorkerCollector:
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges."""
+        """Yield the gauges."""
         state = self._state()
         build = GaugeMetricFamily("bapo_worker_build_info", "Version of this worker.", labels=["version"])
         build.add_metric([__version__], 1)

@@ -12,12 +12,12 @@ from bapo.client import BapoError, Client
 from bapo.client.retries import Retries
 
 TIMEOUT_SECONDS = LONGEST_WAIT_SECONDS + 15.0
-"""Of a request, which the server answers after `LONGEST_WAIT_SECONDS` at the latest."""
+"""Timeout of a request, which the server answers after `LONGEST_WAIT_SECONDS` at the latest."""
 PAUSES = Retries(0)
-"""Between the tries while the server is away."""
+"""Pauses between retries while the server is unreachable."""
 SHORTEST_SECONDS = 1.0
-"""Between two requests of which the first brought nothing: whoever answers at once, in place of the server or because
-it stops, is not asked again at once."""
+"""Shortest interval between two requests if the first brought nothing, in case a proxy or a server that is shutting
+down answers immediately."""
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class PolledDelivery(threading.Thread):
     """Run ids from the server, in `run_ids`."""
 
     def __init__(self, client: Client, worker_id: str) -> None:
-        """The client's requests may take `TIMEOUT_SECONDS`."""
+        """Use a client whose requests may take `TIMEOUT_SECONDS`."""
         super().__init__(name="delivery", daemon=True)
         self.source = ("https", worker_id)
         # Not a SimpleQueue: its get() forgets its timeout where a signal is handled late.
@@ -56,5 +56,5 @@ class PolledDelivery(threading.Thread):
                 self._ended.wait(max(0.0, asked_at + SHORTEST_SECONDS - time.monotonic()))
 
     def end(self) -> None:
-        """Ask no more. A request under way ends with the process: what it brings is sent again to somebody."""
+        """Stop polling. A pending request ends with the process: the server delivers its runs again to some worker."""
         self._ended.set()

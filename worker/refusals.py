@@ -1,4 +1,4 @@
-"""Which failures of a registration will be the same the next time, and what to do about them."""
+"""Permanent failures of a registration, with their remedies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LASTING_STATUSES = frozenset({401, 403, 421, 422})
 
 
 def lasting_refusal(server_url: str, error: BapoError) -> WorkerError | None:
-    """What the worker ends with; None where the server may have it later, and it should try again."""
+    """Return the error with which the worker ends; `None` if the registration may succeed later and is retried."""
     if isinstance(error, UnreachableError):
         return WorkerError(str(error)) if error.is_lasting else None
     if not isinstance(error, ApiError) or error.status not in _LASTING_STATUSES:

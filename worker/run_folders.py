@@ -18,9 +18,9 @@ from worker.errors import WorkerError
 
 
 def runs_dir_here(servers: Path, own: Path, *, is_shared: bool) -> Path:
-    """Where the runs lie on this machine: under the server's path, or in `own` where that cannot be had.
+    """Return the folder of the runs on this machine: the server's path, or `own` if that is unusable.
 
-    Raises WorkerError where the server's folder is shared: in another one nobody would find the checkpoints.
+    Raises WorkerError if the server's folder is shared: no other worker would find the checkpoints elsewhere.
     """
     try:
         servers.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def runs_dir_here(servers: Path, own: Path, *, is_shared: bool) -> Path:
 
 
 def folder_here(run_dir: str, runs_dir: Path) -> Path:
-    """A run's folder on this machine, whose runs lie in `runs_dir`, of the server's path."""
+    """Return the folder below `runs_dir`, on this machine, for the server's path of a run."""
     return runs_dir / Path(run_dir).name
 
 
@@ -59,9 +59,9 @@ def check_paths(config: RunConfig, run_folder: Path, claim: Claim) -> None:
 
 
 def prepare(run_folder: Path, claim: Claim) -> None:
-    """The checkpoint that a fork goes on from, and nothing left to answer of what was settled without a trainer.
+    """Copy the checkpoint from which a fork starts, and withdraw requests that were settled without a trainer.
 
-    Raises CheckpointError where the parent's checkpoint is gone or damaged.
+    Raises CheckpointError if the parent's checkpoint is missing or damaged.
     """
     if claim.fork is not None:
         origin = ForkOrigin(run_id=claim.fork.run_id, step=claim.fork.step)
@@ -88,7 +88,7 @@ def record_stop(attempt: Attempt) -> Ending:
 
 
 def _progress(attempt: Attempt) -> tuple[int, int]:
-    """Latest completed step of the attempt, and the latest step with a checkpoint."""
+    """Return the latest completed step of the attempt, and the latest step with a checkpoint."""
     step = held = 0
     for record in read_records(attempt.folder / RECORDS_FILE):
         if isinstance(record, StepRecord) or (isinstance(record, EventRecord) and record.event in _BEGINNINGS):

@@ -173,7 +173,7 @@ class Worker:
         return found
 
     def _listen(self, welcome: WorkerWelcome) -> None:
-        """Hear of runs from the broker, or from the server where none is named; a new registration may change where."""
+        """Listen for runs at the broker, or at the server if none is set; a new registration may change the source."""
         broker_url = self._settings.broker_url
         delivery = (
             Delivery(broker_url, welcome.queue)

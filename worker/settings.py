@@ -18,8 +18,8 @@ class WorkerSettings(ServiceSettings):
     secret_fields: ClassVar[frozenset[str]] = frozenset({"worker_token"})
 
     allow_http: bool = False
-    """Whether `BAPO_SERVER_URL` may be an http:// address of another machine, as in a private network: whoever listens
-    there can read the token."""
+    """True if `BAPO_SERVER_URL` may be an http:// address of another machine, as in a private network, where
+    eavesdroppers can read the token."""
     server_url: WebAddress
     """Address of the server, such as https://bapo.example.org."""
     worker_token: str = ""
@@ -41,7 +41,7 @@ class WorkerSettings(ServiceSettings):
     broker_password_file: Path | None = None
     """File with the password of Redis, where `BAPO_BROKER_URL` holds none."""
     broker_url: BrokerAddress = ""
-    """Address of Redis, for a worker beside the server. Without it the worker asks the server for its runs, over the
+    """Address of Redis, for a worker next to the server. If unset, the worker asks the server for its runs, over the
     same HTTPS as everything else."""
     stop_limit_seconds: float = Field(default=600.0, ge=5, le=86_400, allow_inf_nan=False)
     """Most time that a trainer gets between SIGTERM and SIGKILL, whatever its steps take; set it 10 s below what the
@@ -59,7 +59,7 @@ class WorkerSettings(ServiceSettings):
 
     @property
     def gpu_indices(self) -> list[int] | None:
-        """The named GPUs; None where the setting is empty."""
+        """The named GPUs; `None` if the setting is empty."""
         if not self.worker_gpus:
             return None
         return [] if self.worker_gpus == "none" else [int(index) for index in self.worker_gpus.split(",")]

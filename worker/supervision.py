@@ -40,17 +40,17 @@ POLL_SECONDS = 0.02
 FIRST_RETRY_SECONDS = 0.25
 LONGEST_RETRY_SECONDS = 5.0
 REVOKED_GRACE_SECONDS = 45.0
-"""Between SIGTERM and SIGKILL of a run that was taken from this worker: nobody needs its last step."""
+"""Time between SIGTERM and SIGKILL of a run that was taken from this worker: its last step is not needed."""
 STOP_NOW_GRACE_SECONDS = 3.0
-"""The same for a run that is stopped without waiting for its step."""
+"""Time between SIGTERM and SIGKILL of a run that is stopped without waiting for its step."""
 REPORT_GRACE_SECONDS = 10.0
-"""How long a worker that shuts down tries to report to the server how its trainers ended."""
+"""Time for which a worker that shuts down tries to report to the server how its trainers ended."""
 MEASURE_INTERVAL_SECONDS = 2.0
-"""Interval between two looks at how long the run's steps take."""
+"""Interval between two measurements of the run's step time."""
 LEFTOVER_SECONDS = 60.0
-"""How long to offer the last lines of a revoked run to a server that does not answer."""
+"""Time for which the last lines of a revoked run are offered to a server that does not answer."""
 UNREADABLE_SECONDS = 60.0
-"""How long an ended attempt waits for files that cannot be read; what they hold is lost to the server after that."""
+"""Time for which an ended attempt waits for unreadable files; afterwards the server never gets their contents."""
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +59,12 @@ class StopLimits(NamedTuple):
     """Bounds on the time that trainers of this worker have to stop."""
 
     longest_seconds: float
-    """Most between SIGTERM and SIGKILL, however long a run's steps take."""
+    """Maximum time in seconds between SIGTERM and SIGKILL, however long a run's steps take."""
     drain_before: datetime | None = None
-    """When the machine ends; None where that is not known."""
+    """Time at which the machine ends; `None` if unknown."""
 
     def seconds_left(self) -> float | None:
-        """Until the machine ends; None where that is not known."""
+        """Return the seconds until the machine ends; `None` if unknown."""
         return None if self.drain_before is None else self.drain_before.timestamp() - time.time()
 
 
@@ -76,7 +76,7 @@ class ClaimLostError(Exception):
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether a retry may help: there was no answer, or one that is not about the request."""
+    """Return whether a retry may help: there was no answer, or an error that is independent of the request."""
     return isinstance(error, httpx.TransportError) or (isinstance(error, ApiError) and error.status not in (404, 409))
 
 
@@ -92,14 +92,14 @@ class AttemptSupervisor(threading.Thread):
         limits: StopLimits = NO_LIMITS,
         zygote: Zygote | None = None,
     ) -> None:
-        """With `claim` the attempt is new; without, the worker began it before its restart.
+        """Supervise a new attempt with its `claim`; without it, one that the worker began before its restart.
 
-        `zygote` forks its trainer where that can be forked.
+        `zygote` forks the trainer if that is possible.
         """
         super().__init__(name=f"run-{attempt.run_id}", daemon=True)
         self.attempt = attempt
         self.stop_time = StopTime()
-        """How long the run takes to start and to stop, as far as it is measured."""
+        """Measured times that the run takes to start and to stop."""
         self.predecessor: AttemptSupervisor | None = None
         """An earlier attempt at the same run that this worker still held; it ends before this one begins."""
         self.gpu_holders: Sequence[AttemptSupervisor] = ()
@@ -142,7 +142,7 @@ class AttemptSupervisor(threading.Thread):
 
     @property
     def is_ended(self) -> bool:
-        """Whether the thread was started and has ended."""
+        """True if the thread was started and has ended."""
         return self.ident is not None and not self.is_alive()
 
     def revoke(self) -> None:
@@ -202,7 +202,7 @@ class AttemptSupervisor(threading.Thread):
             self._store.forget(self.attempt)
 
     def _begin(self) -> TrainerProcess | None:
-        """The trainer: a new one, or the one that was started before the worker's restart."""
+        """Return the trainer: a new one, or the one that ran before the worker's restart."""
         trainer = None
         if self._claim is None:
             trainer = find_trainer(self.attempt)
@@ -254,7 +254,8 @@ class AttemptSupervisor(threading.Thread):
             self._wake.clear()
 
     def _ending(self, trainer: TrainerProcess | None) -> Ending:
-        """How the trainer ended. Of a run whose folder is gone or cannot be read, that: no later try would find it."""
+        """Return how the trainer ended; a missing or unreadable folder is the reason itself, since a retry would not
+        help."""
         if not self.attempt.run_folder.is_dir():
             return Ending(
                 status="failed",
@@ -281,7 +282,7 @@ class AttemptSupervisor(threading.Thread):
             clean_up_after(pid, created)
 
     def _measure(self) -> None:
-        """See how long the run takes to stop, now and then and once more when it is told to."""
+        """Measure how long the run takes to stop, at intervals and once more when it is asked to stop."""
         if time.monotonic() < self._next_measurement or self._stop_asked_at is not None:
             return
         self._next_measurement = time.monotonic() + MEASURE_INTERVAL_SECONDS
@@ -300,7 +301,7 @@ class AttemptSupervisor(threading.Thread):
             trainer.ask_to_stop()
 
     def _must_leave(self) -> bool:
-        """Whether the machine ends so soon that the run has to be given back now."""
+        """Return whether the machine ends so soon that the run has to be given back now."""
         left = self._limits.seconds_left()
         if left is None or left > grace_seconds(self.stop_time.stop_seconds) + REPORT_GRACE_SECONDS:
             return False
@@ -350,7 +351,8 @@ class AttemptSupervisor(threading.Thread):
         return True
 
     def _has_given_up(self, error: OSError) -> bool:
-        """Whether to report an ending although files cannot be read, as of a file server that is away; if not, wait."""
+        """Return whether to report an ending although files are unreadable, as with an unreachable file server; if
+        not, wait."""
         now = time.monotonic()
         if self._unreadable_until is None:
             log.warning("run %s: its files cannot be read, trying again: %s", self.attempt.run_id, error)
@@ -363,8 +365,8 @@ class AttemptSupervisor(threading.Thread):
     def _upload_what_is_left(self) -> None:
         """Send the last lines of an attempt that the server ended, unless another attempt has begun.
 
-        A run that was stopped while we were not heard of ends without us, and nobody else sends what we hold. Of a run
-        that is another's by now the token is refused, and the other sends our lines.
+        A run that was stopped while this worker was unreachable ends on the server, and only this worker can send its
+        last lines. If another worker has the run by now, the server rejects the token, and that worker sends the lines.
         """
         deadline = time.monotonic() + LEFTOVER_SECONDS
         while True:

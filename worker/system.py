@@ -20,11 +20,11 @@ MIB_PER_GIB = 1024
 VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
 MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 MIN_UUID_CHARACTERS = len("GPU-")
-"""A prefix of an identifier that is not longer does not identify a GPU."""
+"""Length of identifier prefixes that are too short to identify a GPU."""
 
 
 def utilisation() -> dict[str, float]:
-    """CPU in percent since the last call, memory in bytes, and the clock, in seconds."""
+    """Return CPU in percent since the last call, memory in bytes, and the clock in seconds."""
     memory = psutil.virtual_memory()
     return {
         "clock_seconds": time.time(),
@@ -35,7 +35,7 @@ def utilisation() -> dict[str, float]:
 
 
 def folder_of_runs(folder: Path) -> dict[str, float]:
-    """The folder of the runs on this machine: whether it is writable, its free space, and its identity."""
+    """Describe the folder of the runs on this machine: whether it is writable, its free space, and its identity."""
     found = {"runs_dir_writable": float(os.access(folder, os.W_OK | os.X_OK))}
     try:
         found["runs_dir_free_bytes"] = float(shutil.disk_usage(folder).free)
@@ -47,7 +47,7 @@ def folder_of_runs(folder: Path) -> dict[str, float]:
 
 
 def memory_gib() -> float:
-    """Main memory, or the container's limit."""
+    """Return the main memory, or the container's limit, in GiB."""
     total = psutil.virtual_memory().total
     try:
         limit = MEMORY_LIMIT.read_text().strip()
@@ -67,7 +67,7 @@ class Device:
 
 
 def devices() -> Sequence[Device]:
-    """The NVIDIA GPUs; none without a driver. One that shares the machine's memory has none of its own."""
+    """Return the NVIDIA GPUs; empty without a driver. The memory of a GPU that shares the machine's is `None`."""
     return tuple(
         Device(int(index), uuid, name, None if (mib := number(memory)) is None else mib / MIB_PER_GIB)
         for index, uuid, name, memory in query("index", "uuid", "name", "memory.total")
@@ -75,7 +75,7 @@ def devices() -> Sequence[Device]:
 
 
 def usable_gpus(found: Sequence[Device], chosen: Sequence[int] | None, visible: str | None) -> list[GpuInfo]:
-    """The GPUs to use.
+    """Return the GPUs to use.
 
     `chosen` names them (`bapo worker --gpus`), also where no driver answers: then nothing is known but the index.
     Without, they are those of `visible` (CUDA_VISIBLE_DEVICES, indices or identifiers), or all that were `found`.
@@ -107,5 +107,5 @@ def usable_gpus(found: Sequence[Device], chosen: Sequence[int] | None, visible: 
 
 
 def gpus(chosen: Sequence[int] | None) -> list[GpuInfo]:
-    """`usable_gpus` of this machine. Raises ValueError."""
+    """Return `usable_gpus` of this machine. Raises ValueError."""
     return usable_gpus(devices(), chosen, os.environ.get(VISIBLE_VARIABLE))

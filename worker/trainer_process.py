@@ -53,11 +53,11 @@ def start_trainer_of(
 
 
 def find_trainer(attempt: Attempt) -> TrainerProcess | None:
-    """The attempt's trainer, started before the worker's restart; None where it has ended or never began."""
+    """Return the attempt's trainer, started before the worker's restart; `None` if it has ended or never began."""
     if attempt.pid is not None:
         found = None if attempt.created is None else process_of(attempt.pid, attempt.created)
         return None if found is None else TrainerProcess.of(found)
-    # The worker died between starting it and writing its id down: its arguments tell.
+    # The worker died between starting it and writing its id down: search by its arguments.
     return next((TrainerProcess.of(each) for each in _processes_with([*MODULE, *_arguments(attempt)])), None)
 
 
@@ -75,12 +75,12 @@ def end_rest_of_session(pid: int, created: float) -> None:
 
 
 def trainers_of(run_folder: Path) -> list[TrainerProcess]:
-    """Every trainer on this machine that works in a run's folder, whichever worker started it."""
+    """Return every trainer on this machine that works in a run's folder, whichever worker started it."""
     return [TrainerProcess.of(each) for each in _processes_with([*MODULE, str(run_folder)])]
 
 
 def _processes_with(arguments: Sequence[str]) -> Iterator[psutil.Process]:
-    """Processes of any Python whose arguments begin with these; a forked one's title is split at its spaces."""
+    """Yield Python processes whose arguments begin with these; the title of a forked one is split at its spaces."""
     wanted = " ".join([*arguments, ""])
     for process in psutil.process_iter(["cmdline"]):
         if " ".join([*(process.info["cmdline"] or [])[1:], ""]).startswith(wanted):
@@ -88,7 +88,7 @@ def _processes_with(arguments: Sequence[str]) -> Iterator[psutil.Process]:
 
 
 def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
-    """Returns how a trainer ended, from its files and, where known, its exit code.
+    """Return how a trainer ended, from its files and, if known, its exit code.
 
     Without a summary or a recorded failure it was killed: `lost`, to be tried again from its last checkpoint, as is one
     that could not write its files.

@@ -1,7 +1,7 @@
 """Uploads an attempt's files line by line; the server's byte offset decides what is next.
 
-After a failure the server is asked how far it is before anything is sent again, so that nothing is lost and little is
-sent that it has.
+After a failure the worker asks the server for its offset before it sends anything again, so that nothing is lost and
+little is sent twice.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from worker.attempts import Attempt
 SLOW_INTERVAL_SECONDS = 0.5
 """Interval between two checks of the less urgent files: samples and log."""
 SETTLE_SECONDS, LONGEST_SETTLE_SECONDS = 0.004, 0.06
-"""A journal that grew within the first is being written, and is given up to the second."""
+"""A journal that grew within the first time is still being written: its upload waits up to the second time."""
 ENOUGH_BYTES = 1024 * 1024
-"""Of new lines that are worth a request by themselves."""
+"""Size of new lines that is worth a request immediately."""
 
 _STEP_LINE = re.compile(r'"type":"step","attempt":\d+,"step":(\d+)')
 
@@ -33,7 +33,7 @@ class _File:
     kind: FileKind
     path: Path
     offset: int | None = None
-    """Next byte that the server expects; None where it must be asked."""
+    """Next byte that the server expects; `None` until it is asked."""
     stored: int = 0
     """Offset that the server last confirmed."""
     next_look: float = 0.0

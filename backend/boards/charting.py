@@ -24,7 +24,7 @@ from bapo.api.runs import METRIC_COLUMN
 
 
 def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Chosen) -> dict[str, Any]:
-    """A `ChartData`, without identifiers of runs: it may be shown to people who see no run."""
+    """Return a `ChartData`, without identifiers of runs: it may be shown to people who see no run."""
     over = panel.x.removeprefix(METRIC_COLUMN) if panel.x.startswith(METRIC_COLUMN) else None
     keys = [panel.y, *(curves.AXIS_KEYS if over is None else (over,))]
     columns, notes = of_one_set(session, series.read(session, chosen.ids, keys), keys)
@@ -64,7 +64,7 @@ def _smooth(column: Column, span: int) -> Column:
 
 
 def _way(x: Column, y: Column) -> tuple[Floats, Floats]:
-    """A run's values of both metrics at the steps that have both, step by step."""
+    """Return a run's values of both metrics at the steps that have both, step by step."""
     _, at_x, at_y = np.intersect1d(x.steps, y.steps, assume_unique=True, return_indices=True)
     return x.values[at_x], y.values[at_y]
 
@@ -72,7 +72,7 @@ def _way(x: Column, y: Column) -> tuple[Floats, Floats]:
 def _over_metric(
     label: str, ways: Sequence[tuple[Floats, Floats]], replicates: Sequence[Hashable]
 ) -> list[dict[str, Any]]:
-    """The mean of several runs by stretches of the other metric, or the way of one run; none without a value."""
+    """Return the mean of several runs by stretches of the other metric, or the way of one run; none without a value."""
     if not ways:
         return []
     num_positions = sum(len(across) for across, _ in ways)
@@ -88,7 +88,7 @@ def _over_metric(
 
 
 def missing_metric(session: Session, panel: ChartPanel, run_ids: Sequence[str]) -> str | None:
-    """Says that none of the runs has recorded what the chart is of, and what they have with a similar name."""
+    """Return a message that no run has recorded the chart's metric, with similar names that they have recorded."""
     known = session.scalars(select(MetricKey.key).where(MetricKey.run_id.in_(run_ids)).distinct()).all()
     for key in (panel.y, *([panel.x.removeprefix(METRIC_COLUMN)] if panel.x.startswith(METRIC_COLUMN) else [])):
         if key not in known:

@@ -59,7 +59,7 @@ def get_board(caller: Reader, session: DbSession, board_id: str) -> BoardInfo:
 
 @router.put("/boards/{board_id}", summary="Replace a board")
 def replace_board(caller: Writer, session: DbSession, board_id: str, body: BoardChange) -> BoardInfo:
-    """Save another version. 409 where somebody saved one since: load theirs, and make the change there.
+    """Save another version. 409 if another user has saved one since: load theirs, and make the change there.
 
     Requires a member of the board's project.
     """
@@ -82,7 +82,7 @@ def get_panel(
     panel_id: PanelName,
     scheme: Colours = "light",
 ) -> Response:
-    """Curves of a chart, a text with its numbers, or the paper's figures, of the runs that match now.
+    """Return the curves of a chart, a text with its numbers, or the paper's figures, of the runs that match now.
 
     A chart shows at most the newest 50 runs, and of each curve at most about 1,000 points, which keep the extremes.
     """
@@ -117,7 +117,8 @@ def revoke_board_link(caller: Writer, session: DbSession, board_id: str, link_id
 
 @router.get("/shared-board", summary="Open a board by its link")
 def get_shared_board(_: Anybody, request: Request, session: DbSession, context: ContextOf, key: Key) -> SharedBoard:
-    """The panels of the board that the link opens, without filters. 410 for a link that was revoked or has expired."""
+    """Return the panels of the board that the link opens, without filters. 410 for a link that was revoked or has
+    expired."""
     context.part(RequestRate).take(client_address(request, context.settings))
     return sharing.shared_board(sharing.opened(session, key))
 
@@ -132,7 +133,7 @@ def get_shared_panel(
     panel: Annotated[str, Query(min_length=1, max_length=40, description="ID of the panel.")],
     scheme: Colours = "light",
 ) -> Response:
-    """As members see it, without what may be wrong with it."""
+    """Get a panel as the board's members see it, without error messages."""
     context.part(RequestRate).take(client_address(request, context.settings))
     board = sharing.opened(session, key).board
     found = service.panel_of(board, panel)

@@ -40,7 +40,7 @@ NOT_SHOWN = "–"
 
 
 def check_text(text: str, field: str) -> None:
-    """Raises Problem 422 naming the first placeholder that cannot be read."""
+    """Raise Problem 422 naming the first placeholder that does not parse."""
     found = placeholders(text)
     if len(found) > MOST_NUMBERS:
         remedy = f"{len(found)} numbers are more than a text takes: at most {MOST_NUMBERS}, use several texts"
@@ -66,7 +66,7 @@ def _checked(source: str) -> LiveNumber:
 
 
 def text_data(session: Session, answers: AnswerCache, board: Board, panel: TextPanel, *, is_public: bool) -> TextData:
-    """The text with its numbers; outside the team, what cannot be shown is not explained either."""
+    """Return the text with its numbers; outside the team, what cannot be shown is not explained either."""
     problems: list[str] = []
 
     def value_of(source: str) -> str:
@@ -85,7 +85,7 @@ def text_data(session: Session, answers: AnswerCache, board: Board, panel: TextP
 def _values(
     session: Session, answers: AnswerCache, board: Board, panel: TextPanel, number: LiveNumber
 ) -> Sequence[tuple[str, float]]:
-    """The value of each run with the key of its replicate."""
+    """Return the value of each run with the key of its replicate."""
     conditions = selection.conditions(session, board, panel, number.where)
     if number.column is None:
         return [(run_id, 0.0) for run_id in session.scalars(select(Run.id).where(*conditions))]

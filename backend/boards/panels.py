@@ -1,4 +1,4 @@
-"""What a panel shows now, kept until its runs record more."""
+"""Current data of a panel, cached until its runs record more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HIDDEN = "This panel cannot be shown at the moment."
 def panel_answer(
     session: Session, context: Context, board: Board, panel: Panel, scheme: Scheme, *, is_public: bool = False
 ) -> Answer:
-    """A `PanelData`. What is wrong is said in it; to people with a link only that something is."""
+    """Return a `PanelData`. What is wrong is said in it; to people with a link only that something is."""
     try:
         answer = _answer(session, context, board, panel, scheme, is_public=is_public)
     except Problem as problem:

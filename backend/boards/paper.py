@@ -42,7 +42,8 @@ _TRACKING = TypeAdapter(list[TrackingRecord])
 def paper_data(
     session: Session, panel: PaperPanel, found: Selected, chosen: Chosen, prices: Prices, scheme: str
 ) -> dict[str, Any]:
-    """A `PaperData`. Raises Problem 422 for a figure that there is not, and for a field to group by that no run has."""
+    """Return a `PaperData`. Raises Problem 422 for a figure that there is not, and for a field to group by that no run
+    has."""
     try:
         sections = sections_of(selection_of(_recorded(session, chosen, prices), panel.group))
     except ValueError as error:

@@ -31,13 +31,13 @@ def _query() -> Select[Board, str, int]:
 
 
 def boards(session: Session) -> list[BoardRow]:
-    """All that the session sees, by name."""
+    """Return all boards that the session sees, by name."""
     query = _query().order_by(func.lower(Board.name), Board.created_at)
     return [BoardRow(*row) for row in session.execute(query)]
 
 
 def board(session: Session, board_id: str) -> BoardRow:
-    """One board. Raises Problem 404."""
+    """Return one board. Raises Problem 404."""
     return BoardRow(*existing(session.execute(_query().where(Board.id == board_id)).one_or_none(), "board", board_id))
 
 
@@ -48,19 +48,19 @@ def lock(session: Session, board_id: str) -> None:
 
 
 def links(session: Session, board_id: str) -> Sequence[BoardLink]:
-    """The board's links, newest first."""
+    """Return the board's links, newest first."""
     query = select(BoardLink).where(BoardLink.board_id == board_id).order_by(BoardLink.created_at.desc(), BoardLink.id)
     return session.scalars(query).all()
 
 
 def link(session: Session, board_id: str, link_id: str) -> BoardLink:
-    """A link of the board. Raises Problem 404."""
+    """Return a link of the board. Raises Problem 404."""
     query = select(BoardLink).where(BoardLink.board_id == board_id, BoardLink.id == link_id)
     return existing(session.scalars(query).one_or_none(), "link", link_id)
 
 
 def link_by_secret(session: Session, secret_hash: str) -> BoardLink | None:
-    """The link with this secret, whether it opens the board still or not."""
+    """Return the link with this secret, whether it opens the board still or not."""
     return session.scalars(select(BoardLink).where(BoardLink.secret_hash == secret_hash)).one_or_none()
 
 

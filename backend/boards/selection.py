@@ -26,10 +26,10 @@ class Selected(NamedTuple):
 
 
 def check_filters(filters: RunFilters, field: str) -> None:
-    """Raises Problem 422 for a condition that does not parse, and for a filter that a board cannot have."""
+    """Raise Problem 422 for a condition that does not parse, and for a filter that a board cannot have."""
     for name, remedy in (
         ("starred", "stars are personal, and a board shows the same to everybody: use a tag"),
-        ("project", "a board shows runs of its own project: leave this out"),
+        ("project", "a board shows only runs of its project: leave this out"),
     ):
         if getattr(filters, name):
             raise Problem(422, "invalid_request", remedy, field=f"{field}.{name}", value=getattr(filters, name))
@@ -45,7 +45,7 @@ def check_filters(filters: RunFilters, field: str) -> None:
 
 
 def view_filters(session: Session, board_project_id: str, view_id: str) -> RunFilters:
-    """The filters of a saved view of the project. Raises Problem 422 where it is gone or personal."""
+    """Return the filters of a saved view of the project. Raises Problem 422 where it is gone or personal."""
     view = session.get(SavedView, view_id)
     if view is None or view.project_id != board_project_id:
         remedy = "there is no such saved view in the board's project, or no longer: choose another, or filters"
@@ -60,7 +60,7 @@ def view_filters(session: Session, board_project_id: str, view_id: str) -> RunFi
 def conditions(
     session: Session, board: Board, panel: ChartPanel | TextPanel | PaperPanel, where: Sequence[str] = ()
 ) -> list[ColumnElement[bool]]:
-    """What a run must meet to be in the panel, and these conditions too. Raises Problem 422."""
+    """Return the conditions that a run must meet to be in the panel, with the given ones. Raises Problem 422."""
     parts = [RunFilters.model_validate(board.filters, extra="ignore")]
     if panel.view is not None:
         parts.append(view_filters(session, board.project_id, panel.view))
@@ -74,7 +74,7 @@ def conditions(
 
 
 def selected(session: Session, board: Board, panel: ChartPanel | TextPanel | PaperPanel) -> Selected:
-    """The panel's runs. Raises Problem 422 where its saved view is gone."""
+    """Return the panel's runs. Raises Problem 422 where its saved view is gone."""
     query = select(Run.id, func.count().over()).where(*conditions(session, board, panel))
     rows = session.execute(query.order_by(Run.created_at.desc(), Run.id.desc()).limit(MOST_RUNS)).all()
     return Selected([row[0] for row in rows], rows[0][1] if rows else 0)

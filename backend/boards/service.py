@@ -30,19 +30,19 @@ from bapo.api.boards import (
 
 
 def summary(row: BoardRow, caller: Principal) -> BoardSummary:
-    """A row of the list."""
+    """Return a row of the list."""
     may_change = caller.may_write_in(row.board.project_id)
     return rendered(BoardSummary, row, row.board, num_panels=len(row.board.panels), may_change=may_change)
 
 
 def info(row: BoardRow, caller: Principal) -> BoardInfo:
-    """A board as this caller sees it."""
+    """Return a board as this caller sees it."""
     stored = _stored(row.board)
     return rendered(BoardInfo, summary(row, caller), filters=stored.filters, panels=stored.panels)
 
 
 def create(session: Session, body: BoardCreate, caller: Principal) -> BoardRow:
-    """Raises Problem 422 naming a panel that cannot be, 403 where the caller may only look."""
+    """Create a board. Raises Problem 422 naming an invalid panel, 403 if the caller may only read."""
     project = choice.for_new(session, caller, body.project)
     if body.template is not None:
         taken = {each.id for each in body.panels}
@@ -58,7 +58,7 @@ def create(session: Session, body: BoardCreate, caller: Principal) -> BoardRow:
 
 
 def replace(session: Session, board_id: str, body: BoardChange, caller: Principal) -> BoardRow:
-    """Raises Problem 409 where somebody has saved another version meanwhile, 404, 403 and 422."""
+    """Save another version. Raises Problem 409 if another user has saved one meanwhile, 404, 403 and 422."""
     row = for_change(session, board_id, caller)
     board = row.board
     if body.version != board.version:
@@ -84,13 +84,13 @@ def delete(session: Session, board_id: str, caller: Principal) -> None:
 
 
 def for_change(session: Session, board_id: str, caller: Principal) -> BoardRow:
-    """The board, held against other changes. Raises Problem 404, and 403 where the caller may only look."""
+    """Return the board, held against other changes. Raises Problem 404, and 403 where the caller may only look."""
     repository.lock(session, board_id)
     return writable(session, board_id, caller)
 
 
 def writable(session: Session, board_id: str, caller: Principal) -> BoardRow:
-    """The board. Raises Problem 404, and 403 where the caller may only look."""
+    """Return the board. Raises Problem 404, and 403 where the caller may only look."""
     row = repository.board(session, board_id)
     if not caller.may_write_in(row.board.project_id):
         remedy = f"you may only look at boards of {row.project}: ask one of its administrators"
@@ -99,7 +99,7 @@ def writable(session: Session, board_id: str, caller: Principal) -> BoardRow:
 
 
 def panels_of(board: Board) -> Sequence[Panel]:
-    """The panels as they are stored."""
+    """Return the panels as they are stored."""
     return _stored(board).panels
 
 
@@ -110,7 +110,7 @@ def _stored(board: Board) -> BoardWrite:
 
 
 def panel_of(board: Board, panel_id: str) -> Panel:
-    """One of them. Raises Problem 404."""
+    """Return one panel. Raises Problem 404."""
     found = next((each for each in panels_of(board) if each.id == panel_id), None)
     if found is None:
         raise Problem(404, "not_found", f"the board has no panel {panel_id!r}, or no longer: load it again")

@@ -19,21 +19,21 @@ from bapo.api.boards import BoardLinkCreate, BoardLinkInfo, NewBoardLink, Shared
 from bapo.api.runs import RunFilters
 
 MOST_LINKS = 100
-"""Of one board."""
+"""Maximum number of links of one board."""
 PATH = "/shared"
-"""Of the dashboard."""
+"""Path of shared boards in the dashboard."""
 _DAY_SECONDS = 86_400.0
 
 
 def link_info(link: BoardLink) -> BoardLinkInfo:
-    """A link without its secret."""
+    """Return a link without its secret."""
     return rendered(BoardLinkInfo, link)
 
 
 def share(
     session: Session, settings: Settings, board_id: str, body: BoardLinkCreate, caller: Principal
 ) -> NewBoardLink:
-    """A new link. Raises Problem 404, 403, 409 for too many, and 422 for longer than this deployment allows."""
+    """Return a new link. Raises Problem 404, 403, 409 for too many, and 422 for longer than this deployment allows."""
     board = service.for_change(session, board_id, caller).board
     if body.expires_in_days > settings.board_link_days:
         most = settings.board_link_days
@@ -83,7 +83,7 @@ class Opened(NamedTuple):
 
 
 def opened(session: Session, secret: str) -> Opened:
-    """The board of a link; from here on the session finds nothing outside the board's project, and no trash.
+    """Return the board of a link; from here on the session finds nothing outside the board's project, and no trash.
 
     Raises Problem 404 for a secret that there is not, 410 for a link that was revoked or has expired.
     """
@@ -104,7 +104,7 @@ def opened(session: Session, secret: str) -> Opened:
 
 
 def shared_board(found: Opened) -> SharedBoard:
-    """The board as the link shows it."""
+    """Return the board as the link shows it."""
     bare = {"filters": RunFilters(), "view": None}
     panels = [
         each.model_copy(update={**bare, "text": ""} if isinstance(each, TextPanel) else bare)

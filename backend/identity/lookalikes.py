@@ -20,7 +20,7 @@ _SIMILAR = str.maketrans(
 
 
 def looks(name: str) -> str:
-    """Return what names that look alike have in common: the same letters of the Latin alphabet, without their case."""
+    """Return a common form of names that look the same: their letters in the Latin alphabet, without case."""
     plain = unicodedata.normalize("NFKC", name).translate(_SIMILAR)
     digits = "".join(str(unicodedata.decimal(each)) if each.isdecimal() else each for each in plain)
     return digits.casefold()

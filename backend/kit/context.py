@@ -52,11 +52,11 @@ class Context:
     callers: RecentCallers
     visibility: Visibility
     parts: Sequence[object]
-    """What domains keep for the life of the process: caches, threads, the event hub; one of each type."""
+    """Objects that domains keep for the life of the process: caches, threads, the event hub; one of each type."""
     answers: AnswerCache = field(default_factory=AnswerCache)
 
     def part(self, kind: type[Part]) -> Part:
-        """The part of this type."""
+        """Return the part of this type."""
         return next(part for part in self.parts if isinstance(part, kind))
 
     def forget_run(self, run_id: str) -> None:
@@ -67,7 +67,7 @@ class Context:
 
 
 def context_of(request: Request) -> Context:
-    """The server that this request came to."""
+    """Return the server that this request came to."""
     context: Context = request.app.state.context
     return context
 
@@ -88,7 +88,7 @@ def _settings(request: Request) -> Settings:
 
 
 def question_of(scope: Scope) -> str:
-    """What a request asks for: its path and query."""
+    """Return the question of a request: its path and query."""
     return f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
 
 
@@ -99,19 +99,19 @@ class RecordAnswers:
     cache: AnswerCache
     question: str
     is_limited: bool
-    """Whether the caller sees some projects only."""
+    """True if the caller sees some projects only."""
     known: str | None
     """ETag of the answer that the caller has."""
     route: Mapping[str, Any]
 
     def about(self, *more: object) -> RecordAnswers:
-        """These answers that also depend on more than path, query and records, such as the names of runs."""
+        """Return these answers for a question that also depends on more, such as the names of runs."""
         return replace(self, question=" ".join([self.question, *map(str, more)]))
 
     def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
-        """The response of a route. It may depend only on path, query and the records of these runs."""
+        """Return the response of a route. It may depend only on path, query and the records of these runs."""
         if self.is_limited:
-            # What was kept for somebody else is not for everybody.
+            # The cached answer may contain runs that this caller may not see.
             seen = set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
             if hidden := [run_id for run_id in run_ids if run_id not in seen]:
                 raise not_found("run", hidden[0])
@@ -175,7 +175,7 @@ class CommittingRoute(APIRoute):
         super().__init__(path, _committing(endpoint), **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler of a request to the route."""
+        """Return the handler of a request to the route."""
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -185,7 +185,7 @@ class CommittingRoute(APIRoute):
 
 
 def new_router(*tags: str, prefix: str = API_PREFIX) -> APIRouter:
-    """A router of a domain package, whose routes are what the server answers with.
+    """Return a router of a domain package, whose routes are what the server answers with.
 
     Nothing is added to them later: a router that is included in another has FastAPI analyse every route once more.
     """

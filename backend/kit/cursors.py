@@ -14,7 +14,7 @@ Place = Sequence[int | str]
 
 
 def encode(list_name: str, place: Place) -> str:
-    """A cursor of the list of this name."""
+    """Return a cursor of the list of this name."""
     return base64.urlsafe_b64encode(orjson.dumps([list_name, *place])).decode()
 
 
@@ -34,7 +34,7 @@ def _foreign(cursor: str) -> Problem:
 
 
 def decode_numbers(cursor: str, list_name: str) -> tuple[int, int]:
-    """Two numbers that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+    """Return two numbers that were encoded. Raises Problem 422 for anything but a cursor of this list."""
     match _decode(cursor, list_name):
         case [int(first), int(second)] if 0 <= first < 2**31 and 0 <= second < 2**63:
             return first, second
@@ -42,7 +42,7 @@ def decode_numbers(cursor: str, list_name: str) -> tuple[int, int]:
 
 
 def decode_texts(cursor: str, list_name: str, size: int) -> list[str]:
-    """Texts that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+    """Return the texts that were encoded. Raises Problem 422 for anything but a cursor of this list."""
     texts = [part for part in _decode(cursor, list_name) if isinstance(part, str) and "\x00" not in part]
     if len(texts) != size:
         raise _foreign(cursor)

@@ -17,7 +17,7 @@ from bapo.config.paths import NO_FOLDERS, PermittedFolders
 NUM_THREADS = 20
 """Requests are served by as many threads, and none of them waits for a connection."""
 NUM_BACKGROUND = 8
-"""Connections of the threads that work beside the requests."""
+"""Number of connections of the threads that work besides the requests."""
 
 
 def _dump_json(value: Any) -> str:
@@ -40,7 +40,7 @@ class Database:
     """An engine and its sessions."""
 
     def __init__(self, url: str, folders: PermittedFolders = NO_FOLDERS) -> None:
-        """`folders`: those whose files the configs of its sessions may name; none unless they are given."""
+        """Connect to `url`; `folders` are those whose files the configs of its sessions may name, by default none."""
         self.engine: Engine = create_engine(
             url,
             pool_size=5,
@@ -53,7 +53,7 @@ class Database:
         self._sessions = sessionmaker(self.engine, expire_on_commit=False, class_=AnnouncingSession, info=info)
 
     def session(self) -> Session:
-        """A session; close it. Use as `with database.session() as session, session.begin():`."""
+        """Return a session; close it. Use as `with database.session() as session, session.begin():`."""
         return self._sessions()
 
     @property
@@ -73,16 +73,16 @@ class Database:
 
 
 def permitted_folders(session: Session) -> PermittedFolders:
-    """The folders whose files a config may name."""
+    """Return the folders whose files a config may name."""
     folders: PermittedFolders = session.info[_FOLDERS]
     return folders
 
 
 def clock(session: Session) -> datetime:
-    """The database's clock, the only one that times are compared with."""
+    """Return the database's clock, the only one that times are compared with."""
     return session.scalars(select(func.now())).one()
 
 
 def seconds_from_now(seconds: float) -> ColumnElement[Any]:
-    """A time of the database's clock."""
+    """Return a time of the database's clock."""
     return func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)

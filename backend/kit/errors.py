@@ -58,19 +58,19 @@ DATABASE_AWAY = Problem(503, "database_unavailable", "the database does not answ
 
 
 def not_found(what: str, identifier: str) -> Problem:
-    """404: there is no such thing, or none that the caller may see."""
+    """Return 404: there is no such object, or none that the caller may see."""
     return Problem(404, "not_found", f"there is no {what} {identifier!r}: check the ID")
 
 
 def existing(row: Row | None, what: str, identifier: str) -> Row:
-    """The row of a query. Raises Problem 404 where there is none."""
+    """Return the row of a query. Raises Problem 404 where there is none."""
     if row is None:
         raise not_found(what, identifier)
     return row
 
 
 def invalid_config(error: ConfigError) -> Problem:
-    """422 with every problem of a config."""
+    """Return 422 with every problem of a config."""
     return Problem(
         422,
         "invalid_config",
@@ -82,7 +82,7 @@ def invalid_config(error: ConfigError) -> Problem:
 
 
 def field_problems(problems: Iterable[ConfigProblem]) -> list[FieldProblem]:
-    """Problems or warnings of a config as the API shows them."""
+    """Return the problems or warnings of a config as the API shows them."""
     return [
         FieldProblem(field=problem.field, value=presentable(problem.value), remedy=problem.remedy)
         for problem in problems
@@ -90,7 +90,7 @@ def field_problems(problems: Iterable[ConfigProblem]) -> list[FieldProblem]:
 
 
 def presentable(value: Any) -> Any:
-    """The value as JSON where it is short and storable, else the beginning of its text."""
+    """Return the value as JSON where it is short and storable, else the beginning of its text."""
     try:
         if len(orjson.dumps(value)) <= MAX_VALUE_CHARACTERS:
             return value
@@ -101,7 +101,7 @@ def presentable(value: Any) -> Any:
 
 
 def problem_response(problem: Problem, request_id: str) -> Response:
-    """The answer that refuses a request."""
+    """Return the answer that refuses a request."""
     body = ErrorBody(
         code=problem.code,
         field=problem.field,
@@ -116,8 +116,8 @@ def problem_response(problem: Problem, request_id: str) -> Response:
 
 
 def validation_problem(error: RequestValidationError) -> Problem:
-    """422 naming each field of a body or of the address that is not as it should be."""
-    # The first part says where the field stands: in the body, in the query…
+    """Return 422 naming each invalid field of a body or of the address."""
+    # The first part says where the field is: in the body, in the query…
     findings: Any = [{**finding, "loc": finding["loc"][1:] or finding["loc"]} for finding in error.errors()]
     problems = field_problems(problems_said(findings))
     first = problems[0]
@@ -130,13 +130,13 @@ def _unstorable(error: Exception) -> Problem:
 
 
 def _allow(request: Request) -> dict[str, str]:
-    """Every method of an address: the router names those of the first of its routes only."""
+    """Return every method of an address: the router names those of the first of its routes only."""
     routes = [each for each in iter_route_contexts(request.app.routes) if each.path_regex.match(request.url.path)]
     return {"Allow": ", ".join(sorted({method for each in routes for method in each.methods or ()}))}
 
 
 def request_id_of(request: Request) -> str:
-    """The identifier that the answer and the log share."""
+    """Return the identifier that the answer and the log share."""
     return str(request.scope["state"]["request_id"])
 
 

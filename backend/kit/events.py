@@ -34,28 +34,28 @@ class Announcement(NamedTuple):
 
 
 def announce(session: Session, run_id: str, name: str, data: dict[str, Any]) -> None:
-    """Tell everybody who listens, once the transaction is committed."""
+    """Notify all subscribers once the transaction is committed."""
     session.info.setdefault("announcements", []).append(Announcement(run_id, name, {"run_id": run_id, **data}))
 
 
 def announce_status(session: Session, run: Run, before: RunStatus | None = None) -> None:
-    """The run's row changed; `before` is the state that it moved from, where it did."""
+    """Publish that the run's row changed; `before` is its previous state, if that changed."""
     moved = {} if before is None else {"from": before.value}
     announce(session, run.id, "status", status_data(run) | moved)
 
 
 def announce_deletion(session: Session, run_id: str) -> None:
-    """Tell every server process, once the transaction is committed."""
+    """Notify every server process once the transaction is committed."""
     session.execute(select(func.pg_notify(DELETED_CHANNEL, run_id)))
 
 
 def announce_assignment(session: Session, worker_id: str) -> None:
-    """Tell the server process in which this worker may be waiting, once the transaction is committed."""
+    """Notify the server process in which this worker may be waiting, once the transaction is committed."""
     session.execute(select(func.pg_notify(ASSIGNED_CHANNEL, worker_id)))
 
 
 def status_data(run: Run) -> dict[str, Any]:
-    """Data of a `status` event."""
+    """Return the data of a `status` event."""
     return {
         "status": run.status.value,
         "name": run.name,
@@ -67,7 +67,7 @@ def status_data(run: Run) -> dict[str, Any]:
 
 
 def _publish(session: Session) -> None:
-    """Write what was announced, as the transaction's last act: whoever holds the lock waits for no other lock."""
+    """Write the announcements as the transaction's last act: the holder of the lock waits for no other lock."""
     if session.in_nested_transaction():
         return
     announcements: list[Announcement] = session.info.pop("announcements", [])
@@ -105,7 +105,7 @@ def publish_on_commit(session_class: type[Session]) -> None:
 
 
 def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence[StreamEvent]:
-    """Events published since, of one run or all, oldest first."""
+    """Return the events published since, of one run or all, oldest first."""
     # The join leaves out what the session does not see.
     query = select(StreamRow).join(Run, Run.id == StreamRow.run_id).where(StreamRow.id > last_id)
     query = query.order_by(StreamRow.id).limit(REPLAY_LIMIT)
@@ -118,7 +118,7 @@ def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence
 
 
 def latest_id(session: Session) -> int:
-    """The newest event's identifier."""
+    """Return the newest event's identifier."""
     return session.scalars(select(func.coalesce(func.max(StreamRow.id), 0))).one()
 
 

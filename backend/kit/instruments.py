@@ -1,4 +1,4 @@
-"""Prometheus counters of this process. Labels never hold a run, a user, an address or a name chosen by somebody."""
+"""Prometheus counters of this process. Labels never hold a run, a user, an address or a name that a user chose."""
 
 from __future__ import annotations
 

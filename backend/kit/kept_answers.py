@@ -38,7 +38,8 @@ class RevisionReader:
         self._task: asyncio.Task[None] | None = None
 
     async def revisions(self, run_ids: Sequence[str]) -> tuple[int, ...] | None:
-        """A number per run that grows with every stored record, read after this call; None where it cannot be read."""
+        """Return a number per run that grows with every stored record, read after this call; None where it cannot be
+        read."""
         self._wanted.update(run_ids)
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()

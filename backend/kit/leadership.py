@@ -29,14 +29,14 @@ class LeaderThread(threading.Thread):
         self._ended = threading.Event()
 
     def work(self) -> None:
-        """One round. Each change is a transaction of its own: the thread may be killed anywhere."""
+        """Run one round, each change in a separate transaction: the thread may be killed anywhere."""
         raise NotImplementedError
 
     def begin_leading(self) -> None:
-        """Called before the first round after this server took the lead."""
+        """Prepare for the first round after this server took the lead."""
 
     def end_leading(self) -> None:
-        """Called when this server no longer leads."""
+        """Clean up when this server no longer leads."""
 
     def wake(self) -> None:
         """Begin the next round now: there may be something to do."""

@@ -39,9 +39,9 @@ theirs in their bodies, and boards behind read-only links, whose secret is in th
 
 MAX_BODY_BYTES = 2_000_000
 MAX_BATCH_BYTES = 64_000_000
-"""Of a batch of journal lines."""
+"""Maximum size of a batch of journal lines."""
 MAX_PIECE_BYTES = 16_000_000
-"""Of a packed artifact, or of an upload."""
+"""Maximum size of a piece of a packed artifact, or of an upload."""
 SLOW_SECONDS = 1.0
 OPEN_ENDED = ("/events", "/workers/deliveries")
 """Ends of addresses whose requests last until something happens: their time says nothing about the server."""
@@ -104,7 +104,7 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
 
 
 def subjects(scope: Scope) -> dict[str, str]:
-    """Whom a request comes from and which run it is about, for the log."""
+    """Return the caller of a request and the run it is about, for the log."""
     found = {}
     principal = scope["state"].get("principal")
     if principal is not None:
@@ -136,7 +136,7 @@ class HostGuard:
         await self.app(scope, receive, send)
 
     def is_own(self, origin: str, headers: Headers) -> bool:
-        """Whether a page of that origin is one of ours: the public address, or the one that it was loaded from."""
+        """Return whether the origin is one of ours: the public address, or the one that the page was loaded from."""
         # The host has passed the allow-list above, so that an origin that equals it is no stranger.
         is_https = any(each.startswith("https:") for each in self._origins)
         return origin.lower() in self._origins or is_own_origin(origin, headers.get("host", ""), is_https=is_https)
@@ -192,7 +192,7 @@ class BodyLimit:
     """Refuses bodies that are too large, by their announced length or as they come in, and those that never end."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
-        """A body must have come in after so many seconds."""
+        """Limit the time to receive a body to `seconds`."""
         self.app = app
         self._seconds = seconds
 
@@ -214,7 +214,7 @@ class BodyLimit:
         async def limited() -> Message:
             nonlocal received, is_complete
             if is_complete:
-                # Told when the client goes away, which may be long after.
+                # Receives the client's disconnect, which may be long after.
                 return await receive()
             try:
                 with anyio.fail_after(max(0.0, deadline - anyio.current_time())):

@@ -51,7 +51,7 @@ GRANTED: Mapping[str, frozenset[Permission]] = {
 
 
 def permissions_of(caller: Principal) -> frozenset[Permission]:
-    """Permissions of the caller with its present credentials."""
+    """Return the caller's permissions with its present credentials."""
     return GRANTED[caller.role] if caller.is_whole else GRANTED[caller.role] - _ACCOUNT - {Permission.MANAGE}
 
 
@@ -109,7 +109,7 @@ class DeclaredRoute:
 
 
 def declared_routes(app: FastAPI) -> list[DeclaredRoute]:
-    """All routes. Raises RuntimeError for one that does not declare exactly one permission."""
+    """Return all routes. Raises RuntimeError for one that does not declare exactly one permission."""
     declared = []
     for route in iter_route_contexts(app.routes):
         found = set(_requirements(route.dependant)) if isinstance(route.original_route, APIRoute) else set()

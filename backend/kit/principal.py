@@ -15,7 +15,7 @@ from bapo.api.accounts import Role, Scope
 
 ALL_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 SYSTEM_NAME = "system"
-"""Author of what nobody asked for; no person has this name."""
+"""Author of automatic actions; no user has this name."""
 
 
 class Owned(Protocol):
@@ -30,50 +30,50 @@ class Principal:
     """The caller of a request."""
 
     id: str
-    """Of the user, or of the workers' token."""
+    """ID of the user, or of the workers' token."""
     name: str
     role: Role | Literal["worker"]
     """The most that the caller may do anywhere, with what it came with."""
     secret_hash: str
     memberships: Mapping[str, Role] | None
-    """What the caller may do where, by project; None for whom all projects are open."""
+    """The caller's role by project; `None` if all projects are open to it."""
     scopes: frozenset[Scope] | None = None
-    """Of the token; None for a login."""
+    """Scopes of the token; `None` for a login."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the person, or a token that may do all that the person may."""
+        """True for a login, or for a token with all the rights of its owner."""
         return self.scopes is None or "admin" in self.scopes
 
     def sees(self, project_id: str | None) -> bool:
-        """Whether the project, and what is in it, exists for the caller."""
+        """Return whether the project, and what is in it, exists for the caller."""
         return self.memberships is None or project_id in self.memberships
 
     def role_in(self, project_id: str) -> Role | None:
-        """The caller's role in a project; None if the caller may not see it."""
+        """Return the caller's role in a project; None if the caller may not see it."""
         assert self.role != "worker", "a worker's token opens only the worker's routes"
         return self.role if self.memberships is None else self.memberships.get(project_id)
 
     def may_write_in(self, project_id: str) -> bool:
-        """Whether the caller may submit runs there."""
+        """Return whether the caller may submit runs there."""
         return self.role_in(project_id) in ("member", "admin")
 
     def may_change(self, owned: Owned) -> bool:
-        """Whether the caller may change something of a project: its owner may, and administrators."""
+        """Return whether the caller may change something of a project: its owner may, and administrators."""
         role = self.role_in(owned.project_id)
         return role == "admin" or (role == "member" and owned.owner_id == self.id)
 
 
 def new_secret() -> str:
-    """256 random bits, fit for an address and a header."""
+    """Return 256 random bits, fit for an address and a header."""
     return secrets.token_urlsafe(32)
 
 
 def visible_prefix(secret: str) -> str:
-    """The part of a secret that may be shown: 24 of its 256 bits."""
+    """Return the part of a secret that may be shown: 24 of its 256 bits."""
     return secret[: len(secret) - 39]
 
 
 def hash_of(secret: str) -> str:
-    """Stored hash of a secret."""
+    """Return the stored hash of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -40,13 +40,14 @@ def hide_trash(session: Session) -> None:
 
 
 def show_trash(session: Session) -> None:
-    """Have the session find runs in the trash too: to list, restore and delete them."""
+    """Include runs in the trash in the session's queries: to list, restore and delete them."""
     session.info.pop(_TRASH, None)
 
 
 @cache
 def owned_entities() -> tuple[type[Any], ...]:
-    """Everything that belongs to a project: runs, groups, views, resources, rules, and whatever comes to have one."""
+    """Return everything that belongs to a project: runs, groups, views, resources, rules, and whatever comes to have
+    one."""
     return tuple(mapper.class_ for mapper in Base.registry.mappers if "project_id" in mapper.columns)
 
 

@@ -32,11 +32,11 @@ class RecentCallers:
         self._callers: dict[str, tuple[Principal, float]] = {}
 
     def known(self, secret: str) -> Principal | None:
-        """The caller, where that is still remembered."""
+        """Return the caller, where that is still remembered."""
         return self.known_by_hash(hash_of(secret))
 
     def known_by_hash(self, secret_hash: str) -> Principal | None:
-        """The caller whose secret has this hash, where that is still remembered."""
+        """Return the caller whose secret has this hash, where that is still remembered."""
         found = self._callers.get(secret_hash)
         return found[0] if found is not None and found[1] > self._clock() else None
 

@@ -12,7 +12,7 @@ _MISSING = object()
 
 
 def rendered(model: type[BodyT], *rows: object, **fields: object) -> BodyT:
-    """A body with these fields; each other field is the attribute of its name of the first row that has one.
+    """Return a body with these fields; each other field is the attribute of its name of the first row that has one.
 
     Raises AttributeError for a field that none of the rows has, even where the body has a default for it.
     """

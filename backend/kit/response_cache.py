@@ -18,7 +18,7 @@ from backend.models import IngestOffset, Run
 from bapo import __version__
 
 MAX_BYTES = 64 * 1024**2
-"""Of all answers together."""
+"""Maximum size of all cached answers together."""
 _ENTRY_BYTES = 500
 
 
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     content: bytes
     headers: Mapping[str, str] = MappingProxyType({})
     etag: str | None = None
-    """Of an answer that is kept."""
+    """ETag of a cached answer."""
 
     @classmethod
     def of(cls, content: object, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
         return cls(body, headers)
 
     def response(self, known: str | None = None) -> Response:
-        """The HTTP response; without a body to whom already has it, by the request's `If-None-Match`."""
+        """Return the HTTP response; without a body if the client has it already, by the request's `If-None-Match`."""
         headers = dict(self.headers)
         if self.etag is not None:
             # A browser asks again each time: whether it still may read, and whether there is more by now.
@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     """A cached answer, and what it takes to give it before routing."""
 
     revisions: Sequence[int]
-    """Of its runs, when it was computed."""
+    """Revisions of its runs at the time it was computed."""
     answer: Answer
     run_ids: Sequence[str]
     route: Mapping[str, Any]
@@ -110,7 +110,7 @@ REVISIONS = """
 
 
 def revisions(session: Session, run_ids: Sequence[str]) -> tuple[int, ...]:
-    """A number per run that grows with every stored record: the bytes read of all its attempts' journals."""
+    """Return a number per run that grows with every stored record: the bytes read of all its attempts' journals."""
     query = (
         select(IngestOffset.run_id, func.sum(IngestOffset.next_offset))
         .join(Run, Run.id == IngestOffset.run_id)

@@ -28,7 +28,7 @@ class RevisionCache(Generic[K, V]):
     """Values by key, computed again when their revision has changed; the least recently used are evicted."""
 
     def __init__(self, max_size: int, size_of: Callable[[V], int] = lambda _: 1) -> None:
-        """Bound the sum of the sizes of all values; by default, a value has size 1."""
+        """Limit the sum of the sizes of all values; by default, a value has size 1."""
         self._max_size, self._size_of = max_size, size_of
         self._size = 0
         self._lock = threading.Lock()

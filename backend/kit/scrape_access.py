@@ -14,7 +14,7 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 def admit_scraper(request: Request) -> None:
-    """Raises Problem 401 or 403."""
+    """Check that the request may read metrics. Raises Problem 401 or 403."""
     settings: Settings = request.app.state.context.settings
     if settings.metrics_token_file is None:
         if not _is_local(request):

@@ -22,7 +22,7 @@ class Visibility:
         self._projects: dict[str, str] = {}
 
     async def sees(self, caller: Principal, run_id: str) -> bool:
-        """Whether the run exists for the caller; for those who see all projects, whether it exists is not asked."""
+        """Return whether the run exists for the caller; always true for callers who see all projects."""
         if caller.memberships is None:
             return True
         project_id = self._projects.get(run_id)
@@ -31,7 +31,7 @@ class Visibility:
         return caller.sees(project_id)
 
     def known_to_see(self, caller: Principal, run_ids: Sequence[str]) -> bool:
-        """Whether all of these runs exist for the caller, as far as that is known without asking the database."""
+        """Return whether all of these runs exist for the caller, as far as that is known without a query."""
         return caller.memberships is None or all(
             run_id in self._projects and caller.sees(self._projects[run_id]) for run_id in run_ids
         )

@@ -34,7 +34,7 @@ class User(Base):
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     name: Mapped[str] = mapped_column(unique=True)
     email: Mapped[str | None]
-    """As an administrator or the provider of single sign-on says; nobody logs in with it."""
+    """E-mail address that an administrator or the provider of single sign-on set; it is not used to log in."""
     role: Mapped[str]
     """The most that they may do on this server; `Membership` says what they may do where."""
     password_hash: Mapped[str | None]
@@ -58,7 +58,7 @@ class Membership(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
     role: Mapped[str]
     from_claim: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether a claim of single sign-on gave it, which then also takes it away; else a person did."""
+    """True if a claim of single sign-on gave it, which then also takes it away; else a person did."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -69,7 +69,7 @@ class ProviderIdentity(Base):
 
     issuer: Mapped[str] = mapped_column(primary_key=True)
     subject: Mapped[str] = mapped_column(primary_key=True)
-    """Unique at the issuer, and never given to somebody else; names and addresses are."""
+    """Identifier that is unique at the issuer and never reused; names and addresses are."""
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_login_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -83,7 +83,7 @@ class PendingSignIn(Base):
 
     state_hash: Mapped[str] = mapped_column(primary_key=True)
     browser_hash: Mapped[str]
-    """Of the secret in the cookie of the browser that began it; nonce and code verifier are made of that secret."""
+    """Hash of the secret in the cookie of the browser that began it; nonce and code verifier are derived from it."""
     issuer: Mapped[str]
     address: Mapped[str]
     expires_at: Mapped[datetime]
@@ -102,9 +102,9 @@ class Session(Base):
     expires_at: Mapped[datetime]
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     user_agent: Mapped[str] = mapped_column(server_default="")
-    """As the browser names itself."""
+    """Browser's own user agent."""
     id_token: Mapped[str | None]
-    """Of a login by single sign-on, to end the provider's session with; it opens nothing."""
+    """ID token of a login by single sign-on, to end the provider's session with; it grants no access."""
 
 
 class LoginCode(Base):
@@ -131,7 +131,7 @@ class LoginAttempt(Base):
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     name: Mapped[str]
-    """As it was typed, known or not."""
+    """Name as typed, known or not."""
     address: Mapped[str]
     at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
     succeeded: Mapped[bool] = mapped_column(server_default=text("false"))
@@ -151,7 +151,7 @@ class ApiToken(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     revoked_at: Mapped[datetime | None]
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    """Of a person's: `read`, `write`, `admin`; of workers': `work`."""
+    """Scopes of a user's token: `read`, `write`, `admin`; of workers' tokens: `work`."""
     prefix: Mapped[str] = mapped_column(server_default="")
     """First characters of the secret, to tell tokens apart."""
     expires_at: Mapped[datetime | None]

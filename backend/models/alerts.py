@@ -60,7 +60,7 @@ class Alert(Base):
     kind: Mapped[str]
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     occurrence: Mapped[str]
-    """What makes it the same alert: the step, or the attempt, at which it began."""
+    """Step or attempt at which the alert began, which identifies it."""
     step: Mapped[int]
     value: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     message: Mapped[str]

@@ -14,7 +14,7 @@ from backend.models.records import RUN_ID
 
 
 class Artifact(Base):
-    """A file made of a run for somebody to download; it lies in the artifact store under its identifier."""
+    """A file made of a run for download; it is in the artifact store under its identifier."""
 
     __tablename__ = "artifacts"
     __table_args__ = (
@@ -29,7 +29,7 @@ class Artifact(Base):
     run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"))
     kind: Mapped[str]
     step: Mapped[int | None]
-    """Of the checkpoint."""
+    """Step of the checkpoint; `None` for other artifacts."""
     run_step: Mapped[int]
     """Steps that the run had completed when it was asked for."""
     state: Mapped[str] = mapped_column(server_default="requested")
@@ -60,7 +60,7 @@ class RunStorage(Base):
     """Step and bytes of each, oldest first."""
     folder_measured_at: Mapped[datetime | None]
     is_folder_due: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether the run's machine should measure its folder."""
+    """True if the run's machine should measure its folder."""
     database_bytes: Mapped[int | None] = mapped_column(BigInteger)
     database_measured_at: Mapped[datetime | None]
     samples_deleted_at: Mapped[datetime | None]
@@ -82,7 +82,7 @@ class FolderDeletion(Base):
     run_name: Mapped[str]
     part: Mapped[str]
     host: Mapped[str | None]
-    """None: any worker, as all see the folders."""
+    """Host whose workers can delete it; `None` for any worker, as all see the folders."""
     author: Mapped[str]
     requested_at: Mapped[datetime] = mapped_column(server_default=func.now())
     num_tries: Mapped[int] = mapped_column(server_default="0")

@@ -34,5 +34,5 @@ class Base(DeclarativeBase):
 
 
 def new_id() -> str:
-    """A short random identifier, fit for an address, a folder name and reading aloud (49 bits)."""
+    """Return a short random identifier, fit for an address, a folder name and reading aloud (49 bits)."""
     return "".join(secrets.choice(ID_LETTERS) for _ in range(10))

@@ -20,12 +20,12 @@ class RunFindings(Base):
 
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
     revision: Mapped[int] = mapped_column(BigInteger)
-    """How much the run had recorded then."""
+    """Revision of the run's records at that time."""
     step: Mapped[int]
     is_over: Mapped[bool]
-    """Whether the run had ended, so that it need not be looked at again."""
+    """True if the run had ended, so that it need not be looked at again."""
     found: Mapped[Sequence[dict[str, Any]]] = mapped_column(JSONB)
-    """Kind, severity and title of each, the gravest first."""
+    """Kind, severity and title of each, most severe first."""
     probe: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """Of a probe: what it says in short (`ProbeFigures`), for the data set that it was made on."""
+    """Short result of a probe (`ProbeFigures`), for the data set that it was made on; `None` for other runs."""
     found_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -72,7 +72,7 @@ def pack(content: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> bytes:
-    """The JSON that was packed."""
+    """Return the JSON that was packed."""
     if packed[:1] == _ZSTANDARD:
         return _coders.unpacker.decompress(packed[1:])
     assert packed[:1] == _DEFLATE, "a format that this version does not know"

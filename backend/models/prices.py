@@ -21,10 +21,10 @@ class PriceRow(Base):
     scope: Mapped[str]
     name: Mapped[str]
     hour_price: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
-    """None: no price of its own from then on."""
+    """Price per hour; `None` if the scope inherits the general price from then on."""
     currency: Mapped[str]
     """The same in all rows."""
     since: Mapped[datetime | None]
-    """None: from the beginning."""
+    """Start of the price; `None` for the beginning."""
     made_at: Mapped[datetime] = mapped_column(server_default=func.now())
     author: Mapped[str]

@@ -42,7 +42,7 @@ class ProjectPrompt(Base):
 
 
 class PromptTotals(Base):
-    """What a run's visits of each prompt come to: one row per run, columns as arrays in the order of `numbers`.
+    """Totals of a run's visits of each prompt: one row per run, columns as arrays in the order of `numbers`.
 
     Without a foreign key to the run: what is counted in `ProjectPrompt` must be taken out again when the run is gone.
     """
@@ -113,7 +113,7 @@ class PromptListVersion(Base):
 
 
 class PromptListEntry(Base):
-    """What a list says of a prompt from one version on, up to and without another."""
+    """Content of a prompt's entry in a list, from one version on, until another version replaces it."""
 
     __tablename__ = "prompt_list_entries"
     __table_args__ = (

@@ -31,7 +31,7 @@ class StepRow(Base):
     step: Mapped[int] = mapped_column(primary_key=True)
     attempt: Mapped[int]
     reward_mean: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
-    """None where it is no finite number; so is the next."""
+    """`None` if it is no finite number; so is the next."""
     unix_time: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     fresh_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     reevaluated_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
@@ -97,7 +97,7 @@ class SparseRecord(Base):
     type: Mapped[str] = mapped_column(primary_key=True)
     step: Mapped[int] = mapped_column(primary_key=True)
     identity: Mapped[str] = mapped_column(primary_key=True)
-    """What a later attempt's record replaces: the data set, the replicate; for an event its place in the journal."""
+    """Key by which a later attempt replaces the record: the data set, the replicate; for an event its position."""
     attempt: Mapped[int]
     num_problems: Mapped[int | None]
     """Size of the held-out set, for an evaluation; the next is its digest."""

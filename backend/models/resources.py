@@ -42,4 +42,4 @@ class RunResource(Base):
     field: Mapped[str] = mapped_column(primary_key=True)
     """The config field, such as `model.path`."""
     reference: Mapped[str] = mapped_column(index=True)
-    """What stands there: a path, and for a verifier `PATH:FUNCTION`."""
+    """Value in the config: a path, and for a verifier `PATH:FUNCTION`."""

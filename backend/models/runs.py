@@ -115,7 +115,7 @@ class Run(Base):
     attempt: Mapped[int] = mapped_column(server_default="0")
     """Number of the newest claimed attempt."""
     host: Mapped[str | None]
-    """Where the run's folder is."""
+    """Host that has the run's folder."""
     num_attempts_without_progress: Mapped[int] = mapped_column(server_default="0")
     """Attempts in a row that their machines failed before a further step: the retries so far."""
     max_retries: Mapped[int | None]
@@ -135,7 +135,7 @@ class Run(Base):
     queue_place: Mapped[int | None]
     """Place that an administrator gave it, before all runs of its priority that have none."""
     held_at: Mapped[datetime | None]
-    """Since when it waits on somebody's request."""
+    """Time since when it waits on a user's request; `None` if it is not held."""
     held_by: Mapped[str | None]
     step: Mapped[int] = mapped_column(server_default="0")
     num_steps: Mapped[int] = mapped_column(server_default="0")
@@ -178,7 +178,7 @@ def _keep_derived(_: Mapper[Run], __: Connection, run: Run) -> None:
 
 
 class RunStar(Base):
-    """A run that somebody wants to find again."""
+    """A run that a user marked with a star."""
 
     __tablename__ = "run_stars"
 
@@ -198,12 +198,12 @@ class Attempt(Base):
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
     worker_id: Mapped[str | None] = mapped_column(ForeignKey("workers.id"))
-    """None for an imported attempt."""
+    """`None` for an imported attempt."""
     state: Mapped[str]
     fencing_token: Mapped[int | None] = mapped_column(BigInteger)
     assigned_at: Mapped[datetime] = mapped_column(server_default=func.now())
     sent_at: Mapped[datetime | None]
-    """When the broker last took the message, or the worker was last told."""
+    """Time at which the broker last took the message, or the worker was last notified."""
     num_sent: Mapped[int] = mapped_column(server_default="0")
     claimed_at: Mapped[datetime | None]
     lease_expires_at: Mapped[datetime | None]
@@ -227,7 +227,7 @@ class Attempt(Base):
 
 
 class Control(Base):
-    """A stop, pause or parameter change that somebody asked for."""
+    """A stop, pause or parameter change that a user requested."""
 
     __tablename__ = "controls"
     __table_args__ = (
@@ -250,7 +250,7 @@ class Control(Base):
     moment: Mapped[str | None]
     """When a stop or pause shall end the attempt."""
     withdrawn_by: Mapped[str | None]
-    """Who took it back; the trainer may have been quicker."""
+    """User who withdrew it; the trainer may have been quicker."""
 
 
 class AuditRow(Base):

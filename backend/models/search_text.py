@@ -18,7 +18,7 @@ ALWAYS = ("method.type", "task.type", "model.path")
 def search_text(
     run_id: str, name: str, notes: str, tags: Sequence[str], recipe: str | None, config: Mapping[str, Any]
 ) -> str:
-    """One lower-case line each; of the config the fields that differ from their default, as `method.c1=0.25`."""
+    """Return the text in lower case, one item a line, with the config's non-default fields, as `method.c1=0.25`."""
     defaults = _defaults(config.get("method", {}).get("type", ""))
     told = [
         f"{path}={_text(value)}"
@@ -39,7 +39,7 @@ def _defaults(method: str) -> Mapping[str, Any]:
 
 
 def leaves(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The fields of a config by their dotted names."""
+    """Yield the fields of a config by their dotted names."""
     for name, value in content.items():
         if isinstance(value, Mapping):
             yield from leaves(value, f"{prefix}{name}.")

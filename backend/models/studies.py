@@ -31,20 +31,20 @@ class Study(Base):
     fields: Mapped[list[str]] = mapped_column(ARRAY(Text))
     """The fields that a grid or list varies, in the order given."""
     recipe: Mapped[str | None]
-    """None for a study file, which names its own."""
+    """`None` for a study file, which names its own."""
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
     base: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Dotted fields that all runs of a grid or list set."""
     tags: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    """Of every run."""
+    """Tags of every run."""
     notes: Mapped[str]
     priority: Mapped[int]
     checkpoints: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
-    """Of a fork experiment: `ForkedFrom` of each checkpoint; its runs stand checkpoint by checkpoint."""
+    """`ForkedFrom` of each checkpoint of a fork experiment; its runs are ordered by checkpoint."""
     further_steps: Mapped[int | None]
-    """Of a fork experiment."""
+    """Number of further steps of a fork experiment."""
     choices: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
-    """What tuning chose, as `regime`, `arm` and `set`; None until all runs can be submitted."""
+    """Choices of tuning, as `regime`, `arm` and `set`; `None` until all runs can be submitted."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -60,5 +60,5 @@ class StudyRun(Base):
     point: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Values of the fields that a grid or list varies."""
     run_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
-    """None before it is submitted, and after it was deleted."""
+    """ID of the run; `None` before it is submitted, and after it was deleted."""
     was_submitted: Mapped[bool]

@@ -32,19 +32,19 @@ class Upload(Base):
     kind: Mapped[str]
     file_name: Mapped[str]
     source: Mapped[str | None]
-    """Where the server fetches it; None for what somebody sends."""
+    """Source from which the server fetches it; `None` if a client sends it."""
     num_bytes: Mapped[int] = mapped_column(BigInteger)
     received_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
     crc32: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    """Of the bytes received."""
+    """CRC-32 of the bytes received."""
     state: Mapped[str] = mapped_column(server_default="receiving")
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """Columns that were asked for; None: the likeliest are taken."""
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """What the last check found."""
+    """Result of the last check."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     touched_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    """When somebody last did something with it: it expires by this."""
+    """Time of the last activity, which determines when it expires."""
 
 
 class ResourceVersion(Base):
@@ -56,16 +56,16 @@ class ResourceVersion(Base):
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     project_id: Mapped[str] = mapped_column(ForeignKey(PROJECT_ID), index=True)
     resource_id: Mapped[str | None] = mapped_column(ForeignKey("resources.id", ondelete="SET NULL"))
-    """None: the name was taken away."""
+    """ID of the resource; `None` if the name was removed."""
     number: Mapped[int]
     sha256: Mapped[str]
     path: Mapped[str]
     """The file or folder, as configs name it."""
     files: Mapped[dict[str, Any]]
-    """Of the content: name beneath the folder of `path` → SHA-256 and bytes."""
+    """Files of the content: name beneath the folder of `path` → SHA-256 and bytes."""
     num_bytes: Mapped[int] = mapped_column(BigInteger)
     file_name: Mapped[str]
-    """Of the upload."""
+    """Name of the uploaded file."""
     licence: Mapped[str]
     owner_id: Mapped[str] = mapped_column(ForeignKey(USER_ID))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -29,15 +29,15 @@ class Worker(Base):
     """Main memory; None where it has not said."""
     version: Mapped[str]
     queue: Mapped[str]
-    """Its Celery queue; nothing is sent there where it asks for its runs over HTTPS."""
+    """Celery queue of the worker; unused if it polls for its runs over HTTPS."""
     delivery: Mapped[str] = mapped_column(server_default="broker")
-    """How it hears of its runs, as `bapo.api.workers.Delivery`."""
+    """Way in which it receives its runs, see `bapo.api.workers.Delivery`."""
     registered_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     draining_at: Mapped[datetime | None]
     """Since when it gets no new runs."""
     drain_hands_on: Mapped[bool] = mapped_column(server_default=text("false"))
-    """Whether a draining worker also gives back the runs that it has."""
+    """True if a draining worker also gives back the runs that it has."""
     drain_before: Mapped[datetime | None]
     """When its machine ends; None where that is not known."""
     forgotten_at: Mapped[datetime | None]

@@ -37,7 +37,7 @@ TAGS = [
     {"name": "samples", "description": "Responses kept as text."},
     {"name": "difficulty", "description": "How prompts move between accuracies."},
     {"name": "compare", "description": "Comparison of runs."},
-    {"name": "walk", "description": "A step of a run, line by line beside its method's rule."},
+    {"name": "walk", "description": "A step of a run, line by line with its method's rule."},
     {"name": "what-if", "description": "A run's batches under other settings."},
     {"name": "findings", "description": "What is wrong with a run's data, and what to do about it."},
     {"name": "views", "description": "Saved views of the run list."},
@@ -115,7 +115,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The description, with what each operation takes to be called, how it refuses, and examples.
+    """Return the description, with what each operation takes to be called, how it refuses, and examples.
 
     Made when it is first asked for, which takes seconds of CPU time; who asks meanwhile waits for it.
     """
@@ -152,7 +152,7 @@ def _secure(operation: dict[str, Any], permission: Permission) -> None:
 
 
 def _leave_out_null(operation: dict[str, Any]) -> None:
-    """A body that may be left out need not also be null, which generated clients would send."""
+    """Remove null from the schemas of optional bodies, which generated clients would send."""
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     members = [each for each in media.get("schema", {}).get("anyOf", ()) if each.get("type") != "null"]
     if len(members) == 1:

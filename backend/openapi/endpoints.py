@@ -17,12 +17,12 @@ router = new_router("service")
 
 @router.get("/openapi.json", summary="Get this description", include_in_schema=False)
 def openapi(_: Reader, request: Request) -> dict[str, Any]:
-    """The OpenAPI 3.1 document."""
+    """Return the OpenAPI 3.1 document."""
     return describe(request.app)
 
 
 @router.get("/docs", summary="Read this description", include_in_schema=False)
 def reference_page(_: Reader, request: Request) -> HTMLResponse:
-    """Every operation with its fields, errors and examples."""
+    """Return every operation with its fields, errors and examples."""
     headers = {"Content-Security-Policy": reference.POLICY, "Referrer-Policy": "same-origin"}
     return HTMLResponse(reference.page(describe(request.app)), headers=headers)

@@ -39,7 +39,7 @@ _BY_NAME = {
     "version": "0.2.0",
     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 }
-"""What a field of that name usually holds."""
+"""Typical values of fields with these names."""
 
 
 class Examples:
@@ -49,7 +49,7 @@ class Examples:
         self._schemas = schemas
 
     def of_request(self, schema: dict[str, Any]) -> Any:
-        """A body to send: what it must hold, and the fields that name an example."""
+        """Return a body to send: what it must hold, and the fields that name an example."""
         whole = self._resolved(schema)
         properties = whole.get("properties", {})
         wanted = set(whole.get("required", ())) | {
@@ -58,7 +58,7 @@ class Examples:
         return {field: self.of(properties[field], field, 1) for field in properties if field in wanted}
 
     def of(self, schema: dict[str, Any], name: str = "", depth: int = 0) -> Any:
-        """A value that the schema allows."""
+        """Return a value that the schema allows."""
         schema = self._resolved(schema)
         for key in ("example", "const", "default"):
             if schema.get(key) not in (None, [], {}, ""):

@@ -30,7 +30,7 @@ def add_links(document: dict[str, Any]) -> None:
 
 
 def _schema(operation: dict[str, Any], status: str) -> str | None:
-    """Name of the model that an operation answers."""
+    """Return the name of the model that an operation answers."""
     content = operation.get("responses", {}).get(status, {}).get("content", {}).get("application/json", {})
     reference: str = content.get("schema", {}).get("$ref", "")
     return reference.rpartition("/")[2] or None

@@ -37,7 +37,7 @@ POLICY = "; ".join(
 
 
 def page(document: dict[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "".join(_Page(document).parts())
 
 
@@ -118,7 +118,7 @@ class _Page:
 
 
 def type_of(schema: dict[str, Any]) -> str:
-    """A schema's type in a few words."""
+    """Return a schema's type in a few words."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for key in ("anyOf", "oneOf", "allOf"):

@@ -16,13 +16,13 @@ router = new_router("service", prefix="")
 
 @router.get("/healthz", summary="Check that the server is alive")
 def health(_: Anybody) -> dict[str, str]:
-    """Needs no login and checks nothing else, for supervisors that restart servers."""
+    """Check that the server answers, and nothing else, for supervisors that restart servers. Needs no login."""
     return {"status": "ok", "version": __version__}
 
 
 @router.get("/readyz", summary="Check that the server is ready", responses={503: {"model": Readiness}})
 def ready(_: Anybody, context: ContextOf, response: Response) -> Readiness:
-    """Checks database, schema, broker and dispatcher. Needs no login. 503 while one of them is not ready."""
+    """Check database, schema, broker and dispatcher. Needs no login. 503 while one of them is not ready."""
     found = context.part(ReadinessCache).get(lambda: readiness(context.database, context.part(Dispatcher)))
     if not found.ready:
         response.status_code = 503

@@ -21,7 +21,7 @@ ROUND_SECONDS = 15.0
 class MaintenanceThread(LeaderThread):
     """Looks once a second for artifacts to make, and now and then for everything else."""
 
-    # Somebody waits for the artifact.
+    # A user waits for the artifact.
     busy_share = 1.0
 
     def __init__(self, database: Database, settings: Settings) -> None:
@@ -35,7 +35,7 @@ class MaintenanceThread(LeaderThread):
         self._maker.clean_up()
 
     def work(self) -> None:
-        """One round."""
+        """Run one round."""
         while not self._ended.is_set() and self._maker.make_next():
             pass
         if time.monotonic() >= self._next_round:

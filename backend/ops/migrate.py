@@ -19,7 +19,7 @@ LAST_OF_DEVELOPMENT = "3dcd0c4"
 
 
 def alembic_config(connection: Connection) -> Config:
-    """Alembic's settings; there is no alembic.ini."""
+    """Return Alembic's settings; there is no alembic.ini."""
     config = Config()
     config.set_main_option("script_location", str(resources.files("migrations")))
     config.attributes["connection"] = connection
@@ -31,7 +31,7 @@ class SchemaError(ValueError):
 
 
 def migrate(engine: Engine) -> None:
-    """Applies all migrations that the database lacks. Raises SchemaError for a revision that this version lacks."""
+    """Apply all migrations that the database lacks. Raises SchemaError for a revision that this version lacks."""
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         _refuse_unknown(connection)
@@ -39,7 +39,7 @@ def migrate(engine: Engine) -> None:
 
 
 def check_schema(engine: Engine) -> None:
-    """Raises SchemaError unless the schema is the one that this version works with."""
+    """Raise SchemaError unless the schema is the one that this version works with."""
     with engine.connect() as connection:
         found = _revision(connection)
         _refuse_unknown(connection)
@@ -79,13 +79,13 @@ def _refuse_unknown(connection: Connection) -> None:
 
 
 def revisions(connection: Connection) -> tuple[str | None, str]:
-    """The schema's revision, and the one that this version works with."""
+    """Return the schema's revision, and the one that this version works with."""
     head = _script(connection).get_current_head()
     assert head is not None, "there are migrations"
     return _revision(connection), head
 
 
 def is_current(engine: Engine) -> bool:
-    """Whether the schema is the one that this version works with."""
+    """Return whether the schema is the one that this version works with."""
     with engine.connect() as connection:
         return _revision(connection) == _script(connection).get_current_head()

@@ -39,7 +39,7 @@ class ReadinessCache:
         self._found: tuple[float, Readiness] | None = None
 
     def get(self, ask: Callable[[], Readiness]) -> Readiness:
-        """The server's readiness, at most `KEPT_SECONDS` old."""
+        """Return the server's readiness, at most `KEPT_SECONDS` old."""
         with self._lock:
             if self._found is None or time.monotonic() - self._found[0] > KEPT_SECONDS:
                 found = ask()
@@ -48,7 +48,7 @@ class ReadinessCache:
 
 
 def has_leader(session: Session) -> bool:
-    """Whether some server gives out runs."""
+    """Return whether some server gives out runs."""
     return bool(session.execute(_LEADER, {"key": DISPATCH_LOCK}).scalar_one())
 
 

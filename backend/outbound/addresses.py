@@ -2,7 +2,7 @@
 
 The name is resolved here, every address behind it is checked, and the connection goes to an address that was checked
 (`backend.outbound.connection`), so that a name cannot answer one thing to the check and another to the connection.
-This is done anew at every try.
+This is repeated at every try.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TARGET = re.compile(r"[!-\[\]-~]*")
 """Printable ASCII without spaces and backslashes, which readers of addresses take differently."""
 
 _EMBEDDING: tuple[tuple[IPv6Network, int], ...] = (
-    # How far an IPv4 address within stands from the right.
+    # Offset of an embedded IPv4 address from the right.
     (IPv6Network("::ffff:0:0/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),
     (IPv6Network("64:ff9b::/96"), 0),
@@ -43,7 +43,7 @@ _NEVER: tuple[Network, ...] = (
     # Metadata and host services of clouds that are not in a range of their own.
     *map(IPv4Network, ("168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32")),
     *map(IPv6Network, ("::/128", "fe80::/10", "ff00::/8", "fec0::/10", "fd00:ec2::254/128", "fd20:ce::254/128")),
-    # Tunnels, whose other end is written in the address or chosen by somebody else.
+    # Tunnels, whose other end is written in the address or chosen by a third party.
     *map(IPv6Network, ("2001::/32", "64:ff9b:1::/48")),
 )
 """Not even where a deployment permits a name or a network around it."""
@@ -77,13 +77,13 @@ class AddressPolicy:
     """Hosts that may be inside; `*.example.org` stands for all beneath."""
     networks: tuple[Network, ...] = ()
     setting: str = "BAPO_WEBHOOK_ALLOWED_HOSTS"
-    """What an administrator sets to permit more."""
+    """Setting with which an administrator permits more."""
     is_closed: bool = False
-    """Whether a public address has to be named too."""
+    """True if a public address has to be named too."""
 
     @classmethod
     def of(cls, text: str) -> AddressPolicy:
-        """`hooks.internal, *.corp.example, 10.1.0.0/16`. Raises ValueError for what is neither."""
+        """Parse `hooks.internal, *.corp.example, 10.1.0.0/16`. Raises ValueError for anything else."""
         names, networks = set(), []
         for part in (part.strip().lower() for part in text.split(",")):
             if not part:
@@ -98,29 +98,29 @@ class AddressPolicy:
 
     @classmethod
     def closed(cls, text: str, setting: str) -> AddressPolicy:
-        """Only what the text names; `*` in it stands for every public address. Raises ValueError."""
+        """Permit only what the text names; `*` in it represents every public address. Raises ValueError."""
         parts = [part.strip() for part in text.split(",")]
         policy = cls.of(",".join(part for part in parts if part != "*"))
         return replace(policy, setting=setting, is_closed="*" not in parts)
 
     @property
     def permits_nothing(self) -> bool:
-        """Whether the server may call nobody."""
+        """True if the server may call no host."""
         return self.is_closed and not self.names and not self.networks
 
     @property
     def named(self) -> list[str]:
-        """What the deployment names, and `*` where public addresses are permitted."""
+        """Names and networks that the deployment permits, and `*` if public addresses are permitted."""
         networks = [str(each[0] if each.num_addresses == 1 else each) for each in self.networks]
         return [*([] if self.is_closed else ["*"]), *sorted(self.names), *networks]
 
     def permits_name(self, host: str) -> bool:
-        """Whether the deployment vouches for the name, wherever it leads."""
+        """Return whether the deployment vouches for the name, wherever it leads."""
         parents = (f"*.{host.split('.', depth)[depth]}" for depth in range(1, host.count(".") + 1))
         return host in self.names or any(parent in self.names for parent in parents)
 
     def check_name(self, host: str) -> None:
-        """Raises ForbiddenAddressError for a name that no address behind it can permit; said before it is resolved."""
+        """Raise ForbiddenAddressError for a name that no address behind it can permit, before it is resolved."""
         if self.is_closed and not self.networks and not self.permits_name(host):
             raise ForbiddenAddressError(f"{host} is not permitted here: {self._remedy}")
 
@@ -129,7 +129,7 @@ class AddressPolicy:
         return f"an administrator can permit a host or network in {self.setting}"
 
     def check(self, host: str, address: Address) -> None:
-        """Raises ForbiddenAddressError unless the server may call this host at this address."""
+        """Raise ForbiddenAddressError unless the server may call this host at this address."""
         inner = embedded(address)
         # What an address carries within it counts, whichever way it is written.
         if any(each in network for each in (address, inner) for network in _NEVER if each.version == network.version):
@@ -147,7 +147,7 @@ def _where(host: str, address: Address) -> str:
 
 
 def embedded(address: Address) -> Address:
-    """The IPv4 address within an IPv6 one, where there is one, else the address itself."""
+    """Return the IPv4 address within an IPv6 one, where there is one, else the address itself."""
     if isinstance(address, IPv6Address):
         for network, shift in _EMBEDDING:
             if address in network and int(address) > 1:
@@ -199,12 +199,12 @@ def _host(host: str, netloc: str) -> str:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses behind a name, by the system's resolver. Raises OSError."""
+    """Return the addresses behind a name, by the system's resolver. Raises OSError."""
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def permitted_addresses(target: Destination, policy: AddressPolicy, resolver: Resolver = resolve) -> list[Address]:
-    """Addresses that may be called. Raises ForbiddenAddressError if any is forbidden."""
+    """Return the addresses that may be called. Raises ForbiddenAddressError if any is forbidden."""
     try:
         literal: Address | None = ipaddress.ip_address(target.host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Connections to addresses that people name: to a checked address, and within a deadline that nobody stretches."""
+"""Connections to addresses that users name: to a checked address, and within a fixed deadline."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def connection_to(
     ssl_context: ssl.SSLContext | None = None,
     pace: Pace | None = None,
 ) -> httpcore.ConnectionPool:
-    """Connections for one request, which raises DeadlineError after `deadline` (`time.monotonic`).
+    """Return connections for one request, which raises DeadlineError after `deadline` (`time.monotonic`).
 
     With a pace, it raises SlowError where the other side falls behind it.
 
@@ -138,7 +138,7 @@ def connection_to(
 
 
 def url_of(target: Destination) -> httpcore.URL:
-    """The parts, not the text: nobody reads the address a second time and otherwise."""
+    """Return the parsed parts, so that the address is not parsed again with another result."""
     return httpcore.URL(
         scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.target.encode()
     )

@@ -12,7 +12,7 @@ router = new_router("prices")
 
 @router.get("/prices", summary="Get prices")
 def get_prices(caller: Reader, session: DbSession, settings: SettingsOf) -> PriceList:
-    """What an hour of each kind of machine costs now, and every change that was made."""
+    """List the current hourly prices of each kind of machine, and all changes."""
     return service.price_list(session, settings, caller)
 
 

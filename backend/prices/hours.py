@@ -13,17 +13,17 @@ SECONDS_PER_HOUR = 3600.0
 
 
 class Machine(NamedTuple):
-    """What decides the price of an attempt's hours."""
+    """Properties of a machine that decide the price of an attempt's hours."""
 
     num_gpus: int = 0
     """0 on the CPU."""
     gpu_name: str | None = None
-    """Such as `NVIDIA H200`; None on the CPU, and where it is not known."""
+    """GPU, such as `NVIDIA H200`; `None` on the CPU, and if it is unknown."""
     worker: str | None = None
 
     @property
     def scopes(self) -> Sequence[tuple[PriceScope, str]]:
-        """The names under which its price may stand, the most particular first."""
+        """Scopes and names under which its price may be set, most specific first."""
         general: PriceScope = "gpu" if self.num_gpus else "slot"
         by_worker: list[tuple[PriceScope, str]] = [("worker", self.worker)] if self.worker else []
         by_gpu: list[tuple[PriceScope, str]] = [("gpu_name", self.gpu_name)] if self.gpu_name else []
@@ -43,11 +43,11 @@ class HourPrice(NamedTuple):
 
     scope: PriceScope
     name: str
-    """Of the kind of GPU or the worker; empty for the general prices."""
+    """Kind of GPU or name of the worker; empty for the general prices."""
     price: float | None
-    """None: from then on the more general price applies again."""
+    """Price per hour; `None` if the more general price applies from then on."""
     since: datetime | None
-    """None: from the beginning."""
+    """Start of the price; `None` for the beginning."""
 
 
 class Prices(NamedTuple):
@@ -58,7 +58,7 @@ class Prices(NamedTuple):
     entries: Sequence[HourPrice] = ()
 
     def at(self, moment: datetime, machine: Machine) -> float | None:
-        """Price of one compute hour of the machine at that moment; None where there is none."""
+        """Return the price of one compute hour of the machine at that moment; `None` if there is none."""
         for scope, name in machine.scopes:
             own = self.own(moment, scope, name)
             if own is not None:
@@ -66,7 +66,7 @@ class Prices(NamedTuple):
         return None
 
     def own(self, moment: datetime, scope: PriceScope, name: str) -> HourPrice | None:
-        """What stands under this name at that moment; None where nothing does, or no price any more."""
+        """Return the price under this name at that moment; `None` if there is none, or it was removed."""
         holding = [
             each
             for each in self.entries
@@ -75,7 +75,7 @@ class Prices(NamedTuple):
         return holding[-1] if holding and holding[-1].price is not None else None
 
     def cost(self, use: Use) -> float | None:
-        """Cost of an attempt: the sum of hours · price over the times between changes of its price.
+        """Return the cost of an attempt: the sum of hours · price over the times between changes of its price.
 
         None where there is no price for a part of it.
         """
@@ -96,7 +96,7 @@ class Prices(NamedTuple):
 
 
 def compute_hours(seconds: float, num_gpus: int) -> float:
-    """Hours that `seconds` of an attempt count for: seconds / 3600 · max(1, num_gpus).
+    """Return the hours that `seconds` of an attempt count for: seconds / 3600 · max(1, num_gpus).
 
     With GPUs these are GPU-hours. A run on the CPU has `num_gpus` 0 and fills one slot: these are slot-hours.
     """

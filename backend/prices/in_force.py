@@ -15,7 +15,8 @@ from bapo.api.prices import PriceScope
 
 
 def prices_in_force(session: Session, settings: Settings) -> Prices:
-    """All prices by the moment from which they apply; of two for one moment the later change comes last, and counts."""
+    """Return all prices by the moment from which they apply; of two for one moment the later change comes last, and
+    counts."""
     rows = price_rows(session)
     if not rows:
         return Prices(settings.currency, prices_of_settings(settings))
@@ -24,12 +25,12 @@ def prices_in_force(session: Session, settings: Settings) -> Prices:
 
 
 def price_rows(session: Session) -> Sequence[PriceRow]:
-    """All changes that administrators made, in the order in which they take effect."""
+    """Return all changes that administrators made, in the order in which they take effect."""
     return session.scalars(select(PriceRow).order_by(PriceRow.since.nulls_first(), PriceRow.id)).all()
 
 
 def prices_of_settings(settings: Settings) -> list[HourPrice]:
-    """The prices in the environment, which apply from the beginning."""
+    """Return the prices in the environment, which apply from the beginning."""
     general: tuple[tuple[PriceScope, float | None], ...] = (
         ("gpu", settings.gpu_hour_price),
         ("slot", settings.cpu_hour_price),

@@ -21,11 +21,11 @@ from backend.settings.environment import Settings
 from bapo.api.prices import CurrencyWrite, MachinePrice, PriceChange, PriceList, PriceScope, PriceWrite
 
 OF_SETTINGS = "settings"
-"""Author of the prices that the environment had before somebody set one."""
+"""Author of the prices from the environment, which applied before a user set one."""
 
 
 def price_list(session: Session, settings: Settings, caller: Principal) -> PriceList:
-    """All prices as this caller sees them."""
+    """Return all prices as this caller sees them."""
     prices, now = prices_in_force(session, settings), clock(session)
     return PriceList(
         currency=prices.currency,
@@ -36,7 +36,7 @@ def price_list(session: Session, settings: Settings, caller: Principal) -> Price
 
 
 def _machines(session: Session) -> list[tuple[PriceScope, Machine]]:
-    """Everything that can have a price: the general kinds, each kind of GPU, each worker."""
+    """Return everything that can have a price: the general kinds, each kind of GPU, each worker."""
     workers = session.scalars(select(Worker).where(Worker.forgotten_at.is_(None)).order_by(Worker.name)).all()
     kinds = sorted({gpu["name"] for worker in workers for gpu in worker.gpus})
     return [
@@ -69,7 +69,7 @@ _FIRST: Mapping[PriceScope, str] = {
     "worker": "no worker has joined yet: start it first, or give the price without its name (`bapo prices set` without "
     "--worker; with --slot for machines without GPUs)",
 }
-"""What to do where there is nothing yet that could have the name."""
+"""Remedy by scope if no GPU or worker could have the name yet."""
 
 
 def set_price(session: Session, settings: Settings, change: PriceWrite, caller: Principal) -> None:
@@ -101,7 +101,7 @@ def set_currency(session: Session, settings: Settings, change: CurrencyWrite, ca
 
 
 def _kept(session: Session, settings: Settings) -> Prices:
-    """The prices, with those of the settings among the rows from now on: what they cost stays what it was."""
+    """Return the prices, with those of the settings among the rows from now on: what they cost stays what it was."""
     prices = prices_in_force(session, settings)
     if not price_rows(session):
         _add(session, prices.currency, *prices_of_settings(settings), author=OF_SETTINGS)

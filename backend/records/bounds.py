@@ -11,7 +11,7 @@ MAX_BIGINT = 2**63 - 1
 
 
 def fault(record: AnyRecord) -> str | None:
-    """Error of a well-formed record with unstorable values; None if there is none."""
+    """Return the error of a well-formed record with unstorable values; `None` if there is none."""
     for value in _integers(record):
         if not is_integer(value):
             return _complaint(value)
@@ -28,12 +28,12 @@ def fault(record: AnyRecord) -> str | None:
 
 
 def is_integer(value: int) -> bool:
-    """Whether a column of counts holds the number."""
+    """Return whether a column of counts holds the number."""
     return 0 <= value <= MAX_INTEGER
 
 
 def outside(values: Sequence[int | None], lowest: int, highest: int) -> str | None:
-    """Error naming the first number out of bounds; None if there is none."""
+    """Return the error naming the first number out of bounds; `None` if there is none."""
     # Most are the same few, and this looks at every prompt of every step.
     distinct = {*values} - {None}
     if not distinct or (lowest <= min(distinct) and max(distinct) <= highest):  # type: ignore[type-var, operator]

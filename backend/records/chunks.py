@@ -1,7 +1,7 @@
 """Packs the metrics of every hundred complete steps into one array per key.
 
 A chunk is a copy of what the steps' records say: where a later attempt replaces a step, its chunk is dissolved
-into rows again, and made anew when it is complete.
+into rows again, and made again when it is complete.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ CHUNK_STEPS = 100
 
 
 def chunk_of(step: int) -> int:
-    """Number of the chunk that a step belongs to: steps 1..100 are chunk 0."""
+    """Return the number of the chunk that a step belongs to: steps 1..100 are chunk 0."""
     return (step - 1) // CHUNK_STEPS
 
 
 def first_step(chunk: int) -> int:
-    """First step of a chunk."""
+    """Return the first step of a chunk."""
     return chunk * CHUNK_STEPS + 1
 
 
 def last_step(chunk: int) -> int:
-    """Last step of a chunk."""
+    """Return the last step of a chunk."""
     return (chunk + 1) * CHUNK_STEPS
 
 
@@ -46,7 +46,7 @@ Metrics = Mapping[str, float]
 def completed(
     session: Session, run_id: str, chunks: Collection[int], new: Collection[int]
 ) -> dict[int, dict[int, Metrics]]:
-    """The chunks that the new steps complete, and the metrics of their other steps."""
+    """Return the chunks that the new steps complete, and the metrics of their other steps."""
     found: dict[int, dict[int, Metrics]] = {chunk: {} for chunk in chunks}
     if _lacking(found, new):
         query = select(MetricTail.step, MetricTail.metrics).where(
@@ -79,7 +79,7 @@ def store(session: Session, run_id: str, chunks: Mapping[int, Mapping[int, Metri
 
 
 def _series(by_step: Sequence[Metrics]) -> Iterator[tuple[str, bytes]]:
-    """Each key of a chunk, and its values as PostgreSQL receives them."""
+    """Yield each key of a chunk, and its values as PostgreSQL receives them."""
     nothing = dict.fromkeys(chain.from_iterable(by_step), math.nan)
     rows = [list({**nothing, **values}.values()) for values in by_step]
     table = np.empty((len(nothing), CHUNK_STEPS), FLOAT_ELEMENT)

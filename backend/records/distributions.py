@@ -23,12 +23,12 @@ class Spans(NamedTuple):
     first_steps: Sequence[int]
     last_steps: Sequence[int]
     of_step: NDArray[np.intp]
-    """Which span each step belongs to."""
+    """Index of the span that each step belongs to."""
     num_steps_each: int
 
 
 def spans_of(steps: NDArray[np.int64], max_points: int | None) -> Spans:
-    """At most `max_points` spans of equally many of these steps, of which the last may have fewer."""
+    """Return at most `max_points` spans of equally many of these steps, of which the last may have fewer."""
     width = 1 if max_points is None else max(1, -(-len(steps) // max_points))
     begins = np.arange(0, len(steps), width)
     ends = np.minimum(begins + width, len(steps)) - 1
@@ -36,7 +36,7 @@ def spans_of(steps: NDArray[np.int64], max_points: int | None) -> Spans:
 
 
 def ratios(session: Session, run_id: str, steps: StepRange, max_points: int | None) -> tuple[Spans, Counts]:
-    """Tokens per span of steps and bin of the ratio."""
+    """Return tokens per span of steps and bin of the ratio."""
     rows = repository.ratio_histograms(session, run_id, steps)
     spans = spans_of(np.array([step for step, _ in rows], dtype=np.int64), max_points)
     counts = np.zeros((len(spans.last_steps), len(RATIO_BIN_EDGES) + 1), dtype=np.int64)
@@ -47,7 +47,7 @@ def ratios(session: Session, run_id: str, steps: StepRange, max_points: int | No
 
 
 def staleness(visits: Visits, steps: StepRange, max_points: int | None) -> tuple[Spans, list[int], dict[str, Counts]]:
-    """Ages that occur among the groups trained on, and per source the groups by span of steps and age."""
+    """Return the ages that occur among the groups trained on, and per source the groups by span of steps and age."""
     within = (visits.step >= steps.first) & (visits.step <= steps.last)
     numbers = np.unique(visits.step[within]).astype(np.int64)
     spans = spans_of(numbers, max_points)

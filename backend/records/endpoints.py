@@ -37,7 +37,7 @@ def get_records(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """The journal's records as the trainer wrote them, by step. Of repeated steps, those of the latest attempt."""
+    """Return the journal's records as the trainer wrote them, by step; for repeated steps, the latest attempt's."""
     runs.get(session, run_id)
     after = None if cursor is None else Place(*decode_numbers(cursor, "records"))
     steps = StepRange(from_step, to_step)
@@ -62,7 +62,7 @@ def get_log(
     before: Annotated[LogOffset, Query(description="`first_offset` of the next part.")] = None,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Only this attempt; defaults to all.")] = None,
 ) -> LogChunk:
-    """The output after `offset`, or before `before`; its end without either. Offset 0 is the beginning."""
+    """Return the output after `offset`, or before `before`; its end without either. Offset 0 is the beginning."""
     run = runs.get(session, run_id)
     if attempt is not None and attempt > run.attempt:
         remedy = f"the run has had {run.attempt} attempts: name one of them, or leave it out"

@@ -94,7 +94,7 @@ def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Lo
         _follow(session, run, line.record)
     _follow_steps(session, run, [line.record for line in lines if isinstance(line.record, StepRecord)])
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
-        # Read anew: what a later attempt repeats may have replaced the best one.
+        # Read again: steps that a later attempt repeats may have replaced the best one.
         run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name, run.eval_problems)
     _announce(session, run, lines)
 
@@ -190,7 +190,7 @@ def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
 
 
 def _follow_steps(session: Session, run: Run, records: Sequence[StepRecord]) -> None:
-    """As `_follow`, of all steps at once: each change of the row's object is dear."""
+    """Follow all steps at once, as `_follow` does: each change of the row's object is expensive."""
     step, newest, step_seconds = run.step, None, run.step_seconds
     for record in records:
         if record.step >= step:

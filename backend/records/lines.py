@@ -48,7 +48,7 @@ class VisitColumns(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the lists are equally long and every value has its field's type to the letter."""
+        """True if the lists are equally long and every value has exactly its field's type."""
         return (
             set(map(type, self)) == {list}
             and len(set(map(len, self))) == 1
@@ -69,9 +69,9 @@ class Loaded(NamedTuple):
 
     line: Line
     content: object
-    """None of what is no JSON; a step's without its prompts, where these are in `visits`."""
+    """Parsed content, `None` if it is no JSON; for a step without its prompts, if these are in `visits`."""
     step: int | None
-    """Of what claims to be a training step."""
+    """Number of the training step that the line claims to be; `None` for other records."""
     visits: VisitColumns | None = None
     """A step's prompts, where they are written as our writer does."""
 
@@ -83,13 +83,13 @@ class Parsed(NamedTuple):
     record: AnyRecord
     """A step's without its prompts."""
     content: bytes
-    """The line as it stands, fields of a newer writer included; a step's without its prompts."""
+    """The line's original content, including fields of a newer writer; for a step without its prompts."""
     visits: VisitColumns = VisitColumns()
     """A step's prompts."""
 
 
 def new_lines(batch: RecordBatch, stored: int) -> Sequence[Line] | None:
-    """The lines from the stored offset on, with their places; None where the batch cannot be cut there."""
+    """Return the lines from the stored offset on, with their places; None where the batch cannot be cut there."""
     positions = [batch.start_offset]
     for line in batch.lines:
         positions.append(positions[-1] + (len(line) if line.isascii() else len(line.encode())) + 1)
@@ -108,7 +108,7 @@ def new_lines(batch: RecordBatch, stored: int) -> Sequence[Line] | None:
 
 
 def _storable(line: str) -> str:
-    """PostgreSQL holds no NUL: a model's output may."""
+    """Replace NUL, which PostgreSQL cannot store and a model's output may contain."""
     return line.replace("\x00", "\ufffd").replace("\\u0000", "\\ufffd")
 
 
@@ -129,7 +129,7 @@ def load(line: Line) -> Loaded:
 
 
 def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
-    """A line of records.jsonl; of one that is no record, an event that says so. Takes the content apart."""
+    """Parse a line of records.jsonl; for an invalid one, return an event that says so. Changes the content."""
     line, content = loaded.line, loaded.content
     try:
         if content is None:
@@ -152,7 +152,7 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
 
 
 def _columns_of(visits: object) -> VisitColumns | None:
-    """The prompts of a step, put aside: one by one they would be most of what reading it takes.
+    """Return the prompts of a step, put aside: one by one they would be most of what reading it takes.
 
     None where they are not as our writer writes them, and perhaps good all the same.
     """
@@ -166,7 +166,7 @@ def _columns_of(visits: object) -> VisitColumns | None:
 
 
 def _checked_visits(content: object) -> VisitColumns:
-    """The prompts of a step that `_columns_of` leaves. Raises pydantic.ValidationError."""
+    """Return the prompts of a step that `_columns_of` leaves. Raises pydantic.ValidationError."""
     if not isinstance(content, dict) or content.get("type") != "step":
         return VisitColumns()
     visits = content.get("prompts")
@@ -177,7 +177,7 @@ def _checked_visits(content: object) -> VisitColumns:
 
 
 def _visits_fault(visits: VisitColumns) -> str | None:
-    """Error of a step's prompts; None if there is none."""
+    """Return the error of a step's prompts; `None` if there is none."""
     return bounds.outside(visits.num_correct, 0, bounds.MAX_INTEGER) or bounds.outside(
         visits.policy_version, -bounds.MAX_BIGINT, bounds.MAX_BIGINT
     )

@@ -50,7 +50,7 @@ def add(session: Session, run_id: str, keys: Collection[str]) -> None:
 
 
 def keep_latest(session: Session, run_id: str, latest: Mapping[str, float]) -> None:
-    """Keep the newest values beside those of metrics that this batch lacks; what is no finite number is left out."""
+    """Keep the newest values together with those of metrics that this batch lacks; leave out non-finite numbers."""
     values = {key: value for key, value in latest.items() if math.isfinite(value)}
     if values:
         session.execute(_KEEP_LATEST, {"run_id": run_id, "latest": orjson.dumps(values).decode()})
@@ -64,5 +64,5 @@ _KEEP_LATEST = text("""
 
 
 def read(session: Session, run_id: str) -> Sequence[str]:
-    """Names of a run's metrics."""
+    """Return the names of a run's metrics."""
     return session.scalars(select(MetricKey.key).where(MetricKey.run_id == run_id).order_by(MetricKey.key)).all()

@@ -16,7 +16,7 @@ from backend.records.chunks import FLOAT_ELEMENT, chunk_of
 from backend.records.repository import StepRange
 
 _HEAD_BYTES = 20
-"""Of an array of one dimension on the wire: dimensions, whether it has NULLs, type, length, lower bound."""
+"""Header of a one-dimensional array on the wire, in bytes: dimensions, has NULLs, type, length, lower bound."""
 _NULL = -1
 
 
@@ -30,7 +30,7 @@ class ChunkRow(NamedTuple):
 
 
 def metric_chunks(session: Session, run_ids: Sequence[str], keys: Sequence[str], steps: StepRange) -> list[ChunkRow]:
-    """The chunks that hold these steps."""
+    """Return the chunks that hold these steps."""
     # As bytes: reading numbers one by one takes longer than the query.
     query = (
         select(MetricChunk.run_id, MetricChunk.key, MetricChunk.chunk, func.array_send(MetricChunk.series))
@@ -45,7 +45,7 @@ def metric_chunks(session: Session, run_ids: Sequence[str], keys: Sequence[str],
 
 
 def floats(sent: bytes) -> NDArray[np.float64]:
-    """A `float8[]` of one dimension as PostgreSQL sends it in binary; NULL becomes NaN."""
+    """Return a `float8[]` of one dimension as PostgreSQL sends it in binary; NULL becomes NaN."""
     num_elements = int.from_bytes(sent[12:16], "big") if len(sent) >= _HEAD_BYTES else 0
     if len(sent) == _HEAD_BYTES + num_elements * FLOAT_ELEMENT.itemsize:
         return np.frombuffer(sent, FLOAT_ELEMENT, offset=_HEAD_BYTES)["value"].astype(np.float64)
@@ -82,7 +82,7 @@ _TAIL = text("""
 
 
 def metric_tails(session: Session, run_ids: Sequence[str], keys: Sequence[str], steps: StepRange) -> list[TailRow]:
-    """The newest steps of each run, and those beside a gap."""
+    """Return the newest steps of each run, and those next to a gap."""
     parameters = {"run_ids": list(run_ids), "keys": list(keys), "first": steps.first, "last": steps.last}
     return [
         TailRow(run_id, key, floats(numbers).astype(np.int64), floats(values))

@@ -23,7 +23,7 @@ _RECENT_REWARD = text("""
 
 
 def recent_reward(session: Session, run_id: str, step: int) -> float | None:
-    """Mean fresh reward of the newest steps up to one; None where none of them has a finite one."""
+    """Return the mean fresh reward of the newest steps up to one; None where none of them has a finite one."""
     values = {"run_id": run_id, "step": step, "num_steps": RECENT_STEPS}
     mean: float | None = session.execute(_RECENT_REWARD, values).scalar_one()
     return mean
@@ -60,12 +60,12 @@ int4 = struct.Struct(">i").pack
 
 
 def float8(value: float) -> bytes:
-    """A `double precision` as PostgreSQL receives it."""
+    """Return a `double precision` as PostgreSQL receives it."""
     return struct.pack(">d", value)
 
 
 def int8_array(values: Sequence[int]) -> bytes:
-    """A `bigint[]` as PostgreSQL receives it."""
+    """Return a `bigint[]` as PostgreSQL receives it."""
     length = len(values)
     if not length:
         return struct.pack(">iiI", 0, 0, _INT8_OID)
@@ -81,18 +81,18 @@ def _int8_layout(length: int) -> struct.Struct:
 
 
 def jsonb(content: bytes) -> bytes:
-    """A `jsonb` as PostgreSQL receives it."""
+    """Return a `jsonb` as PostgreSQL receives it."""
     return b"\x01" + content
 
 
 def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
-    """Offset up to which a file is stored."""
+    """Return the offset up to which a file is stored."""
     found = session.execute(_NEXT_OFFSET, {"run_id": run_id, "attempt": attempt, "kind": kind}).scalar_one_or_none()
     return 0 if found is None else int(found)
 
 
 def set_next_offset(session: Session, run_id: str, attempt: int, kind: str, offset: int) -> None:
-    """A file is stored up to here."""
+    """Set the offset up to which a file is stored."""
     values = {"run_id": run_id, "attempt": attempt, "kind": kind, "next_offset": offset}
     session.execute(_SET_NEXT_OFFSET, values)
 
@@ -108,7 +108,7 @@ _SET_NEXT_OFFSET = text("""
 
 
 def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: Sequence[int]) -> set[int]:
-    """The steps among these that a later attempt has recorded."""
+    """Return the steps among these that a later attempt has recorded."""
     query = select(StepRow.step).where(
         StepRow.run_id == run_id, StepRow.step == any_(literal(steps, ARRAY(Integer))), StepRow.attempt > attempt
     )
@@ -116,7 +116,7 @@ def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: 
 
 
 def forget_steps(session: Session, run_id: str, steps: Sequence[int]) -> None:
-    """Delete steps that are recorded anew. The run must be locked."""
+    """Delete steps that will be recorded again. The run must be locked."""
     for table in (StepRow, MetricTail):
         session.execute(
             delete(table).where(table.run_id == run_id, table.step == any_(literal(steps, ARRAY(Integer)))),
@@ -201,7 +201,7 @@ class HistogramRow(NamedTuple):
 
 
 def histograms(session: Session, run_id: str, steps: StepRange, every: int = 1) -> list[HistogramRow]:
-    """The histograms of every n-th step of the range, and of its last."""
+    """Return the histograms of every n-th step of the range, and of its last."""
     query = (
         select(StepRow.step, StepRow.fresh_histogram, StepRow.reevaluated_histogram, StepRow.batch_histogram)
         .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
@@ -216,7 +216,7 @@ def histograms(session: Session, run_id: str, steps: StepRange, every: int = 1) 
 
 
 def ratio_histograms(session: Session, run_id: str, steps: StepRange) -> list[tuple[int, list[int] | None]]:
-    """The histogram of ratios of each step; None where the step was skipped."""
+    """Return the histogram of ratios of each step; None where the step was skipped."""
     query = (
         select(StepRow.step, StepRow.ratio_histogram)
         .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
@@ -246,7 +246,7 @@ class PlacedRecord(NamedTuple):
 def step_records(
     session: Session, run_id: str, steps: StepRange, after: Place | None, limit: int
 ) -> list[PlacedRecord]:
-    """Training steps by step."""
+    """Return the training steps by step."""
     query = (
         select(StepRow)
         .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
@@ -259,12 +259,12 @@ def step_records(
 
 
 def recorded_steps(session: Session, run_id: str) -> Sequence[int]:
-    """All recorded training steps, in order."""
+    """Return all recorded training steps, in order."""
     return session.scalars(select(StepRow.step).where(StepRow.run_id == run_id).order_by(StepRow.step)).all()
 
 
 def whole_record(row: StepRow) -> dict[str, Any]:
-    """The record as the trainer wrote it."""
+    """Return the record as the trainer wrote it."""
     visits = zip(*row.visits, strict=True)
     return {**row.record, "prompts": [dict(zip(VISIT_FIELDS, visit, strict=True)) for visit in visits]}
 
@@ -272,7 +272,7 @@ def whole_record(row: StepRow) -> dict[str, Any]:
 def sparse_records(
     session: Session, run_id: str, type_: str | None, steps: StepRange, after: Place | None, limit: int
 ) -> list[PlacedRecord]:
-    """Evaluations, trackings and events by step, then in the order in which they came in."""
+    """Return evaluations, trackings and events by step, then in the order in which they came in."""
     query = (
         select(SparseRecord.step, SparseRecord.id, SparseRecord.record)
         .where(SparseRecord.run_id == run_id, SparseRecord.step.between(steps.first, steps.last))
@@ -287,7 +287,7 @@ def sparse_records(
 
 
 def last_event(session: Session, run_id: str, attempt: int, events: Collection[str]) -> dict[str, Any] | None:
-    """The newest event of these kinds that an attempt recorded."""
+    """Return the newest event of these kinds that an attempt recorded."""
     query = (
         select(SparseRecord.record)
         .where(SparseRecord.run_id == run_id, SparseRecord.type == "event", SparseRecord.attempt == attempt)
@@ -312,12 +312,12 @@ class Log:
         return query if self.attempt is None else query.where(LogPiece.attempt == self.attempt)
 
     def after(self, session: Session, offset: int, limit: int) -> list[tuple[int, str]]:
-        """Pieces after an offset."""
+        """Return the pieces after an offset."""
         query = self._pieces.where(LogPiece.id > offset).order_by(LogPiece.id).limit(limit)
         return [(number, piece) for number, piece in session.execute(query)]
 
     def before(self, session: Session, offset: int | None, limit: int) -> list[tuple[int, str]]:
-        """The last pieces before an offset; without one, the end."""
+        """Return the last pieces before an offset; without one, the end."""
         query = self._pieces if offset is None else self._pieces.where(LogPiece.id < offset)
         found = session.execute(query.order_by(LogPiece.id.desc()).limit(limit))
         return [(number, piece) for number, piece in found][::-1]

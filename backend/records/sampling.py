@@ -12,7 +12,7 @@ Values = NDArray[np.float64]
 
 
 def extreme_rows(columns: Sequence[Values], num_rows: int, max_points: int) -> NDArray[np.intp]:
-    """Rows to keep, in order: in equal buckets of rows, each column's smallest and largest value; and both ends.
+    """Return the rows to keep, in order: both ends, and in equal buckets of rows each column's extreme values.
 
     There are as many buckets as keep the number of rows to at most `max_points` and the two ends. All columns are
     given at all of these rows, so that each shows its extremes and more. Without columns the rows are evenly spaced.

@@ -30,7 +30,7 @@ class Columns:
     steps: NDArray[np.int64]
     values: dict[str, Values]
     sampled: str = NOT_SAMPLED
-    """Whether, and how, steps were left out."""
+    """Method by which steps were left out, if any."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Group:
 
 
 def read(session: Session, run_id: str, keys: Sequence[str], steps: StepRange) -> Columns:
-    """All values of these keys in a range of steps; a step that has none of them is left out."""
+    """Return all values of these keys in a range of steps; a step that has none of them is left out."""
     columns = read_training(session, run_id, keys, steps)
     sparse = [(step, values) for _, step, values in metrics.sparse_metrics(session, [run_id], keys, steps)]
     if sparse:
@@ -54,7 +54,7 @@ def read(session: Session, run_id: str, keys: Sequence[str], steps: StepRange) -
 
 
 def read_training(session: Session, run_id: str, keys: Sequence[str], steps: StepRange) -> Columns:
-    """The values of these keys in every training step of a range, evaluations left out."""
+    """Return the values of these keys in every training step of a range, evaluations left out."""
     wanted = [*dict.fromkeys([_ALWAYS, *(key.removeprefix(CHANGE) for key in keys)])]
     has_changes = any(key.startswith(CHANGE) for key in keys)
     first = max(1, steps.first - has_changes)
@@ -109,7 +109,7 @@ def _joined(columns: Columns, keys: Sequence[str], sparse: Sequence[tuple[int, d
 
 
 def sample(columns: Columns, max_points: int) -> Columns:
-    """At most about `max_points` steps, with each column's extremes."""
+    """Return about `max_points` steps at most, with each column's extremes."""
     num_rows = len(columns.steps)
     if num_rows <= max_points:
         return columns
@@ -131,7 +131,7 @@ def read_groups(
     max_points: int | None,
     smoothing: Smoothing | None,
 ) -> list[Group]:
-    """The training steps of each group's keys, from one reading.
+    """Return the training steps of each group's keys, from one reading.
 
     The keys of `along` come with every group and take no part in choosing its steps: an axis has no peaks.
     """

@@ -21,7 +21,7 @@ class Smoothing(NamedTuple):
 
     kind: Literal["mean", "ema"]
     span: int
-    """`mean`: the last `span` steps count alike; `ema`: each step's weight is 1 - 2 / (span + 1) of the next one's."""
+    """Length: with `mean`, the last `span` steps have equal weight; with `ema`, weights fall by 1 - 2 / (span + 1)."""
 
     @property
     def reach(self) -> int:
@@ -30,7 +30,7 @@ class Smoothing(NamedTuple):
 
 
 def smoothing_of(text: str) -> Smoothing:
-    """`mean:10`, `ema:20`. Raises ValueError for anything else."""
+    """Parse `mean:10` or `ema:20`. Raises ValueError for anything else."""
     match = re.fullmatch(SMOOTHING, text)
     if match is None:
         raise ValueError(f"{text!r} is not a smoothing: use mean:STEPS or ema:STEPS")
@@ -39,7 +39,7 @@ def smoothing_of(text: str) -> Smoothing:
 
 
 def smoothed(values: Values, smoothing: Smoothing) -> Values:
-    """`values` is [columns, steps]; gaps are left out of each mean, which is NaN where all of its steps are gaps."""
+    """Return smoothed `values`, [columns, steps]; means leave gaps out, and are NaN if all their steps are gaps."""
     if not values.size:
         return values
     known = ~np.isnan(values)
@@ -54,7 +54,7 @@ def smoothed(values: Values, smoothing: Smoothing) -> Values:
 
 def _window_sums(values: Values, span: int) -> Values:
     padded = np.concatenate([np.zeros((len(values), span - 1)), values], axis=1)
-    # Summed anew for each window: differences of running sums would lose digits.
+    # Summed separately for each window: differences of running sums would lose digits.
     sums: Values = np.lib.stride_tricks.sliding_window_view(padded, span, axis=1).sum(axis=-1)
     return sums
 

@@ -21,7 +21,7 @@ def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
 
 
 def require(run: Run, action: states.Action) -> None:
-    """Raises Problem 409 naming the state, the action, and what is possible."""
+    """Raise Problem 409 naming the state, the action, and what is possible."""
     if action not in states.actions_of(run):
         if not is_trainable(run.method):
             remedy = f"this run is observed, and trained by another trainer, which takes no {action} from here"
@@ -32,14 +32,14 @@ def require(run: Run, action: states.Action) -> None:
 
 
 def require_out_of_trash(run: Run, field: str, value: str) -> None:
-    """Raises Problem 409 where what was asked for would find a run that is in the trash."""
+    """Raise Problem 409 if the request would match a run that is in the trash."""
     if run.trashed_at is not None:
         remedy = f"this was used for run {run.id}, which is in the trash: restore that run, or delete it for good first"
         raise Problem(409, "in_trash", remedy, field=field, value=value)
 
 
 def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
-    """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
+    """Return the run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
     attempt = repository.attempt(session, run)
     if attempt is None or attempt.fencing_token != fencing_token:
         remedy = "the run now belongs to another attempt: end this trainer"

@@ -37,7 +37,7 @@ def note(session: Session, run: Run, event: EventRecord) -> None:
         )
         session.add(control)
     control.state = _STATES[event.event]
-    # An event stands at the last completed step; what it answers holds from the next one.
+    # An event is recorded at the last completed step; what it answers holds from the next one.
     control.applied_step = int(event.data.get("applied_step", event.step + 1))
     control.reason = event.message if control.state == "refused" else None
     announce_status(session, run)

@@ -87,7 +87,7 @@ _BUILT_IN: dict[str, tuple[Kind, ColumnElement[Any]]] = {
 
 
 def column(name: str, field: str) -> Column:
-    """The column of this name. Raises Problem 422 for an unknown one; `field` is the parameter that names it."""
+    """Return the column of this name. Raises Problem 422 for an unknown one; `field` is the parameter that names it."""
     if name in _BUILT_IN:
         return Column(name, *_BUILT_IN[name])
     if name.startswith(CONFIG_COLUMN) and len(name) > len(CONFIG_COLUMN):
@@ -102,14 +102,15 @@ def column(name: str, field: str) -> Column:
 
 
 def as_text(of: Column) -> ColumnElement[str]:
-    """The column's value as text; a text in JSON without its quotes."""
+    """Return the column's value as text; a text in JSON without its quotes."""
     if of.kind != "json":
         return cast(of.expression, Text)
     return of.expression.op("#>>", return_type=Text)(literal_column("'{}'::text[]", ARRAY(Text)))
 
 
 def is_recorded(name: str) -> bool:
-    """Whether the column is a config field or a metric: its values come with a list only where they are asked for."""
+    """Return whether the column is a config field or a metric: its values come with a list only where they are asked
+    for."""
     return name.startswith((CONFIG_COLUMN, METRIC_COLUMN))
 
 

@@ -20,14 +20,14 @@ _PROSE_CHARACTERS = 200
 
 
 class _Found(NamedTuple):
-    """What runs have under one name: the values as JSON, one per run, and their types."""
+    """Values of runs under one name: as JSON, one per run, and their types."""
 
     values: list[str]
     types: set[type]
 
 
 def recorded_columns(session: Session, projects: Sequence[str]) -> RunColumns:
-    """The fields and metrics of the newest runs, those that vary first, then by name."""
+    """Return the fields and metrics of the newest runs, those that vary first, then by name."""
     query = select(Run.fields, RunMetrics.latest).join(RunMetrics, RunMetrics.run_id == Run.id, isouter=True)
     if projects:
         query = query.where(Run.project_id.in_(select(Project.id).where(Project.name.in_(projects))))

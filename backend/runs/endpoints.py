@@ -65,13 +65,13 @@ def export_runs(
 
 @router.get("/runs/facets", summary="Get filter options")
 def get_facets(_: Reader, session: DbSession, settings: SettingsOf) -> RunFacets:
-    """Methods, tags, owners, groups and projects, each with its number of runs; and what the trash holds."""
+    """List methods, tags, owners, groups and projects, each with its number of runs, and what the trash holds."""
     return filters.facets(session, settings.trash_days)
 
 
 @router.get("/runs/groups", summary="List runs in groups")
 def list_groups(caller: Reader, session: DbSession, query: Annotated[RunGrouping, Query()]) -> RunGroups:
-    """Runs grouped by a column, with number, states, mean and spread of each group. The largest group comes first."""
+    """Group runs by a column, with number, states, mean and spread of each group. The largest group comes first."""
     return grouping.groups(session, query, caller.id)
 
 
@@ -79,7 +79,7 @@ def list_groups(caller: Reader, session: DbSession, query: Annotated[RunGrouping
 def get_columns(
     _: Reader, session: DbSession, project: Annotated[Sequence[str], Query(max_length=100)] = ()
 ) -> RunColumns:
-    """Columns beyond the built-in ones, of the newest runs of these projects, or of all that the caller sees."""
+    """Return the columns beyond the built-in ones, of the newest runs of these projects, or of all visible ones."""
     return discovery.recorded_columns(session, project)
 
 
@@ -107,7 +107,7 @@ def unstar_run(caller: Reader, session: DbSession, run_id: str) -> None:
 
 @router.get("/runs/{run_id}/history", summary="Get a run's history")
 def get_history(_: Reader, session: DbSession, run_id: str) -> History:
-    """The audit trail of a run, and each request to it with its outcome."""
+    """Return the audit trail of a run, and each request to it with its outcome."""
     repository.get(session, run_id)
     return History(
         audit=[presentation.audit_entry(row) for row in audit_of_run(session, run_id)],

@@ -22,19 +22,19 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def header(recorded: Sequence[str]) -> str:
-    """The line of column names; config fields and metrics last."""
+    """Return the line of column names; config fields and metrics last."""
     return csv_lines([[*COLUMNS, *recorded]])
 
 
 def lines(runs: Sequence[RunSummary], recorded: Sequence[str]) -> str:
-    """One line for each run; shares are plain numbers, times ISO 8601 in UTC."""
+    """Return one line for each run; shares are plain numbers, times ISO 8601 in UTC."""
     built_in = ([getattr(run, column) for column in COLUMNS] for run in runs)
     values = ([run.values.get(column) for column in recorded] for run in runs)
     return csv_lines([[*one, *other] for one, other in zip(built_in, values, strict=True)])
 
 
 def csv_lines(rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as CSV that spreadsheets take for values alone."""
+    """Return the rows as CSV that spreadsheets read as plain values."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\r\n").writerows([_cell(value) for value in row] for row in rows)
     return buffer.getvalue()
@@ -61,6 +61,6 @@ def _text(value: str) -> str:
 
 
 def batches(run_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """The runs, so many at a time."""
+    """Yield the runs, so many at a time."""
     for begin in range(0, len(run_ids), size):
         yield run_ids[begin : begin + size]

@@ -13,7 +13,7 @@ from bapo.api.runs import NamedCount, RunFacets, RunFilters
 
 
 def conditions(filters: RunFilters, viewer_id: str) -> list[ColumnElement[bool]]:
-    """Conditions that a run must meet; the session itself hides what the caller may not see.
+    """Return the conditions that a run must meet; the session itself hides what the caller may not see.
 
     Raises Problem 422 for a `where` that is no condition, and for an unknown column.
     """
@@ -70,7 +70,7 @@ MOST_NAMES = 500
 
 
 def facets(session: Session, trash_days: float) -> RunFacets:
-    """Methods, tags, owners, groups and projects of the runs that the session sees, the most frequent first."""
+    """Return methods, tags, owners, groups and projects of the runs that the session sees, the most frequent first."""
     tags = select(func.unnest(Run.tags).label("tag")).subquery()
     owners = select(User.name).join(Run, Run.owner_id == User.id).subquery()
     groups = select(RunGroup.name).join(Run, Run.group_id == RunGroup.id)

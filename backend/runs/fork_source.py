@@ -8,7 +8,7 @@ from bapo.api.workers import ForkSource
 
 
 def fork_source(run: Run, settings: Settings) -> ForkSource | None:
-    """The checkpoint that a run starts from; None if it is not a fork."""
+    """Return the checkpoint that a run starts from; None if it is not a fork."""
     if run.fork_step is None:
         return None
     assert run.forked_from is not None, "both are set together"

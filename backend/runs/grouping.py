@@ -26,7 +26,7 @@ SHOWN_DIFFERENCES = 4
 
 
 def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
-    """The groups of this page. Raises Problem 422 for a column that cannot be grouped by, or holds no numbers."""
+    """Return the groups of this page. Raises Problem 422 for a column that is not groupable, or holds no numbers."""
     by = _by(query.by)
     numbers = [number_of(name, "metrics") for name in dict.fromkeys(query.metrics)]
     held_out = held_out_key(Run.eval_name, Run.eval_problems).label("held_out")
@@ -79,7 +79,8 @@ def _by(name: str) -> Column:
 
 
 def number_of(name: str, field: str) -> ColumnElement[Any]:
-    """The column's numbers; NULL where a run has none. Raises Problem 422 for a column without; `field` names it."""
+    """Return the column's numbers; NULL where a run has none. Raises Problem 422 for a column without; `field` names
+    it."""
     found = column(name, field)
     match found.kind:
         case "number":
@@ -129,7 +130,7 @@ def _label(value: Any, *, is_method: bool = False) -> str:
 
 
 def _config_labels(session: Session, run_ids: Sequence[str]) -> dict[str, str]:
-    """By run: the fields in which the configs of these runs differ, apart from their seeds."""
+    """Return by run the fields in which the configs of these runs differ, apart from their seeds."""
     found = session.execute(select(Run.id, Run.fields).where(Run.id.in_(run_ids))).all()
     flat = {
         run_id: {name: value for name, value in fields.items() if name not in SEED_FIELDS} for run_id, fields in found

@@ -17,7 +17,7 @@ from bapo.api.runs import RunStatus
 from bapo.run.control import StopMoment
 
 SYSTEM = SYSTEM_NAME
-"""Author of what nobody asked for."""
+"""Author of automatic actions."""
 
 
 URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
@@ -53,7 +53,7 @@ def move(
 
 
 def end_attempt(session: Session, attempt: Attempt, outcome: str, reason: str | None) -> None:
-    """The attempt is over: its lease no longer counts."""
+    """End the attempt, so that its lease no longer counts."""
     attempt.state = "ended"
     attempt.outcome = outcome
     attempt.reason = reason
@@ -76,12 +76,12 @@ def settle_stops(session: Session, run: Run) -> None:
 
 
 def max_retries(run: Run, settings: Settings) -> int:
-    """Most retries in a row of the run without a further step."""
+    """Return the maximum number of retries in a row without a further step."""
     return settings.max_attempts_without_progress - 1 if run.max_retries is None else run.max_retries
 
 
 def stopping_when(session: Session, run: Run) -> StopMoment | None:
-    """The most urgent moment of the stops and pauses without an answer."""
+    """Return the most urgent moment of the stops and pauses without an answer."""
     if run.status not in (RunStatus.STOPPING, RunStatus.PAUSING):
         return None
     asked = {control.moment or "step" for control in repository.pending_stops(session, run.id)}

@@ -35,7 +35,7 @@ class RunRows:
 
 
 def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
-    """The runs after the cursor, or from the offset on.
+    """Return the runs after the cursor, or from the offset on.
 
     Raises Problem 422 for an unknown column, a cursor of another order, or a cursor together with an offset.
     """
@@ -69,7 +69,7 @@ def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
 
 
 def matching_ids(session: Session, filters: RunFilters, sort: str, viewer_id: str) -> list[str]:
-    """All runs that the filters match, in order. Raises Problem 422 for an unknown column."""
+    """Return all runs that the filters match, in order. Raises Problem 422 for an unknown column."""
     column, is_descending = _order(sort)
     query = select(Run.id).where(*run_filters.conditions(filters, viewer_id))
     return list(session.scalars(_ordered(query, column, is_descending)))
@@ -80,7 +80,8 @@ def _ordered(query: Select[*Columns], column: ColumnElement[Any], is_descending:
 
 
 def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str, recorded: Sequence[str] = ()) -> list[RunRow]:
-    """The existing runs among these, in the given order, without their configs but with these fields and metrics.
+    """Return the existing runs among these, in the given order, without their configs but with these fields and
+    metrics.
 
     Raises Problem 422 for a column that is neither.
     """
@@ -92,7 +93,7 @@ def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str, recorde
 
 
 def _values(session: Session, run_ids: Sequence[str], recorded: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Values of these columns, by run; a run lacks those that it has none of."""
+    """Return the values of these columns by run; columns without a value are left out."""
     names = list(dict.fromkeys(recorded))
     for name in names:
         if not columns.is_recorded(name):
@@ -108,7 +109,7 @@ def _values(session: Session, run_ids: Sequence[str], recorded: Sequence[str]) -
 
 
 def check_sort(sort: str) -> None:
-    """Raises Problem 422 for an unknown column."""
+    """Raise Problem 422 for an unknown column."""
     _order(sort)
 
 

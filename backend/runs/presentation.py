@@ -30,16 +30,16 @@ def eta_seconds(run: Run) -> float | None:
 
 
 NOTES_START_CHARACTERS = 200
-"""As much of the notes as a list shows."""
+"""Maximum number of characters of the notes in a list."""
 
 
 def summary(row: RunRow, prices: Prices) -> RunSummary:
-    """A row of the list."""
+    """Return a row of the list."""
     return rendered(RunSummary, row, row.usage, row.run, **_computed(row, prices))
 
 
 def _computed(row: RunRow, prices: Prices) -> dict[str, Any]:
-    """The fields of a `RunSummary` that no row has."""
+    """Return the fields of a `RunSummary` that no row has."""
     return {
         "eta_seconds": eta_seconds(row.run),
         "cost": row.usage.cost(prices),
@@ -50,7 +50,7 @@ def _computed(row: RunRow, prices: Prices) -> dict[str, Any]:
 
 
 def origin(run: Run) -> RunOrigin:
-    """Where the run was trained, and how we know of it."""
+    """Return where the run was trained, and how we know of it."""
     if not is_trainable(run.method):
         return "observed"
     return "trained here" if run.import_source is None else "imported"
@@ -68,7 +68,7 @@ class Surroundings(NamedTuple):
 
 
 def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Settings, prices: Prices) -> RunDetail:
-    """One run for this caller."""
+    """Return one run for this caller."""
     run = row.run
     may_edit = caller.may_change(run)
     return rendered(
@@ -90,7 +90,7 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
 
 
 def run_detail(session: Session, settings: Settings, run_id: str, caller: Principal) -> RunDetail:
-    """One run as this caller sees it, changes of this session included. Raises Problem 404."""
+    """Return one run as this caller sees it, changes of this session included. Raises Problem 404."""
     session.flush()
     row = repository.row(session, run_id, caller.id)
     parent = None if row.run.parent_id is None else session.get(Run, row.run.parent_id)
@@ -107,7 +107,7 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
 
 
 def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
-    """Actions that this caller may take on the run now."""
+    """Return the actions that this caller may take on the run now."""
     if Permission.WRITE not in GRANTED[caller.role]:
         # Not even a clone.
         return []
@@ -118,7 +118,7 @@ def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
 
 
 def _makes_sense(action: states.Action, run: Run) -> bool:
-    """Whether there is anything to change, to hold or release, or to go on from."""
+    """Return whether there is anything to change, to hold or release, or to go on from."""
     if action in ("hold", "release"):
         return (run.held_at is None) == (action == "hold")
     if action == "fork":
@@ -127,10 +127,10 @@ def _makes_sense(action: states.Action, run: Run) -> bool:
 
 
 def control(row: Control) -> ControlInfo:
-    """A request to a run."""
+    """Return a request to a run."""
     return rendered(ControlInfo, row, set=row.changes, when=row.moment)
 
 
 def audit_entry(row: AuditRow) -> AuditEntry:
-    """A line of the audit trail."""
+    """Return a line of the audit trail."""
     return rendered(AuditEntry, row)

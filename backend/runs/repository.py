@@ -41,16 +41,16 @@ class RunRow(NamedTuple):
     is_starred: bool = False
     """By the caller."""
     storage_bytes: int | None = None
-    """Of folder and records; None before they were measured."""
+    """Size of folder and records, in bytes; `None` before they were measured."""
     num_findings: int | None = None
-    """None before the run was looked at."""
+    """Number of findings; `None` before the run was checked."""
     gravest_finding: str | None = None
     values: Mapping[str, Any] = MappingProxyType({})
     """Config fields and metrics that were asked for, by column."""
 
 
 def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
-    """The query of runs with their names, to be filtered; without their configs, which lists do not need."""
+    """Return the query of runs with their names, to be filtered; without their configs, which lists do not need."""
     # NULL where the outer join finds no group, which the column's own type does not say.
     group_name = cast(ColumnElement[str | None], RunGroup.name.expression)
     unread = [] if with_config else [Run.config, Run.explicit, Run.diff]
@@ -64,7 +64,7 @@ def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
 
 
 def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list[RunRow]:
-    """The rows with their compute hours, their size, their last findings and this caller's stars."""
+    """Return the rows with their compute hours, their size, their last findings and this caller's stars."""
     run_ids = [row.run.id for row in found]
     used = usage_of(session, run_ids)
     starred = set(
@@ -85,13 +85,13 @@ def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list
 
 
 def _found_in(session: Session, run_ids: Sequence[str]) -> dict[str, Sequence[dict[str, str]]]:
-    """Findings of these runs when they were last looked at, the gravest first."""
+    """Return the findings of these runs when they were last checked, most severe first."""
     query = select(RunFindings.run_id, RunFindings.found).where(RunFindings.run_id.in_(run_ids))
     return dict(session.execute(query).all())
 
 
 def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
-    """One run for this caller. Raises Problem 404."""
+    """Return one run for this caller. Raises Problem 404."""
     found = session.execute(rows().where(Run.id == run_id)).one_or_none()
     if found is None and is_in_trash(session, run_id):
         remedy = "this run is in the trash: restore it to see it"
@@ -108,36 +108,36 @@ def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -
 
 
 def get(session: Session, run_id: str) -> Run:
-    """One run without its names. Raises Problem 404."""
+    """Return one run without its names. Raises Problem 404."""
     return existing(session.get(Run, run_id), "run", run_id)
 
 
 def lock(session: Session, run_id: str) -> Run:
-    """One run, held against every other change until the transaction ends. Raises Problem 404."""
+    """Return one run, held against every other change until the transaction ends. Raises Problem 404."""
     query = select(Run).where(Run.id == run_id).with_for_update(key_share=True)
     return existing(session.scalars(query.execution_options(populate_existing=True)).one_or_none(), "run", run_id)
 
 
 def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:
-    """The run that an earlier request with this key made, in whichever project."""
+    """Return the run that an earlier request with this key made, in whichever project."""
     query = select(Run).where(Run.owner_id == owner_id, Run.idempotency_key == key)
     return session.scalars(query.execution_options(all_projects=True, with_trash=True)).one_or_none()
 
 
 def with_import_source(session: Session, project_id: str, source: str) -> Run | None:
-    """The run that this folder was imported into."""
+    """Return the run that this folder was imported into."""
     query = select(Run).where(Run.project_id == project_id, Run.import_source == source)
     return session.scalars(query.execution_options(with_trash=True)).one_or_none()
 
 
 def is_in_trash(session: Session, run_id: str) -> bool:
-    """Whether a run that this session does not find waits in the trash."""
+    """Return whether a run that this session does not find waits in the trash."""
     query = select(Run.id).where(Run.id == run_id, Run.trashed_at.is_not(None))
     return session.scalars(query.execution_options(with_trash=True)).one_or_none() is not None
 
 
 def ensure_group(session: Session, project_id: str, name: str) -> str:
-    """Identifier of the group of that name, made where missing."""
+    """Return the ID of the group of that name, made if missing."""
     values = {"project_id": project_id, "name": name}
     session.execute(insert(RunGroup).values(values).on_conflict_do_nothing(constraint="uq_run_groups_project_id_name"))
     query = select(RunGroup.id).where(RunGroup.project_id == project_id, RunGroup.name == name)
@@ -145,7 +145,7 @@ def ensure_group(session: Session, project_id: str, name: str) -> str:
 
 
 def study_of(session: Session, run_id: str) -> str | None:
-    """Identifier of the study that a run is a part of."""
+    """Return the ID of the study that a run is a part of."""
     return session.scalars(select(StudyRun.study_id).where(StudyRun.run_id == run_id)).one_or_none()
 
 
@@ -159,18 +159,19 @@ def delete_run(session: Session, run: Run) -> None:
 
 
 def attempt(session: Session, run: Run) -> Attempt | None:
-    """The newest claimed attempt."""
+    """Return the newest claimed attempt."""
     return session.get(Attempt, (run.id, run.attempt))
 
 
 def assigned_attempt(session: Session, run: Run) -> Attempt | None:
-    """The attempt that a worker was promised and has not claimed."""
+    """Return the attempt that a worker was promised and has not claimed."""
     query = select(Attempt).where(Attempt.run_id == run.id, Attempt.state == "assigned")
     return session.scalars(query).one_or_none()
 
 
 def newest_worker(session: Session, run: Run) -> tuple[str | None, float | None]:
-    """The worker of the newest attempt, claimed or promised, and about how long that takes to stop while it trains."""
+    """Return the worker of the newest attempt, claimed or promised, and about how long that takes to stop while it
+    trains."""
     query = (
         select(Worker.name, case((Attempt.state != "ended", Attempt.stop_seconds)))
         .join(Attempt, Attempt.worker_id == Worker.id)
@@ -186,13 +187,13 @@ def newest_worker(session: Session, run: Run) -> tuple[str | None, float | None]
 
 
 def controls(session: Session, run_id: str) -> Sequence[Control]:
-    """All requests, oldest first."""
+    """Return all requests, oldest first."""
     query = select(Control).where(Control.run_id == run_id).order_by(Control.created_at, Control.id)
     return session.scalars(query).all()
 
 
 def applied_changes(session: Session, run_ids: Sequence[str]) -> dict[str, list[AppliedChange]]:
-    """Parameter changes that trainers applied, by run, in the order in which they took effect."""
+    """Return the parameter changes that trainers applied, by run, in the order in which they took effect."""
     query = (
         select(Control)
         .where(Control.run_id.in_(run_ids), Control.kind == "change", Control.state == "applied")
@@ -205,7 +206,7 @@ def applied_changes(session: Session, run_ids: Sequence[str]) -> dict[str, list[
 
 
 def open_changes(session: Session, run_id: str) -> Sequence[Control]:
-    """Parameter changes that hold, or may come to hold, in the order in which they do."""
+    """Return the parameter changes that are or may become effective, in that order."""
     query = (
         select(Control)
         .where(Control.run_id == run_id, Control.kind == "change", Control.state.not_in(("refused", "withdrawn")))
@@ -215,7 +216,7 @@ def open_changes(session: Session, run_id: str) -> Sequence[Control]:
 
 
 def pending_stops(session: Session, run_id: str) -> Sequence[Control]:
-    """Stops and pauses without an answer."""
+    """Return the stops and pauses without an answer."""
     query = select(Control).where(
         Control.run_id == run_id, Control.kind.in_(("stop", "pause")), Control.state == "pending"
     )
@@ -223,14 +224,14 @@ def pending_stops(session: Session, run_id: str) -> Sequence[Control]:
 
 
 def settled_controls(session: Session, run_id: str) -> Sequence[str]:
-    """Identifiers of the requests that no trainer needs to answer: of a run that has stopped, or withdrawn."""
+    """Return the IDs of the requests that no trainer needs to answer: the run has stopped, or they were withdrawn."""
     is_over = Control.kind.in_(("stop", "pause")) & (Control.state != "pending")
     query = select(Control.id).where(Control.run_id == run_id, is_over | (Control.state == "withdrawn"))
     return session.scalars(query.order_by(Control.created_at, Control.id)).all()
 
 
 def pending_controls(session: Session, run_ids: Sequence[str]) -> Sequence[Control]:
-    """Requests that the trainers have not answered."""
+    """Return the requests that the trainers have not answered."""
     query = (
         select(Control)
         .where(Control.run_id.in_(run_ids), Control.state == "pending")
@@ -254,7 +255,7 @@ def recorded_times(session: Session, run: Run) -> tuple[datetime | None, datetim
 
 
 def _bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
-    """Measured sizes of these runs' folders and records."""
+    """Return the measured sizes of these runs' folders and records."""
     size = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0)
     query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
     query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))

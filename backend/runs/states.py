@@ -13,11 +13,11 @@ Action = RunAction
 
 LEGAL_MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     S.DRAFT: frozenset({S.QUEUED}),
-    # Claimed by a worker; or cancelled before that. A worker that was given up and comes back goes on (see LOST).
+    # Claimed by a worker; or cancelled before that. A worker that was given up and comes back continues (see LOST).
     S.QUEUED: frozenset({S.STARTING, S.CANCELLED, S.RUNNING}),
     # A trainer may be done before its worker says that it is up.
     S.STARTING: frozenset({S.RUNNING, S.PAUSING, S.STOPPING, S.QUEUED, S.SUCCEEDED, S.FAILED, S.LOST}),
-    # Back to the queue when the machine asked the trainer to end, and nobody else did.
+    # Back to the queue if the machine asked the trainer to end, and no user did.
     S.RUNNING: frozenset({S.PAUSING, S.STOPPING, S.QUEUED, S.PAUSED, S.SUCCEEDED, S.FAILED, S.LOST}),
     # The last step may be done before the request is read.
     S.PAUSING: frozenset({S.PAUSED, S.STOPPING, S.SUCCEEDED, S.FAILED, S.LOST}),
@@ -35,7 +35,7 @@ ACTIVE = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.STOPPING})
 """A worker holds the run."""
 
 ARCHIVABLE = frozenset({S.DRAFT, S.PAUSED, *TERMINAL_STATUSES})
-"""Nothing happens to the run by itself, so that nobody misses it in the list."""
+"""Statuses in which the run does not change by itself, so that a list can leave it out."""
 
 _ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
     S.DRAFT: ("start", "clone", "delete"),
@@ -64,22 +64,22 @@ class IllegalMoveError(Exception):
 
 
 def check_move(before: RunStatus, after: RunStatus) -> None:
-    """Raises IllegalMoveError unless the table has the move."""
+    """Raise IllegalMoveError unless the table has the move."""
     if after not in LEGAL_MOVES[before]:
         raise IllegalMoveError(before, after)
 
 
 def actions(status: RunStatus) -> tuple[Action, ...]:
-    """Actions that the state allows."""
+    """Return the actions that the state allows."""
     return _ACTIONS[status]
 
 
 def actions_of(run: Run) -> tuple[Action, ...]:
-    """Actions that make sense for the run in its state: what another trainer trains can only be deleted here."""
+    """Return the actions that make sense in the run's state: a run of another trainer can only be deleted here."""
     possible = actions(run.status)
     return possible if is_trainable(run.method) else tuple(action for action in possible if action == "delete")
 
 
 def is_terminal(status: RunStatus) -> bool:
-    """Whether nothing happens to the run any more by itself."""
+    """Return whether nothing happens to the run any more by itself."""
     return status in TERMINAL_STATUSES

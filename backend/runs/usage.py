@@ -26,12 +26,12 @@ class Usage(NamedTuple):
 
     @property
     def num_gpus(self) -> int:
-        """Of the newest attempt."""
+        """Number of GPUs of the newest attempt."""
         return self.machine.num_gpus
 
     @property
     def machine(self) -> Machine:
-        """Of the newest attempt."""
+        """Machine of the newest attempt."""
         return self.uses[-1].machine if self.uses else Machine()
 
     @property
@@ -40,14 +40,14 @@ class Usage(NamedTuple):
         return sum(compute_hours((use.end - use.begin).total_seconds(), use.machine.num_gpus) for use in self.uses)
 
     def cost(self, prices: Prices) -> float | None:
-        """Price of all hours; None where some of them have none."""
+        """Return the price of all hours; `None` if some of them have none."""
         costs = [prices.cost(use) for use in self.uses]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known and len(known) == len(costs) else None
 
 
 class PlannedCost(NamedTuple):
-    """What further time on the machine of a run comes to, at the prices of now."""
+    """Cost of further time on the machine of a run, at current prices."""
 
     compute_hours: float | None
     cost: float | None
@@ -56,7 +56,7 @@ class PlannedCost(NamedTuple):
 
 
 def planned_cost(seconds: float | None, usage: Usage, prices: Prices, now: datetime) -> PlannedCost:
-    """The cost of so many seconds on the machine of the run's newest attempt; never 0 for want of a price."""
+    """Return the cost of so many seconds on the machine of the run's newest attempt; never 0 for want of a price."""
     if seconds is None:
         return PlannedCost(None, None, "how long the planned run takes is not known")
     if not usage.uses:

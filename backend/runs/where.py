@@ -37,7 +37,7 @@ class _Condition(NamedTuple):
 
 
 def condition(text: str) -> ColumnElement[bool]:
-    """The condition in SQL. Raises Problem 422 for what is none, for an unknown column and for an unfit value."""
+    """Return the condition in SQL. Raises Problem 422 if it does not parse, or for an unknown column or unfit value."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise _refused(text, "write COLUMN, an operator (= != >= <= > < ~) and a value, such as config.method.c1>=0.25")
@@ -71,7 +71,7 @@ def _presence(of: Column, asked: _Condition) -> ColumnElement[bool]:
 
 
 def _values(asked: _Condition) -> list[Any]:
-    """The values of a set: a JSON list, or texts between commas."""
+    """Return the values of a set: a JSON list, or texts between commas."""
     if asked.value.startswith("["):
         try:
             return list(json.loads(asked.value))
@@ -95,7 +95,7 @@ def _operand(of: Column, asked: _Condition, value: Any) -> ColumnElement[Any]:
 
 
 def _json(asked: _Condition, value: Any) -> Any:
-    """What stands between commas is a number or a truth value where it reads like one, else a text."""
+    """Return the value between commas as a number or a truth value if it reads like one, else as a text."""
     if not isinstance(value, str) or asked.value.startswith("["):
         return value
     try:

@@ -14,9 +14,9 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 
 def values_of(claims: Mapping[str, Any], name: str) -> list[str]:
-    """The texts of a claim, of one or of a list; none where it is absent.
+    """Return the texts of a claim, of one or of a list; none where it is absent.
 
-    A name with dots is first taken as it stands (`https://example.org/roles`), then as a way into objects
+    A name with dots is first taken literally (`https://example.org/roles`), then as a way into objects
     (`realm_access.roles`).
     """
     if not name:
@@ -38,7 +38,7 @@ def _role(text: str, rule: str) -> Role:
 
 
 def _rules(text: str) -> Iterable[tuple[str, str, str]]:
-    """Each rule, its left and its right side; a value may hold `=` and `,`, as names in LDAP do."""
+    """Return each rule, its left and its right side; a value may hold `=` and `,`, as names in LDAP do."""
     for rule in (part.strip() for part in text.split(";")):
         if rule:
             value, sign, result = rule.rpartition("=")
@@ -55,11 +55,11 @@ class RoleRules:
 
     @classmethod
     def of(cls, text: str) -> RoleRules:
-        """`bapo-admins=admin; staff=member; *=viewer`. Raises ValueError naming the rule that is wrong."""
+        """Parse `bapo-admins=admin; staff=member; *=viewer`. Raises ValueError naming the rule that is wrong."""
         return cls(tuple((value, _role(result, rule)) for rule, value, result in _rules(text)))
 
     def role_of(self, values: Iterable[str]) -> Role | None:
-        """The highest role that the values give; None where they give none."""
+        """Return the highest role that the values give; None where they give none."""
         held = {*values, EVERYBODY}
         given = [role for value, role in self.roles if value in held]
         return max(given, key=lambda role: RANK[role], default=None)
@@ -73,7 +73,7 @@ class ProjectRules:
 
     @classmethod
     def of(cls, text: str) -> ProjectRules:
-        """`nlp=planning:member; leads=planning:admin`. Raises ValueError naming the rule that is wrong."""
+        """Parse `nlp=planning:member; leads=planning:admin`. Raises ValueError naming the rule that is wrong."""
         found = []
         for rule, value, result in _rules(text):
             project, role = _project_and_role(result)
@@ -83,7 +83,7 @@ class ProjectRules:
         return cls(tuple(found))
 
     def roles_of(self, values: Iterable[str]) -> dict[str, Role]:
-        """The highest role per project."""
+        """Return the highest role per project."""
         held = {*values, EVERYBODY}
         given = [(project, role) for value, project, role in self.projects if value in held]
         if not self.projects:

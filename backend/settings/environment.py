@@ -28,7 +28,7 @@ from bapo.deploy.settings import (
 from bapo.run.run_folder import UPLOADS_FOLDER
 
 CALLBACK_PATH = "/login/callback"
-"""Of the dashboard."""
+"""Path of the dashboard's page to which the provider redirects."""
 
 
 class Settings(ServiceSettings):
@@ -45,7 +45,7 @@ class Settings(ServiceSettings):
     runs_dir: Path
     """Folder of the run folders."""
     runs_dir_shared: bool = False
-    """Whether all workers share `runs_dir`; otherwise a run stays on the host that started it."""
+    """True if all workers share `runs_dir`; otherwise a run stays on the host that started it."""
     admin_token_file: Path
     """File with the administrator's token; created with mode 600 if missing."""
     worker_token_file: Path
@@ -72,7 +72,7 @@ class Settings(ServiceSettings):
     board_link_days: int = Field(default=90, ge=0, le=MOST_LINK_DAYS)
     """Days after which read-only links to boards expire at the latest; 0: boards are not shared outside the team."""
     local_passwords: bool = True
-    """Whether people may log in with a password of this server. Without, single sign-on, API tokens and one-time codes
+    """True if people may log in with a password of this server. Without, single sign-on, API tokens and one-time codes
     remain."""
 
     oidc_client_id: str = ""
@@ -84,7 +84,7 @@ class Settings(ServiceSettings):
     """Issuer of the OpenID Connect provider, exactly as its discovery document names it, such as
     `https://sso.example.org/realms/staff`; if unset, there is no single sign-on. Needs `BAPO_OIDC_CLIENT_ID`."""
     oidc_label: str = Field(default="single sign-on", min_length=1, max_length=60)
-    """What the button of the login page says after *Sign in with*."""
+    """Provider's name on the button *Sign in with …* of the login page."""
     oidc_scopes: str = "openid profile email"
     """Scopes to ask the provider for, separated by spaces; `openid` is among them."""
     oidc_name_claim: str = "preferred_username"
@@ -93,7 +93,7 @@ class Settings(ServiceSettings):
     """Claim whose values give the role, such as `groups`, or `realm_access.roles` for a claim within a claim."""
     oidc_role_rules: str = ""
     """Role by value of that claim, such as `bapo-admins=admin; staff=member; *=viewer`; the highest one counts, and
-    whom no rule fits is not let in. If unset, administrators set roles on the page People."""
+    users that match no rule are rejected. If unset, administrators set roles on the page People."""
     oidc_new_role: Literal["viewer", "member"] = "viewer"
     """Role of a new account where no rules give roles."""
     oidc_project_claim: str = ""
@@ -107,12 +107,12 @@ class Settings(ServiceSettings):
     oidc_group_claim: str = "groups"
     """Claim with the groups that `BAPO_OIDC_REQUIRED_GROUPS` names."""
     oidc_required_groups: str = ""
-    """Groups of which whoever signs in must be in at least one, separated by semicolons; if unset, none is needed."""
+    """Users must belong to at least one of these groups, separated by semicolons; if unset, no group is required."""
     oidc_link_by_email: bool = False
-    """Whether a first sign-in opens the existing account that has the same e-mail address, if the provider calls the
+    """True if a first sign-in opens the existing account that has the same e-mail address, if the provider calls the
     address verified. Without, it never does."""
     oidc_provider_logout: bool = True
-    """Whether logging out here also ends the session at the provider, where it offers that."""
+    """True if logging out here also ends the session at the provider, where it offers that."""
     max_attempts_without_progress: int = Field(default=3, ge=1)
     """A run fails after this many attempts in a row that completed no further step; a run's `resources.retries`
     takes precedence."""
@@ -124,7 +124,7 @@ class Settings(ServiceSettings):
     queue_patience_seconds: float = Field(default=4 * 3_600.0, gt=0)
     """A run that has waited longer starts before all younger runs of its priority, regardless of fair shares."""
     stream_retention_seconds: float = Field(default=86_400.0, gt=0)
-    """How long an interrupted event stream can be resumed."""
+    """Time in seconds for which an interrupted event stream can be resumed."""
     gpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Price of a GPU-hour until an administrator sets prices on the page Prices; if unset, no costs of runs on GPUs are
     shown."""
@@ -136,7 +136,7 @@ class Settings(ServiceSettings):
     body_seconds: float = Field(default=60.0, gt=0)
     """Maximum time to receive the body of a request."""
     artifacts_dir: Path | None = None
-    """Folder of the downloads, shared by all servers; defaults to `artifacts` beside `runs_dir`."""
+    """Folder of the downloads, shared by all servers; defaults to `artifacts` next to `runs_dir`."""
     artifact_quota_bytes: int = Field(default=200_000_000_000, ge=1)
     """Maximum size of all downloads; beyond it, new ones are refused until others expire."""
     artifact_days: float = Field(default=7.0, gt=0)
@@ -150,7 +150,7 @@ class Settings(ServiceSettings):
     upload_quota_bytes: int = Field(default=200_000_000_000, ge=1)
     """Maximum size of all uploads of a project; beyond it, new ones are refused until others are unregistered."""
     upload_hours: float = Field(default=24.0, gt=0)
-    """An upload that nobody has gone on with for this many hours, and that is not registered, is deleted."""
+    """Hours after which an abandoned upload that is not registered is deleted."""
 
     upload_hosts: str = ""
     """Hosts from which the server fetches data sets and models that people name by URL: host names (`*.example.org` for
@@ -159,8 +159,8 @@ class Settings(ServiceSettings):
     upload_hub_url: str = "https://huggingface.co"
     """Hub behind names such as `hf://datasets/OWNER/NAME/FILE`, or a mirror of it."""
     upload_hub_token_file: Path | None = None
-    """File with a token of the hub, for private repositories; read at each fetch. Whoever may upload reads what it
-    opens. It is sent to the host of `BAPO_UPLOAD_HUB_URL` and to no other, wherever that redirects to."""
+    """File with a token of the hub, for private repositories; read at each fetch. Users who may upload can read what it
+    gives access to. It is sent to the host of `BAPO_UPLOAD_HUB_URL` and to no other, also on redirects."""
 
     retention_samples_days: float | None = Field(default=None, gt=0)
     """Days after a run's end at which its sampled responses are deleted; never by default."""
@@ -268,7 +268,7 @@ class Settings(ServiceSettings):
 
     @property
     def oidc_redirect_uri(self) -> str:
-        """Where the provider sends people back to; it must be registered there, letter by letter."""
+        """Address to which the provider redirects users; it must be registered there, character by character."""
         return self.public_url.rstrip("/") + CALLBACK_PATH
 
     @cached_property

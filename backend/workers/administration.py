@@ -63,5 +63,5 @@ def _note(session: Session, worker: Worker, caller: Principal, action: str, deta
 
 
 def worker_of(session: Session, worker_id: str, caller: Principal) -> Worker:
-    """A worker of this token. Raises Problem 404."""
+    """Return a worker of this token. Raises Problem 404."""
     return existing(repository.get(session, caller.id, worker_id), "worker", worker_id)

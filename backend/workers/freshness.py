@@ -6,5 +6,5 @@ from backend.settings.environment import Settings
 
 
 def fresh_seconds(settings: Settings) -> float:
-    """A worker that was not heard of for so long gets no new runs."""
+    """Return the seconds without a heartbeat after which a worker gets no new runs."""
     return 3 * settings.heartbeat_seconds + 1

@@ -13,7 +13,7 @@ class Gpu:
 
     index: int
     memory_gib: float | None = None
-    """None where the machine could not say."""
+    """`None` if the machine could not say."""
 
 
 class Machine(NamedTuple):
@@ -25,7 +25,7 @@ class Machine(NamedTuple):
     slots: int
     gpus: Sequence[Gpu] = ()
     memory_gib: float | None = None
-    """None where it has not said: then it counts as enough."""
+    """`None` if it has not said: then it counts as enough."""
     slots_held: int = 0
     gpus_held: frozenset[int] = frozenset()
     memory_held_gib: float = 0.0

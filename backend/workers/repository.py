@@ -18,7 +18,7 @@ from bapo.api.workers import WorkerRegistration
 
 
 def register(session: Session, token_id: str, body: WorkerRegistration) -> Worker | None:
-    """The worker of that name, made or brought up to date; None where another valid token has the name."""
+    """Return the worker of that name, made or brought up to date; None where another valid token has the name."""
     values = {
         "host": body.host,
         "slots": body.slots,
@@ -47,12 +47,12 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
 
 
 def get(session: Session, token_id: str, worker_id: str) -> Worker | None:
-    """A worker that this token speaks for."""
+    """Return a worker that this token speaks for."""
     return session.scalars(select(Worker).where(Worker.id == worker_id, Worker.token_id == token_id)).one_or_none()
 
 
 def speaks_for(session: Session, token_id: str, worker_id: str) -> bool:
-    """Whether this token speaks for the worker."""
+    """Return whether this token speaks for the worker."""
     return session.execute(_SPEAKS_FOR, {"worker_id": worker_id, "token_id": token_id}).first() is not None
 
 
@@ -60,7 +60,7 @@ _SPEAKS_FOR = text("SELECT 1 FROM workers WHERE id = :worker_id AND token_id = :
 
 
 def touch(session: Session, worker: Worker, system: dict[str, float]) -> None:
-    """The worker has been heard of."""
+    """Record that the worker has sent a heartbeat."""
     query = update(Worker).where(Worker.id == worker.id).values(last_seen_at=func.now(), system=system)
     session.execute(query.execution_options(synchronize_session=False))
 
@@ -77,7 +77,7 @@ class WorkerRow(NamedTuple):
 
 
 def workers(session: Session, fresh_seconds: float) -> list[WorkerRow]:
-    """All workers by name."""
+    """Return all workers by name."""
     is_fresh = Worker.last_seen_at > seconds_from_now(-fresh_seconds)
     known = select(Worker, is_fresh).where(Worker.forgotten_at.is_(None))
     found = session.execute(known.order_by(Worker.name)).all()
@@ -101,12 +101,12 @@ def workers(session: Session, fresh_seconds: float) -> list[WorkerRow]:
 
 
 def next_fencing_token(session: Session) -> int:
-    """Larger than all before."""
+    """Return a fencing token, larger than all before."""
     return int(session.scalars(select(FENCING_TOKENS.next_value())).one())
 
 
 def extend_lease(session: Session, attempt: Attempt, seconds: float, **measured: float | None) -> None:
-    """The worker has this much time for its next heartbeat; nothing where the attempt has ended meanwhile.
+    """Extend the lease: the worker has this much time for its next heartbeat. Does nothing if the attempt has ended.
 
     `measured`, such as `stop_seconds`, replaces what was measured before.
     """
@@ -124,7 +124,7 @@ def end_all_pauses(session: Session) -> None:
 
 
 def begin_all_leases_anew(session: Session, seconds: float) -> None:
-    """Renew all leases after a time in which nobody could send heartbeats, or after a change of the clock.
+    """Renew all leases after a time in which no worker could send heartbeats, or after a change of the clock.
 
     A lease that ended long ago must not lose a run whose worker is well, and one that ends in an hour not hide a dead
     one; likewise when workers were heard of and messages sent.
@@ -141,7 +141,7 @@ def begin_all_leases_anew(session: Session, seconds: float) -> None:
 
 
 def with_token(session: Session, run_id: str, fencing_token: int) -> Attempt | None:
-    """The attempt that was claimed with this token."""
+    """Return the attempt that was claimed with this token."""
     query = select(Attempt).where(Attempt.run_id == run_id, Attempt.fencing_token == fencing_token)
     return session.scalars(query).one_or_none()
 
@@ -155,7 +155,7 @@ def expired(session: Session) -> Sequence[tuple[str, int]]:
 
 
 def is_expired(session: Session, attempt: Attempt) -> bool:
-    """Whether this lease is over now."""
+    """Return whether this lease is over now."""
     query = select(Attempt.lease_expires_at < func.now())
     query = query.where(Attempt.run_id == attempt.run_id, Attempt.number == attempt.number)
     return bool(session.scalars(query).one())
@@ -172,7 +172,7 @@ def withdraw_from_stale_workers(session: Session, fresh_seconds: float) -> None:
 
 
 def machines(session: Session, fresh_seconds: float | None) -> list[Machine]:
-    """Workers that are heard of and take runs, with what their runs hold; with None all that are known."""
+    """Return the online workers that take runs, with what their runs hold; with `None` all known workers."""
     held = (
         select(
             Attempt.worker_id,
@@ -211,19 +211,19 @@ def machines(session: Session, fresh_seconds: float | None) -> list[Machine]:
 
 
 def num_connected(session: Session, fresh_seconds: float) -> int:
-    """Workers that are heard of, also those that are draining."""
+    """Return the number of online workers, including those that are draining."""
     query = select(func.count()).select_from(Worker)
     return session.scalars(query.where(Worker.last_seen_at > seconds_from_now(-fresh_seconds))).one()
 
 
 def is_fresh(session: Session, worker: Worker, seconds: float) -> bool:
-    """Whether the worker was heard of in this time."""
+    """Return whether the worker was heard of in this time."""
     query = select(Worker.last_seen_at > seconds_from_now(-seconds)).where(Worker.id == worker.id)
     return bool(session.scalars(query).one())
 
 
 def num_held(session: Session, worker: Worker) -> int:
-    """Attempts of the worker that have not ended."""
+    """Return the number of the worker's attempts that have not ended."""
     query = select(func.count()).select_from(Attempt).where(Attempt.worker_id == worker.id, Attempt.state != "ended")
     return session.scalars(query).one()
 
@@ -244,7 +244,7 @@ def withdraw_where_gpus_are_gone(session: Session, worker: Worker) -> None:
 
 
 def gpus_held_by_others(session: Session, attempt: Attempt) -> set[int]:
-    """GPUs of an attempt's worker that other attempts hold."""
+    """Return the GPUs of an attempt's worker that other attempts hold."""
     query = select(Attempt.gpus).where(
         Attempt.worker_id == attempt.worker_id, Attempt.state != "ended", Attempt.run_id != attempt.run_id
     )
@@ -264,12 +264,12 @@ class Message(NamedTuple):
 
 
 def unsent_to_queues(session: Session) -> list[Message]:
-    """Promised runs of workers that listen to the broker, not sent or not claimed for a while."""
+    """Return the promised runs of workers that listen to the broker, not sent or not claimed for a while."""
     return _unsent(session, Worker.delivery == "broker")
 
 
 def unsent_to(session: Session, worker: Worker) -> list[Message]:
-    """Promised runs of this worker, likewise."""
+    """Return the promised runs of this worker that were not sent or not claimed for a while."""
     return _unsent(session, Worker.id == worker.id)
 
 
@@ -285,7 +285,7 @@ def _unsent(session: Session, whose: ColumnElement[bool]) -> list[Message]:
 
 
 def mark_sent(session: Session, message: Message) -> None:
-    """The broker has it, or the worker's own request is answered with it."""
+    """Record that the broker has the message, or that the answer to the worker's own request contains it."""
     query = update(Attempt).where(Attempt.run_id == message.run_id, Attempt.number == message.number)
     query = query.values(sent_at=func.now(), num_sent=Attempt.num_sent + 1)
     session.execute(query.execution_options(synchronize_session=False))

@@ -53,7 +53,7 @@ class Flow(NamedTuple):
 
 
 def last_evaluated(visits: Visits, step: int) -> Counts:
-    """Each prompt's latest evaluation in steps 1..`step`, by its index in `visits.prompt_ids`.
+    """Return each prompt's latest evaluation in steps 1..`step`, by its index in `visits.prompt_ids`.
 
     A reused group is no evaluation: it was answered at an earlier step.
     """
@@ -66,7 +66,7 @@ def last_evaluated(visits: Visits, step: int) -> Counts:
 
 
 def aligned(samplings: Sequence[Sampling]) -> list[Counts]:
-    """The samplings over all prompts that any of them has, in the order in which those are first named."""
+    """Return the samplings over all prompts that any of them has, in the order in which those are first named."""
     first = samplings[0]
     if all(sampling.prompt_ids == first.prompt_ids for sampling in samplings):
         return [np.array(sampling.num_correct, dtype=np.int16) for sampling in samplings]
@@ -83,7 +83,7 @@ def aligned(samplings: Sequence[Sampling]) -> list[Counts]:
 
 
 def migration_matrix(before: Counts, after: Counts, group_size: int) -> Matrix:
-    """Numbers of prompts by accuracy before (row) and after (column) (arXiv:2602.20722, Fig. 15)."""
+    """Return the numbers of prompts by accuracy before (row) and after (column) (arXiv:2602.20722, Fig. 15)."""
     size = group_size + 2
     # Index -1 of the matrix is its last row or column.
     cells = (before.astype(np.int64) % size) * size + after % size
@@ -91,12 +91,12 @@ def migration_matrix(before: Counts, after: Counts, group_size: int) -> Matrix:
 
 
 def seen_in_both(matrix: Matrix) -> Matrix:
-    """`[G + 1, G + 1]`: without the prompts that one of the samplings has not seen."""
+    """Return the matrix without the prompts that one of the samplings has not seen, `[G + 1, G + 1]`."""
     return matrix[:-1, :-1]
 
 
 def migration_rates(matrix: Matrix) -> MigrationSummary:
-    """The rates of a matrix, over the prompts that both samplings have seen, with Wilson's intervals.
+    """Return the rates of a matrix, over the prompts that both samplings have seen, with Wilson's intervals.
 
     The intervals say how a rate would vary over other prompts. Sampling an unchanged policy twice moves prompts too:
     compare each rate with that of two such samplings.
@@ -112,7 +112,7 @@ def migration_rates(matrix: Matrix) -> MigrationSummary:
 
 
 def with_rates(matrix: Matrix) -> MigrationMatrix:
-    """The matrix with its sums and rates, as the API and the figures have it."""
+    """Return the matrix with its sums and rates, as the API and the figures have it."""
     return MigrationMatrix(
         counts=matrix.tolist(),
         before=matrix.sum(axis=1).tolist(),
@@ -123,7 +123,7 @@ def with_rates(matrix: Matrix) -> MigrationMatrix:
 
 
 def tracked_matrix(before: TrackingRecord, after: TrackingRecord) -> Matrix:
-    """The matrix between two samplings of the tracked prompts."""
+    """Return the matrix between two samplings of the tracked prompts."""
     first, second = aligned([Sampling(record.prompt_ids, record.num_correct) for record in (before, after)])
     return migration_matrix(first, second, before.group_size)
 
@@ -138,7 +138,7 @@ def _rate(num_moved: int, num_prompts: int) -> MigrationRate | None:
 
 
 def accuracy_classes(group_size: int) -> tuple[AccuracyClass, ...]:
-    """0/G, the thirds between the ends that this G has accuracies in, G/G, and not seen; in this order.
+    """Return 0/G, the thirds between the ends that this G has accuracies in, G/G, and not seen; in this order.
 
     Low is an accuracy up to 1/3, high from 2/3; an exact third belongs to the outer class.
     """
@@ -155,9 +155,7 @@ def accuracy_classes(group_size: int) -> tuple[AccuracyClass, ...]:
 
 
 def flows(samplings: Sequence[Counts], group_size: int) -> list[Flow]:
-    """Counts the prompts that went through the same classes, most first; prompts that no sampling has seen are left
-    out.
-    """
+    """Count the prompts that went through the same classes, most first; leave out prompts that no sampling has seen."""
     classes = accuracy_classes(group_size)
     # By number of correct responses; index -1 is not seen.
     class_of = np.empty(group_size + 2, dtype=np.int64)

@@ -53,7 +53,7 @@ def run_totals(visits: Visits, inherited_steps: Sequence[int] = ()) -> RunTotals
     is_own_visit = ~np.isin(visits.step, np.array(inherited_steps, np.int64))
     is_own = is_own_visit[rows]
     first, last, last_step = (np.zeros(num_prompts, np.int64) for _ in range(3))
-    # Of equal places the one written last stays: visits stand in the order of their steps.
+    # Among equal indices the last write wins: visits are in the order of their steps.
     last[prompt] = correct
     first[prompt[::-1]] = correct[::-1]
     last_step[visits.prompt] = visits.step
@@ -71,7 +71,8 @@ def run_totals(visits: Visits, inherited_steps: Sequence[int] = ()) -> RunTotals
 
 
 def accuracy(num_correct: int, num_responses: int) -> Estimate | None:
-    """k/n with the central 95 % of Beta(1 + k, 1 + n - k), the posterior of a uniform prior; None without responses.
+    """Return k/n with the central 95 % of Beta(1 + k, 1 + n - k), the posterior of a uniform prior; None without
+    responses.
 
     Where none is right the interval begins at 0, where all are it ends at 1: k/n lies within.
 
@@ -99,17 +100,17 @@ class Answer(NamedTuple):
     """An answer that responses give, and how many of each model give it."""
 
     text: str
-    """As the first response wrote it."""
+    """Answer, as in the first response that gave it."""
     num_responses: int
     num_correct: int
-    """Of these, judged right."""
+    """Number of these responses that were judged right."""
     is_label: bool
-    """Whether it is the right answer but for its form."""
+    """True if it is the right answer but for its form."""
     by_model: dict[str, int]
 
 
 class Agreement(NamedTuple):
-    """What the responses of several runs to one prompt agree on."""
+    """Agreement of the responses of several runs to one prompt."""
 
     num_responses: int
     num_without_answer: int
@@ -122,11 +123,11 @@ class Agreement(NamedTuple):
     suspected: str | None
     """The wrong answer that at least 60 % of all responses give; None where there is none, or too little to say so."""
     share: float
-    """Of responses that give the most frequent wrong answer."""
+    """Share of responses that give the most frequent wrong answer."""
 
 
 def agreement(groups: Iterable[tuple[str, ResponseGroup]]) -> Agreement:
-    """Pool responses to one prompt by the answers they give; each group with the name of its model."""
+    """Group responses to one prompt by the answers they give; each response group comes with the name of its model."""
     pooled = list(groups)
     first: dict[str, str] = {}
     models: dict[str, Counter[str]] = defaultdict(Counter)

@@ -1,4 +1,4 @@
-"""Runs that a comparison of accuracies can be told from, and those that it leaves out, each with the reason.
+"""Runs that a comparison of accuracies can use, and those that it leaves out, each with the reason.
 
 A forgotten clone of three steps must not cut a comparison of long runs down to its own length.
 """
@@ -12,7 +12,7 @@ from bapo.analysis.number_format import counted
 from bapo.analysis.result import LeftOutRun
 
 SHORT_SHARE = 0.5
-"""Of the steps that runs of two groups have reached, below which the last evaluation of a run is too early."""
+"""Share of the steps reached by the runs of two groups, below which the last evaluation of a run is too early."""
 MOST_NAMED = 3
 """Runs that the sentence on those left out names."""
 
@@ -23,10 +23,10 @@ class Candidate(NamedTuple):
     run_id: str
     name: str
     label: str
-    """Of its group."""
+    """Label of the run's group."""
     status: str
     is_over: bool
-    """Whether nothing more will be recorded."""
+    """True if nothing more will be recorded."""
     step: int
     """Last completed step."""
     last_evaluated: int | None
@@ -68,7 +68,7 @@ def left_out_of(candidates: Sequence[Candidate]) -> list[LeftOutRun]:
 
 
 def _reached(trained: Sequence[Candidate]) -> int:
-    """Latest step up to which runs of two groups were evaluated, of one group where there is no other."""
+    """Return the latest step up to which runs of two groups were evaluated; of one group if there is no other."""
     by_label: dict[str, int] = {}
     for each in trained:
         by_label[each.label] = max(by_label.get(each.label, 0), each.last_evaluated or 0)
@@ -76,7 +76,7 @@ def _reached(trained: Sequence[Candidate]) -> int:
 
 
 def left_out_text(left_out: Sequence[LeftOutRun]) -> str:
-    """Return such as "Left out: clone (3 steps, never evaluated)."; empty where nothing is."""
+    """Say "Left out: clone (3 steps, never evaluated).", for example; empty if no run is left out."""
     if not left_out:
         return ""
     more = len(left_out) - MOST_NAMED

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 SEED_FIELD = "training.seed"
 SEED_FIELDS = (SEED_FIELD, "method.config.seed", "method.config.data.seed")
-"""Of our runs; of observed ones, as TRL and most loops name theirs, and as verl does."""
+"""Seed fields of our runs, and of observed ones as TRL, most loops and verl name them."""
 METHOD_FIELD = "method.type"
 WITHOUT_FIELD = "method.without"
 _IMMATERIAL = frozenset({*SEED_FIELDS, "training.checkpoint_interval", "training.keep_checkpoints"})
@@ -36,7 +36,7 @@ MOST_POSITIONS = 4096
 
 
 def t_quantile(degrees_of_freedom: int | NDArray[np.int64], *, within: float = 0.95) -> Floats:
-    """Bounds ± within which this share of Student's t distribution lies; NaN without a degree of freedom."""
+    """Return the bounds ± within which this share of Student's t distribution lies; NaN without a degree of freedom."""
     # Not SciPy's: importing it takes longer than the answers that need a quantile.
     whole = np.asarray(degrees_of_freedom)
     return np.array([_t_quantile(each, within) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
@@ -44,7 +44,7 @@ def t_quantile(degrees_of_freedom: int | NDArray[np.int64], *, within: float = 0
 
 @lru_cache(maxsize=4096)
 def _t_quantile(n: int, within: float) -> float:
-    """√n·tan θ, within ± which that share of t lies: a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
+    """Compute √n·tan θ, within ± which that share of t lies: a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
     if n < 1:
         return math.nan
 
@@ -106,7 +106,7 @@ def estimate(values: Sequence[float]) -> MeanEstimate | None:
 
 
 def spread(values: Sequence[float]) -> CostSpread | None:
-    """Median, smallest and largest; None for none."""
+    """Return the median, smallest and largest value; None without values."""
     return CostSpread(median=median(values), low=min(values), high=max(values)) if values else None
 
 
@@ -115,12 +115,15 @@ SeedFigures = Sequence[tuple[int | None, float]]
 
 
 def paired_difference(first: SeedFigures, second: SeedFigures) -> MeanEstimate | None:
-    """Mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share none."""
+    """Return mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share
+    none."""
     return estimate(seed_differences(first, second))
 
 
 def seed_differences(first: SeedFigures, second: SeedFigures) -> list[float]:
-    """`second` - `first` for each seed that both have; runs of one seed count as their mean: n is that of the seeds."""
+    """Return `second` - `first` for each shared seed; runs of one seed count as their mean, so n is the number of
+    seeds.
+    """
     ours, theirs = _by_seed(first), _by_seed(second)
     return [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
 
@@ -158,11 +161,11 @@ class FieldDifference(NamedTuple):
     values: tuple[Any, ...]
     """One per run; None also where the run's method does not know the field."""
     known: tuple[bool, ...]
-    """Whether the run has the field at all."""
+    """True if the run has the field at all."""
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"method": {"c1": 0.125}} → {"method.c1": 0.125}; lists stay whole."""
+    """Flatten sections to dotted fields: {"method": {"c1": 0.125}} → {"method.c1": 0.125}; lists stay whole."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping):
@@ -173,7 +176,7 @@ def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def differences(configs: Sequence[Mapping[str, Any]]) -> list[FieldDifference]:
-    """Fields of flat configs that are not the same in all of them, in the order of the configs."""
+    """Return fields of flat configs that are not the same in all of them, in the order of the configs."""
     fields = dict.fromkeys(field for config in configs for field in config)
     found = []
     for field in fields:
@@ -185,7 +188,7 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> list[FieldDifference]:
 
 
 def groups_of(runs: Sequence[ComparedRun], by: str) -> list[RunGroup]:
-    """Runs put together, in the order in which their groups first appear.
+    """Group runs, in the order in which their groups first appear.
 
     `by` is `run` (each alone), `config` (everything but the seed), `method`, `tags`, `group`, or a config field such
     as `method.c1`.
@@ -220,17 +223,18 @@ def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
 
 
 def seed_in(config: Mapping[str, Any]) -> int | None:
-    """The seed that a flat config names; None of an observed run that told none."""
+    """Return the seed that a flat config names; None if an observed run recorded none."""
     return next((seed for field in SEED_FIELDS if isinstance(seed := config.get(field), int)), None)
 
 
 def is_material(field: str) -> bool:
-    """Whether runs that differ in this field are no replicates of one another."""
+    """Return whether runs that differ in this field are no replicates of one another."""
     return field not in _IMMATERIAL and not field.startswith(_IMMATERIAL_SECTIONS)
 
 
 def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The method, and the fields on which runs of one method differ: what follows from the method need not be said.
+    """Return the method, and the fields on which runs of one method differ: what follows from the method need not be
+    said.
 
     How a run was measured is named only where nothing else sets two runs apart.
     """
@@ -238,7 +242,7 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     for method in dict.fromkeys(config.get(METHOD_FIELD) for config in configs):
         same = [config for config in configs if config.get(METHOD_FIELD) == method]
         telling |= dict.fromkeys(
-            # The parts that an ablation leaves out stand with its method.
+            # The parts that an ablation leaves out are listed with its method.
             each.field
             for each in differences(same)
             if is_material(each.field) and each.field != WITHOUT_FIELD
@@ -267,14 +271,14 @@ def _setting(field: str, config: Mapping[str, Any]) -> str:
 
 
 def shown_name(label: str) -> str:
-    """A group's label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
+    """Return a group's label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
     head, separator, rest = label.partition(" · ")
     return method_name(head) + separator + rest
 
 
 def setting_name(field: str, fields: Iterable[str]) -> str:
-    """A field's last part, with its section where other fields end alike: `method.c1` → "c1", `evaluation.interval` →
-    "evaluation interval".
+    """Return a field's last part, with its section if other fields end in the same part: `method.c1` → "c1",
+    `evaluation.interval` → "evaluation interval".
     """
     *sections, last = field.split(".")
     is_shared = any(other != field and other.rsplit(".", 1)[-1] == last for other in fields)
@@ -282,7 +286,7 @@ def setting_name(field: str, fields: Iterable[str]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A config value on one line."""
+    """Return a config value on one line."""
     if isinstance(value, list | tuple):
         if not value:
             return "none"
@@ -313,7 +317,7 @@ class MeanCurve(NamedTuple):
 
 
 MOST_STRETCHES = 20
-"""Of another metric, over which a mean is drawn."""
+"""Largest number of stretches of another metric over which a mean is drawn."""
 
 
 def curve(x: Floats, y: Floats) -> Curve:
@@ -325,7 +329,7 @@ def curve(x: Floats, y: Floats) -> Curve:
 
 
 def cut(whole: Curve, until: float) -> Curve:
-    """The part up to a position, which ends there exactly, by linear interpolation."""
+    """Return the part up to a position, which ends there exactly, by linear interpolation."""
     if not len(whole.x) or whole.x[-1] <= until:
         return whole
     inside = whole.x < until
@@ -336,14 +340,15 @@ def cut(whole: Curve, until: float) -> Curve:
 
 
 def value_at(whole: Curve, position: float) -> float | None:
-    """Linear interpolation between two measurements; None outside of all of them."""
+    """Interpolate linearly between two measurements; None outside the measured range."""
     if not len(whole.x) or not whole.x[0] <= position <= whole.x[-1]:
         return None
     return float(np.interp(position, whole.x, whole.y))
 
 
 def common_positions(curves: Sequence[Curve], most: int = MOST_POSITIONS) -> Floats:
-    """Every position at which one of the curves was measured; beyond `most`, evenly spaced ones over their range."""
+    """Return every position at which one of the curves was measured; beyond `most`, evenly spaced ones over their
+    range."""
     positions = np.unique(np.concatenate([each.x for each in curves])) if curves else np.empty(0)
     if len(positions) <= most:
         return positions
@@ -351,7 +356,8 @@ def common_positions(curves: Sequence[Curve], most: int = MOST_POSITIONS) -> Flo
 
 
 def mean_curve(curves: Sequence[Curve], positions: Floats, replicates: Sequence[Hashable] | None = None) -> MeanCurve:
-    """Mean and Student's 95 % interval over the curves at each position, each interpolated linearly in its range.
+    """Return mean and Student's 95 % interval over the curves at each position, each interpolated linearly in its
+    range.
 
     A curve counts only between its own first and last measurement, so that n may fall along the way. `replicates`: the
     key of each curve's replicate (`replicate_keys`); without, each curve is one.
@@ -368,10 +374,11 @@ def mean_by_stretches(
     most_stretches: int = MOST_STRETCHES,
     replicates: Sequence[Hashable] | None = None,
 ) -> MeanCurve:
-    """Mean and Student's 95 % interval of y over runs, by stretches of x in which lie equally many of all their values.
+    """Return mean and Student's 95 % interval of y over runs, by stretches of x in which lie equally many of all their
+    values.
 
     For an x that need not rise, such as another metric: each run counts once in a stretch, with the mean of its values
-    there, and a stretch stands at the mean of its x. There are half as many stretches as values in the run that has the
+    there, and a stretch is placed at the mean of its x. There are half as many stretches as values in the run with the
     fewest, so that most stretches have a value of every run. `replicates`: as of `mean_curve`.
     """
     measured = [~(np.isnan(x) | np.isnan(y)) for x, y in ways]
@@ -395,7 +402,7 @@ def mean_by_stretches(
 
 
 def _mean_of(values: Floats, positions: Floats, replicates: Sequence[Hashable] | None) -> MeanCurve:
-    """Mean and interval over the rows of `values` [runs, positions]; NaN where a run has none."""
+    """Return mean and interval over the rows of `values` [runs, positions]; NaN where a run has none."""
     values = _rows_of_replicates(values, replicates)
     known = ~np.isnan(values)
     n = known.sum(axis=0)
@@ -410,7 +417,7 @@ def _mean_of(values: Floats, positions: Floats, replicates: Sequence[Hashable] |
 
 
 def _rows_of_replicates(values: Floats, replicates: Sequence[Hashable] | None) -> Floats:
-    """Rows of runs [runs, positions] → of replicates: the mean over those runs of each that have a value."""
+    """Return rows of runs [runs, positions] → of replicates: the mean over those runs of each that have a value."""
     places: dict[Hashable, list[int]] = {}
     for row, key in enumerate(range(len(values)) if replicates is None else replicates):
         places.setdefault(key, []).append(row)
@@ -425,12 +432,13 @@ def _rows_of_replicates(values: Floats, replicates: Sequence[Hashable] | None) -
 
 
 def first_reaching(accuracies: Curve, target: float) -> float | None:
-    """Position of the first evaluation with at least this accuracy; None where none has it."""
+    """Return the position of the first evaluation with at least this accuracy; None if there is none."""
     reached = np.nonzero(accuracies.y >= target)[0]
     return float(accuracies.x[reached[0]]) if len(reached) else None
 
 
 def cumulative_at(steps: NDArray[np.int64], totals: Floats, at: NDArray[np.int64]) -> Floats:
-    """What a run had spent after each of some steps: the total of the latest recorded step up to it, 0 before any."""
+    """Return what a run had spent after each of some steps: the total of the latest recorded step up to it, 0 before
+    any."""
     places = np.searchsorted(steps, at, side="right")
     return np.concatenate(([0.0], totals))[places]

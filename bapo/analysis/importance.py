@@ -1,4 +1,4 @@
-"""How much of the variance of a result each varied field explains, and how much chance alone would.
+"""Share of a result's variance that each varied field explains, and the share that chance alone would explain.
 
 A whole grid is decomposed exactly, as in functional ANOVA (Hutter et al. 2014): into main effects, interactions of two
 fields, and noise, which is measured by the seeds that repeat each combination. Of other runs each field is looked at
@@ -30,7 +30,7 @@ Codes = NDArray[np.intp]
 
 MIN_RUNS_OF_GRID = 8
 MIN_RUNS = 12
-"""Of runs that are no whole grid."""
+"""Fewest runs that are no whole grid."""
 MIN_NOISE_FREEDOM = 3
 """Degrees of freedom below which the noise is not known."""
 MOST_CLASSES = 4
@@ -39,7 +39,7 @@ MOST_FIELDS = 20
 LEVEL = 0.05
 NUM_PERMUTATIONS = 5_000
 ENTANGLED = 0.7
-"""Cramér's V from which two fields cannot be told apart."""
+"""Cramér's V from which two fields cannot be distinguished."""
 _TOO_SMALL = 1e-12
 """Sums of squares relative to the total that are rounding errors."""
 
@@ -49,7 +49,7 @@ class Factor(NamedTuple):
 
     fields: tuple[str, ...]
     codes: Codes
-    """Which value each run has."""
+    """Index of each run's value."""
     values: Sequence[Any]
     """By code; numbers ascend."""
 
@@ -64,7 +64,7 @@ class _Effect(NamedTuple):
 def importance(
     points: Sequence[Mapping[str, Any]], results: Sequence[float], seeds: Sequence[int | None]
 ) -> Importance:
-    """Shares of the variance of the results by field, or why there are none.
+    """Return the shares of the variance of the results by field, or the reason why there are none.
 
     `points`: the varied fields of each run, without its seed; `seeds`: None where a run has none.
     """
@@ -86,7 +86,7 @@ def importance(
 
 
 def factors_of(points: Sequence[Mapping[str, Any]]) -> list[Factor]:
-    """The fields that vary; those that change in step are one."""
+    """Return the fields that vary; those that change in step are one."""
     found: dict[tuple[int, ...], Factor] = {}
     for field in dict.fromkeys(field for point in points for field in point):
         codes, values = _coded([point.get(field) for point in points])
@@ -110,7 +110,7 @@ def _coded(values: Sequence[Any]) -> tuple[Codes, list[Any]]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether values of a field have an order and distances."""
+    """Return whether values of a field have an order and distances."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -124,7 +124,7 @@ def _refusal(y: Floats, factors: Sequence[Factor]) -> str:
     if not factors:
         return "the runs with a result differ in no field but the seed"
     if len(factors) > MOST_FIELDS:
-        return f"{len(factors)} fields vary: at most {MOST_FIELDS} can be told apart"
+        return f"{len(factors)} fields vary: at most {MOST_FIELDS} can be separated"
     if _squares(y) <= _TOO_SMALL * max(1.0, float(np.max(y**2))):
         return "all runs have the same result"
     return ""
@@ -138,7 +138,7 @@ def _squares(y: Floats) -> float:
 
 
 def _why_no_grid(factors: Sequence[Factor], n: int) -> str | None:
-    """Returns None where each combination of the values has equally many runs."""
+    """Return why the runs are no grid; None if each combination of the values has equally many runs."""
     num_cells = int(np.prod([float(len(factor.values)) for factor in factors]))
     if num_cells > n:
         return "not every combination of the values has a run with a result"
@@ -202,7 +202,7 @@ def _of_grid(factors: Sequence[Factor], y: Floats, seeds: Sequence[int | None]) 
 
 
 def _between(codes: Codes, y: Floats) -> float:
-    """Sum of squares between the classes."""
+    """Return the sum of squares between the classes."""
     counts = np.bincount(codes)
     sums = np.bincount(codes, y - y.mean())
     known = counts > 0
@@ -210,7 +210,7 @@ def _between(codes: Codes, y: Floats) -> float:
 
 
 def _crossed(cells: Codes, seeds: Sequence[int | None], num_cells: int, repeats: int) -> Codes | None:
-    """Returns which seed each run has, where each combination has each seed once."""
+    """Return which seed each run has, where each combination has each seed once."""
     if any(seed is None for seed in seeds):
         return None
     codes, values = _coded(list(seeds))
@@ -263,7 +263,7 @@ def _share(effect: _Effect, value: float, bounds: tuple[float, float], null: flo
 
 
 def strength_interval(freedom: int, noise_freedom: int, ratio: float) -> tuple[float, float]:
-    """95 % interval of the noncentrality λ of an F distribution of which `ratio` was seen."""
+    """Return the 95 % interval of the noncentrality λ of an F distribution, given an observed `ratio`."""
     from scipy.special import ncfdtr  # noqa: PLC0415, see above
 
     def bound(share: float) -> float:
@@ -323,14 +323,14 @@ def _of_ranks(factors: Sequence[Factor], y: Floats, reason: str) -> Importance:
 
 
 def _ranks(y: Floats) -> Floats:
-    """1 for the smallest; equal results share the mean of their ranks."""
+    """Rank the results, from 1 for the smallest; equal results share the mean of their ranks."""
     _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[places], np.float64)
 
 
 def _classes(factor: Factor) -> Codes:
-    """Returns the values themselves, or classes of equally many runs of numbers that hardly repeat."""
+    """Return the values themselves, or classes of equally many runs of numbers that hardly repeat."""
     if len(factor.values) <= MOST_CLASSES or not all(is_number(value) for value in factor.values):
         return factor.codes
     # Runs of one value stay together.
@@ -340,13 +340,13 @@ def _classes(factor: Factor) -> Codes:
 
 
 def _shuffled(ranks: Floats) -> Floats:
-    """Permutations of the ranks, [permutations, runs]: the same ones every time."""
+    """Return permutations of the ranks, [permutations, runs]: the same ones every time."""
     random = np.random.default_rng(0)
     return random.permuted(np.tile(ranks, (NUM_PERMUTATIONS, 1)), axis=1)
 
 
 def _chance(codes: Codes, shuffled: Floats, total: float) -> Floats:
-    """Shares of the permuted results."""
+    """Return the shares of the permuted results."""
     n = len(codes)
     member = np.zeros((n, int(codes.max()) + 1))
     member[np.arange(n), codes] = 1.0
@@ -358,7 +358,7 @@ def _chance(codes: Codes, shuffled: Floats, total: float) -> Floats:
 
 
 def _association(first: Codes, second: Codes) -> float:
-    """Cramér's V: 0 for fields that vary independently, 1 for fields that vary in step."""
+    """Return Cramér's V: 0 for fields that vary independently, 1 for fields that vary in step."""
     num_first, num_second = int(first.max()) + 1, int(second.max()) + 1
     table = np.bincount(first * num_second + second, minlength=num_first * num_second).reshape(num_first, num_second)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(first)

@@ -1,4 +1,4 @@
-"""What an analysis of a sweep says of each varied field: its share of the variance of a result, beside chance."""
+"""Analysis of a sweep: each varied field's share of the variance of a result, compared with chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FieldShare(Result):
     together_with: Sequence[str] = ()
     """Fields that change whenever this one does, so that the share is of all of them."""
     entangled_with: Sequence[str] = ()
-    """Fields that mostly change with this one: their shares cannot be told apart."""
+    """Fields that mostly change with this one: their shares cannot be separated."""
     num_values: int
     """Values, or classes of values, that were compared; of an interaction, combinations."""
     value: float
@@ -30,14 +30,14 @@ class FieldShare(Result):
     null: float
     """Above it, chance alone brings none of the shares in 95 of 100 sweeps in which no field matters."""
     is_shown: bool
-    """Whether the share is above `null`: otherwise it is no evidence that the field matters."""
+    """True if the share is above `null`: otherwise it is no evidence that the field matters."""
 
 
 class Importance(Result):
-    """How much of the variance of a result each varied field explains."""
+    """Share of the variance of a result that each varied field explains."""
 
     decomposition: Decomposition | None
-    """None where nothing can be said, for `reason`."""
+    """`None` if nothing can be said, for `reason`."""
     reason: str = ""
     """Why nothing is said, or why the runs are not read as a grid."""
     num_runs: int
@@ -49,7 +49,7 @@ class Importance(Result):
     noise: float | None = None
     """Share that no field explains. None for `ranks`, whose shares overlap."""
     noise_source: Literal["seeds", "interactions"] | None = None
-    """What the noise is taken from: runs that repeat a combination, or, where none does, interactions that are not
-    listed."""
+    """Source of the noise estimate: runs that repeat a combination or, if none does, interactions that are not listed.
+    """
     higher: float | None = None
     """Share of interactions of three fields and more; None where there are none, or where they are the noise."""

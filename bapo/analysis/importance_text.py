@@ -1,4 +1,4 @@
-"""The words that stand beside the shares of a result's variance."""
+"""Text next to the shares of a result's variance."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ CHANCE = "In 95 of 100 sweeps in which no field matters, no share is above its l
 
 
 def share_note(share: FieldShare) -> str:
-    """Fields that a share cannot be told apart from; empty where there are none."""
+    """Name the fields from which a share cannot be separated; empty if there are none."""
     notes = []
     if share.together_with:
         notes.append(f"always changes with {', '.join(share.together_with)}: the share is of all of them")
     if share.entangled_with:
-        notes.append(f"mostly changes with {', '.join(share.entangled_with)}: their shares cannot be told apart")
+        notes.append(f"mostly changes with {', '.join(share.entangled_with)}: their shares cannot be separated")
     return "; ".join(notes)
 
 
 def importance_notes(found: Importance) -> list[str]:
-    """How the shares came about and what they mean, or why there are none."""
+    """Return how the shares came about and what they mean, or why there are none."""
     if found.decomposition is None:
         return [f"Nothing can be said: {found.reason}."]
     if found.decomposition == "ranks":

@@ -37,10 +37,10 @@ class LiveNumber(NamedTuple):
     """A placeholder, read."""
 
     source: str
-    """As it was written, with its braces."""
+    """Source text, with its braces."""
     figure: Figure
     column: str | None
-    """None of `count`."""
+    """Column of the figure; None for `count`."""
     where: tuple[str, ...]
     as_percent: bool
 
@@ -79,12 +79,12 @@ def live_number(source: str) -> LiveNumber:
 
 
 def placeholders(text: str) -> list[str]:
-    """All placeholders of a text, in order, each once."""
+    """Return all placeholders of a text, in order, each once."""
     return list(dict.fromkeys(match[0] for match in _PLACEHOLDER.finditer(text)))
 
 
 def filled(text: str, value_of: Callable[[str], str]) -> str:
-    """The text with each placeholder replaced; what the values hold is not read again."""
+    """Return the text with each placeholder replaced; what the values hold is not read again."""
     return _PLACEHOLDER.sub(lambda match: value_of(match[0]), text)
 
 
@@ -113,5 +113,5 @@ def _plain(value: float, digits: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text as Markdown that shows just it."""
+    """Return the text as Markdown that shows just it."""
     return _MARKDOWN.sub(r"\\\1", text)

@@ -1,4 +1,4 @@
-"""Shares and counts as people read them: on pages, in the terminal and in reports alike."""
+"""Shares and counts as people read them, for pages, the terminal and reports."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ THIN_SPACE = "\u202f"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number of things: 1 → "1 run", 1200 → "1,200 runs"; `plural` where an s does not make it."""
+    """Return a number of things: 1 → "1 run", 1200 → "1,200 runs"; `plural` where an s does not make it."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def share(value: float | None, digits: int = 1) -> str:
-    """The number of `percent` without its sign, for tables and ranges: 0.4123 → "41.2"."""
+    """Return the number of `percent` without its sign, for tables and ranges: 0.4123 → "41.2"."""
     return MISSING if value is None else f"{100 * value:.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 1, *, space: str = THIN_SPACE) -> str:
-    """0.4123 → "41.2 %", with a space that does not break."""
+    """Format a share: 0.4123 → "41.2 %", with a space that does not break."""
     return MISSING if value is None else f"{share(value, digits)}{space}%"
 
 

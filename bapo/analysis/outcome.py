@@ -13,13 +13,13 @@ class Contender(NamedTuple):
 
     label: str
     accuracy: MeanEstimate | None
-    """None if none of its runs was evaluated."""
+    """`None` if none of its runs was evaluated."""
     num_runs: int
     """Runs that were evaluated."""
     against_reference: MeanEstimate | None
     """Mean difference to the reference group over the seeds that both have, or whatever pairs them."""
     disagreement: SeedDisagreement | None
-    """Of that difference."""
+    """Disagreement of the seeds about that difference."""
 
 
 def outcome(
@@ -30,7 +30,7 @@ def outcome(
     *,
     paired_over: PairedOver = "seed",
 ) -> Outcome:
-    """Holds the group with the highest accuracy against the reference, or against the second best where it is that.
+    """Hold the group with the highest accuracy against the reference, or against the second best where it is that.
 
     The evidence is the paired difference over seeds. Intervals over the problems of single runs tell how well a run was
     measured, and nothing of another seed; a difference over problems can thus show none, but not one of settings.

@@ -1,4 +1,4 @@
-"""The outcome of a comparison as one sentence: on pages, in the terminal and in the API alike."""
+"""Outcome of a comparison as one sentence, for pages, the terminal and the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NAMED = 3
 
 
 def outcome_text(found: Outcome) -> str:
-    """Return such as "BAPO 44.8 % [41.2, 48.4], GRPO 42.5 % [38.9, 46.1] on CD-34: the intervals overlap; …".
+    """Say "BAPO 44.8 % [41.2, 48.4], GRPO 42.5 % [38.9, 46.1] on CD-34: the intervals overlap; …".
 
     Never "better": it says what the paired difference over seeds shows, that one seed shows nothing, and which runs
     were left out.
@@ -51,7 +51,7 @@ def _side(side: OutcomeSide) -> str:
 
 
 def _where(found: Outcome) -> str:
-    """Where the accuracies are taken, unless all runs are at their end."""
+    """Return where the accuracies are taken, unless all runs are at their end."""
     start = "So far, " if found.is_running else ""
     if found.position is None:
         first, last = found.final_steps or (0, 0)
@@ -116,7 +116,7 @@ def _evidence(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
 
 
 def _intervals(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
-    """What stands in for a paired difference, which two seeds at least would have to give."""
+    """Return the two intervals, for want of a paired difference, which needs at least two seeds."""
     overlap = _overlap(best.accuracy, other.accuracy)
     met = "overlap" if overlap else "do not overlap"
     if found.verdict is Verdict.UNPAIRED:
@@ -131,7 +131,7 @@ def _intervals(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
 
 
 def _no_interval(best: OutcomeSide, other: OutcomeSide) -> str:
-    """Why a side has no interval."""
+    """Return why a side has no interval."""
     several = [side for side in (best, other) if side.accuracy.low is None and side.num_runs > 1]
     if not several:
         return "between two evaluations there is no interval"
@@ -140,14 +140,14 @@ def _no_interval(best: OutcomeSide, other: OutcomeSide) -> str:
 
 
 def _few(found: Outcome, best: OutcomeSide, other: OutcomeSide) -> str:
-    """What there is instead of seeds on both sides."""
+    """Return what there is instead of seeds on both sides."""
     if best.num_runs == other.num_runs == 1:
         return "one seed" if found.difference is not None else "one run of each"
     return "one seed in common" if found.difference is not None else "a single seed"
 
 
 def _overlap(first: MeanEstimate, second: MeanEstimate) -> bool | None:
-    """Whether two intervals have a point in common; None where one of them is not known."""
+    """Return whether two intervals have a point in common; None where one of them is not known."""
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return None
     return first.low <= second.high and second.low <= first.high

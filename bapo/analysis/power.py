@@ -33,7 +33,7 @@ class PairedSpread(NamedTuple):
 
 
 def power_of(num_seeds: int, difference: float, deviation: float) -> float:
-    """The share of repetitions whose 95 % interval excludes 0, on either side. 0 for fewer than two seeds."""
+    """Return the share of repetitions whose 95 % interval excludes 0, on either side. 0 for fewer than two seeds."""
     from scipy.special import nctdtr  # noqa: PLC0415, import takes longer than most answers
 
     if num_seeds < 2:
@@ -44,7 +44,7 @@ def power_of(num_seeds: int, difference: float, deviation: float) -> float:
 
 
 def detectable_difference(num_seeds: int, deviation: float) -> float | None:
-    """The smallest difference that four of five repetitions show; None for fewer than two seeds.
+    """Return the smallest difference that four of five repetitions show; None for fewer than two seeds.
 
     In the unit of the deviation.
     """
@@ -60,7 +60,7 @@ def detectable_difference(num_seeds: int, deviation: float) -> float | None:
 
 
 def paired_spread(settings: Sequence[Mapping[int, float]]) -> PairedSpread | None:
-    """How far the difference between two settings varies over seeds, pooled over all pairs that share seeds.
+    """Return how far the difference between two settings varies over seeds, pooled over all pairs that share seeds.
 
     `settings`: the result of each seed. Pairs of k settings over n common seeds have (k − 1)(n − 1) degrees of freedom
     together. None below `MIN_FREEDOM`, or where all differences are equal.

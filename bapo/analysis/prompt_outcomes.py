@@ -28,18 +28,18 @@ class PromptColumns(NamedTuple):
     rows: Integers
     """Rows of the visits, grouped by prompt, within a prompt by step."""
     starts: Integers
-    """Where each prompt's visits begin in `rows`; one more element for the end."""
+    """Index in `rows` of each prompt's first visit; one more element for the end."""
     first_step: Integers
     last_step: Integers
     seen_from: Flags
-    """Whether the prompt was visited from each of `SOURCES`, [prompts, sources]."""
+    """True if the prompt was visited from each of `SOURCES`, [prompts, sources]."""
     num_evaluations: Integers
     first_correct: Integers
     """Correct responses at the first evaluation."""
     last_correct: Integers
     best_correct: Integers
     variance: NDArray[np.float64]
-    """Of the accuracy over the evaluations (population)."""
+    """Variance of the accuracy over the evaluations (population)."""
     stories: Mapping[Story, Flags]
 
     @property
@@ -48,7 +48,7 @@ class PromptColumns(NamedTuple):
         return np.diff(self.starts)
 
     def visits_of(self, prompt: int) -> Integers:
-        """Rows of one prompt's visits, by step."""
+        """Return rows of one prompt's visits, by step."""
         return self.rows[self.starts[prompt] : self.starts[prompt + 1]]
 
 
@@ -103,13 +103,14 @@ def prompt_columns(visits: Visits) -> PromptColumns:
 
 
 def _grouped(prompt: NDArray[np.int32], num_prompts: int) -> tuple[Integers, Integers]:
-    """Rows sorted by prompt, in their order within one, and where each prompt's begin, with the end appended."""
+    """Return rows sorted by prompt, in their order within one, and where each prompt's begin, with the end appended."""
     counts = np.bincount(prompt, minlength=num_prompts)
     return np.argsort(prompt, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
 
 
 def answered(visits: Visits) -> Flags:
-    """The evaluations; of a prompt whose evaluations are not recorded, its reuses, which show what they had shown."""
+    """Return the evaluations; of a prompt whose evaluations are not recorded, its reuses, which show what they had
+    shown."""
     evaluations = visits.is_evaluation
     has_evaluation = np.zeros(len(visits.prompt_ids), np.bool_)
     has_evaluation[visits.prompt[evaluations]] = True
@@ -117,9 +118,7 @@ def answered(visits: Visits) -> Flags:
 
 
 def _swings(prompt: NDArray[np.int32], correct: Integers, group_size: int, num_prompts: int) -> Integers:
-    """Counts each prompt's changes between ≤ 1/4 and ≥ 3/4; accuracies between count as neither, so that noise does
-    not.
-    """
+    """Count each prompt's changes between ≤ 1/4 and ≥ 3/4; accuracies in between are neither, which excludes noise."""
     high = 4 * correct >= 3 * group_size
     extreme = np.logical_or(high, 4 * correct <= group_size)
     high, prompt = high[extreme], prompt[extreme]
@@ -128,7 +127,7 @@ def _swings(prompt: NDArray[np.int32], correct: Integers, group_size: int, num_p
 
 
 def thinned(rows: Integers, most: int) -> Integers:
-    """At most so many of the rows, evenly spaced, the first and the last among them."""
+    """Return at most so many of the rows, evenly spaced, with the first and the last among them."""
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]

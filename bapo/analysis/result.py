@@ -55,7 +55,7 @@ class CostSpread(Result):
 
 
 class Savings(Bounded):
-    """What runs saved against a baseline until they reached an accuracy, as a share of what that spent.
+    """Savings of runs against a baseline until they reached an accuracy, as a share of the baseline's expense.
 
     The interval is the bootstrap's; there is none where a side has one seed only, a baseline run spent nothing, or the
     value is the least.
@@ -72,7 +72,7 @@ class Savings(Bounded):
     num_baseline: int
     """Seeds of the baseline."""
     is_least: bool
-    """Whether baseline runs have not reached the accuracy, so that at least this much was saved."""
+    """True if baseline runs have not reached the accuracy, so that at least this much was saved."""
 
 
 class SeedDisagreement(Result):
@@ -91,7 +91,7 @@ class SeedDisagreement(Result):
 
 
 class Verdict(StrEnum):
-    """What a comparison shows, by its evidence."""
+    """Verdict of a comparison, by its evidence."""
 
     NOT_EVALUATED = "not_evaluated"
     """No run was evaluated."""
@@ -139,27 +139,27 @@ class LeftOutRun(Result):
 
 
 class Standing(Result):
-    """Where the accuracies of a comparison were taken."""
+    """Point at which the accuracies of a comparison were taken."""
 
     is_running: bool
-    """Whether a run may still change it."""
+    """True if a run may still change it."""
     axis: Literal["step", "rollouts", "time"]
     position: float | None
-    """Where on that axis the accuracies are taken; None: each run's last evaluation."""
+    """Position on that axis at which the accuracies are taken; None for each run's last evaluation."""
     is_cut: bool
-    """Whether a run was evaluated beyond that position."""
+    """True if a run was evaluated beyond that position."""
     num_steps: int | None
     """Length of the runs; None where they differ in it."""
     final_steps: tuple[int, int] | None
     """First and last of the steps of the last evaluations; None without an evaluation."""
     is_interpolated: bool = False
-    """Whether a run was evaluated before and after that position, but not there."""
+    """True if a run was evaluated before and after that position, but not there."""
     left_out: Sequence[LeftOutRun] = ()
     """Runs that cannot be compared with the others."""
 
 
 PairedOver = Literal["seed", "checkpoint", "problem"]
-"""What a paired difference is a mean over."""
+"""Unit over which a paired difference is a mean."""
 
 
 class Outcome(Standing):

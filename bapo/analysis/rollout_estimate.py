@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from bapo.config.method import has_trait
 
 NUM_TEST_SETS = 2
-"""Of Countdown: CD-34 and CD-4."""
+"""Number of Countdown's test sets: CD-34 and CD-4."""
 
 
 class RolloutEstimate(NamedTuple):
     """Responses by purpose; those of re-evaluation and of further rounds are upper bounds.
 
-    None: it depends on data that nobody counted.
+    None: it depends on data that were not counted.
     """
 
     steps: int | None
@@ -24,7 +24,7 @@ class RolloutEstimate(NamedTuple):
     tracking: int | None
     evaluation: int | None
     further_at_most: int | None = 0
-    """Of batches of prompts beyond the first one of a step (`method.max_rounds`)."""
+    """Responses to batches of prompts beyond the first one of a step (`method.max_rounds`), at most."""
 
     @property
     def uncertain(self) -> int:
@@ -81,7 +81,8 @@ def rollout_estimate(
 
 
 def data_sizes(task: Mapping[str, Any], files: Mapping[str, int]) -> DataSizes:
-    """Problems of a task's section; of files, those whose rows are known, held-out ones among them not taken out."""
+    """Return problems of a task's section; of files, those whose rows are known, held-out ones among them not taken
+    out."""
     match task["type"]:
         case "file":
             train = _least(files.get(task["train_file"]), task["max_train_problems"])
@@ -104,10 +105,12 @@ def _times(per_problem: int, problems: int | None) -> int | None:
 
 
 def _least(rows: int | None, most: int | None) -> int | None:
-    """None where the rows are not known: there may be fewer than the most that are used."""
+    """Return the smaller number; None if the number of rows is unknown, as there may be fewer than the most that are
+    used.
+    """
     return None if rows is None else rows if most is None else min(rows, most)
 
 
 def _regular(steps: int, interval: int, first_step: int) -> int:
-    """Multiples of the interval after the first step and before the last one."""
+    """Count the multiples of the interval after the first step and before the last one."""
     return max(0, (steps - 1) // interval - first_step // interval)

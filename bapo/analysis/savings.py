@@ -1,4 +1,4 @@
-"""What a method saved against a baseline at equal accuracy, with an interval over seeds.
+"""Savings of a method against a baseline at equal accuracy, with an interval over seeds.
 
 s = 1 - (mean spent by the method) / (mean spent by the baseline), each until a run's first evaluation that reaches it.
 The interval is the percentile bootstrap's: pairs of one seed are drawn where both sides have the same, else each alone.
@@ -22,7 +22,7 @@ NUM_RESAMPLES = 10_000
 
 
 class Expense(NamedTuple):
-    """What one run spent: until it reached the accuracy, or in all without reaching it."""
+    """Expense of one run: until it reached the accuracy, or in all if it did not reach it."""
 
     seed: int | None
     spent: float
@@ -30,7 +30,7 @@ class Expense(NamedTuple):
 
 
 def savings(ours: Sequence[Expense], baseline: Sequence[Expense]) -> Savings | None:
-    """The share saved; None where a run of ours has not reached the accuracy, or nothing is known of one side."""
+    """Return the share saved; None if a run of ours did not reach the accuracy, or one side has no data."""
     if not ours or not baseline or not all(each.has_reached for each in ours):
         return None
     mine, theirs = _by_seed(ours), _by_seed(baseline)
@@ -52,19 +52,19 @@ def savings(ours: Sequence[Expense], baseline: Sequence[Expense]) -> Savings | N
 
 
 def mean_ratio(ours: NDArray[np.float64], baseline: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of ours over the mean of the baseline, along the last axis."""
+    """Return mean of ours over the mean of the baseline, along the last axis."""
     return np.asarray(ours.mean(axis=-1) / baseline.mean(axis=-1))
 
 
 def _by_seed(runs: Sequence[Expense]) -> dict[Hashable, float]:
-    """What each replicate spent; a run without a known seed is one by itself."""
+    """Return what each replicate spent; a run without a known seed is one by itself."""
     keys = [(index,) if each.seed is None else each.seed for index, each in enumerate(runs)]
     spent = over_replicates(zip(keys, (each.spent for each in runs), strict=True))
     return dict(zip(dict.fromkeys(keys), spent, strict=True))
 
 
 def _interval(ours: Mapping[Hashable, float], baseline: Mapping[Hashable, float]) -> tuple[float | None, float | None]:
-    """2.5 and 97.5 % of the resampled shares; None without a second replicate on each side.
+    """Return the 2.5 and 97.5 % quantiles of the resampled shares; None without a second replicate on each side.
 
     None too where a run of the baseline spent nothing: a resample of such runs alone has no share.
     """

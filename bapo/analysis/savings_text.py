@@ -1,4 +1,4 @@
-"""What a method saved, as a sentence: on pages, in the terminal and in reports alike."""
+"""Savings of a method as a sentence, for pages, the terminal and reports."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Side(NamedTuple):
 
     label: str
     num_reached: int
-    """How many reached the accuracy."""
+    """Number of runs that reached the accuracy."""
     num_runs: int
 
 
 def savings_text(
     target: str, ours: Side, baseline: Side, hours: Savings | None, cost: Savings | None, currency: str
 ) -> str:
-    """Such as "BAPO reached 40 % after 1.20 h (3.10 USD), GRPO after 1.90 h (4.90 USD): saved 36 % [12, 55]."
+    """Say "BAPO reached 40 % after 1.20 h (3.10 USD), GRPO after 1.90 h (4.90 USD): saved 36 % [12, 55].", for example.
 
     Hours are compute hours in training steps, means over the runs, and so is their cost. The share is that of the cost
     where prices are known, else of the hours.
@@ -53,7 +53,7 @@ def _reached(side: Side, target: str) -> str:
 
 
 def saved_share(saved: Savings | None) -> str:
-    """Such as "36 % [12, 55]" or "at least 36 %"; empty where nothing can be said."""
+    """Return a text such as "36 % [12, 55]" or "at least 36 %"; empty if nothing can be said."""
     if saved is None:
         return ""
     text = f"at least {percent(saved.value, 0)}" if saved.is_least else percent(saved.value, 0)
@@ -89,5 +89,5 @@ def _spent(hours: float, cost: float | None, currency: str) -> str:
 
 
 def _digits(value: float) -> str:
-    """What small runs take is seen too: 1.2 → "1.20", 0.0012 → "0.0012"."""
+    """Format a value so that the expense of small runs shows too: 1.2 → "1.20", 0.0012 → "0.0012"."""
     return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.2g}"

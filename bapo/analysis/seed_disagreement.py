@@ -1,4 +1,4 @@
-"""Whether seeds disagree about a difference by more than it is, how many would show it, and the sentence on that."""
+"""Disagreement of seeds that exceeds a difference, the number of seeds that would show it, and the sentence on that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SEEDS = 1000
 
 
 def seed_disagreement(differences: Sequence[float]) -> SeedDisagreement | None:
-    """Returns how far seeds disagree, or None where they agree well enough, or there are fewer than two.
+    """Return how far seeds disagree, or None where they agree well enough, or there are fewer than two.
 
     `differences`: one per seed, such as accuracy of a method minus that of the baseline. Seeds disagree where the
     standard deviation over them is above their mean difference and Student's 95 % interval includes 0.
@@ -37,7 +37,7 @@ def seed_disagreement(differences: Sequence[float]) -> SeedDisagreement | None:
 
 
 def _seeds_needed(mean: float, deviation: float) -> int | None:
-    """Returns the fewest seeds whose interval would exclude 0 in four of five repetitions; None above 1,000.
+    """Return the fewest seeds whose interval would exclude 0 in four of five repetitions; None above 1,000.
 
     The smallest n with (t(0.975, n - 1) + z(0.8)) · s / √n ≤ |mean|.
     """
@@ -48,7 +48,7 @@ def _seeds_needed(mean: float, deviation: float) -> int | None:
 
 
 def seed_disagreement_text(what: str, found: SeedDisagreement) -> str:
-    """Such as "BAPO against GRPO on CD-34: the seeds disagree by more than the difference. …".
+    """Say "BAPO against GRPO on CD-34: the seeds disagree by more than the difference. …", for example.
 
     `what`: what is compared with what, and where.
     """

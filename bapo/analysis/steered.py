@@ -15,7 +15,7 @@ FlatConfig = Mapping[str, Any]
 
 
 def values_in_force(config: FlatConfig, changes: Sequence[AppliedChange]) -> dict[str, Any]:
-    """Returns the config with what was changed since, in order."""
+    """Return the config with what was changed since, in order."""
     values = dict(config)
     for change in changes:
         values |= change.set
@@ -23,12 +23,12 @@ def values_in_force(config: FlatConfig, changes: Sequence[AppliedChange]) -> dic
 
 
 def config_in_force(config: Mapping[str, Any], changes: Sequence[AppliedChange]) -> dict[str, Any]:
-    """Returns the same for a config in sections."""
+    """Return the same for a config in sections."""
     return apply_changes(config, values_in_force({}, changes))
 
 
 def courses(config: FlatConfig, changes: Sequence[AppliedChange]) -> dict[str, list[tuple[int, Any]]]:
-    """Returns each field that changed with its values and their first steps: {"method.c1": [(0, 0.125), (53, 0.25)]}.
+    """Return each field that changed with its values and their first steps: {"method.c1": [(0, 0.125), (53, 0.25)]}.
 
     Step 0 stands for the config that the run was submitted with.
     """
@@ -45,18 +45,18 @@ def courses(config: FlatConfig, changes: Sequence[AppliedChange]) -> dict[str, l
 
 
 def course_text(course: Sequence[tuple[int, Any]]) -> str:
-    """Returns a field's values in words: "0.125 → 0.25 from step 53"."""
+    """Return a field's values in words: "0.125 → 0.25 from step 53"."""
     (_, first), *later = course
     return " → ".join([value_text(first), *(f"{value_text(value)} from step {step:,}" for step, value in later)])
 
 
 def steered_config(config: FlatConfig, changes: Sequence[AppliedChange]) -> dict[str, Any]:
-    """Returns the config with the whole course of each changed field as its value, for telling runs apart."""
+    """Return the config with the whole course of each changed field as its value, for telling runs apart."""
     return dict(config) | {field: course_text(course) for field, course in courses(config, changes).items()}
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two values mean the same, such as `1/8` and 0.125."""
+    """Return whether two values mean the same, such as `1/8` and 0.125."""
     return bool(_plain(one) == _plain(other))
 
 

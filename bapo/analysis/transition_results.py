@@ -22,11 +22,11 @@ class MigrationSummary(Result):
     """Moves between two steps; None where no prompt could move so."""
 
     unlocked: MigrationRate | None
-    """Of the prompts at 0/G, those now above."""
+    """Share of the prompts at 0/G that are now above."""
     strictly_unlocked: MigrationRate | None
-    """Of the prompts at 0/G, those now at 1/2 or more."""
+    """Share of the prompts at 0/G that are now at 1/2 or more."""
     lost: MigrationRate | None
-    """Of the prompts above 0/G, those now at 0/G."""
+    """Share of the prompts above 0/G that are now at 0/G."""
 
 
 class MigrationMatrix(Result):

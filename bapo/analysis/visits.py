@@ -30,7 +30,9 @@ class Visits(NamedTuple):
     source: NDArray[np.int8]
     num_correct: NDArray[np.int16]
     policy_version: NDArray[np.int32]
-    """Of the policy that generated the group; staleness = step - 1 - policy_version, unless it is UNKNOWN_VERSION."""
+    """Version of the policy that generated the group; staleness = step - 1 - policy_version, unless it is
+    UNKNOWN_VERSION.
+    """
     in_batch: NDArray[np.bool_]
 
     @property
@@ -40,7 +42,7 @@ class Visits(NamedTuple):
 
 
 def visits_of(records: Iterable[StepRecord], group_size: int) -> Visits:
-    """The visits of these records, which are in the order of their steps."""
+    """Return the visits of these records, which are in the order of their steps."""
     codes: dict[str, int] = {}
     number = {source: index for index, source in enumerate(SOURCES)}
     rows = [

@@ -44,11 +44,11 @@ class DifficultBuffer:
         return list(self._prompts)
 
     def begin_step(self) -> None:
-        """Starts counting the flow of a new step."""
+        """Start counting the flow of a new step."""
         self._flow = Flow()
 
     def put(self, prompt_id: str, num_correct: int, step: int) -> None:
-        """Adds or refreshes a prompt as the most recently evaluated one; the least recently evaluated makes room."""
+        """Add or refresh a prompt as the most recently evaluated one; the least recently evaluated makes room."""
         if self._prompts.pop(prompt_id, None) is None:
             self._flow.entered += 1
         else:
@@ -59,18 +59,18 @@ class DifficultBuffer:
             self._flow.evicted += 1
 
     def remove_improved(self, prompt_id: str) -> None:
-        """Removes a prompt whose accuracy rose above c1, if it is stored."""
+        """Remove a prompt whose accuracy rose above c1, if it is stored."""
         if self._prompts.pop(prompt_id, None) is not None:
             self._flow.left_improved += 1
 
     def keep_where(self, is_difficult: Callable[[int], bool]) -> None:
-        """Drops the prompts that are not difficult under a changed c1."""
+        """Drop the prompts that are not difficult under a changed c1."""
         self._prompts = OrderedDict(
             (prompt_id, prompt) for prompt_id, prompt in self._prompts.items() if is_difficult(prompt.num_correct)
         )
 
     def least_recently_evaluated(self, limit: int, *, leave_out: Collection[str]) -> Sequence[str]:
-        """Returns up to `limit` prompts to re-evaluate, oldest evaluation first, ties by prompt id."""
+        """Return up to `limit` prompts to re-evaluate, oldest evaluation first, ties by prompt id."""
         chosen: list[str] = []
         tied: list[str] = []
         tied_step: int | None = None
@@ -85,12 +85,12 @@ class DifficultBuffer:
         return [*chosen, *sorted(tied)][:limit]
 
     def state(self, step: int) -> BufferState:
-        """Returns size, ages and flow after the step."""
+        """Return size, ages and flow after the step."""
         ages = [step - prompt.evaluated_step for prompt in self._prompts.values()]
         return self._flow.state(ages, self.capacity)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the entries in order, ready for JSON."""
+        """Return the entries in order, ready for JSON."""
         return {
             "prompts": [
                 [prompt_id, prompt.num_correct, prompt.evaluated_step] for prompt_id, prompt in self._prompts.items()
@@ -98,7 +98,7 @@ class DifficultBuffer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores the state from `state_dict`."""
+        """Restore the state from `state_dict`."""
         self._prompts = OrderedDict(
             (prompt_id, DifficultPrompt(num_correct, step)) for prompt_id, num_correct, step in state["prompts"]
         )

@@ -24,7 +24,7 @@ class Flow:
     """Removed for their age."""
 
     def state(self, ages: Sequence[int], capacity: int | None) -> BufferState:
-        """The buffer after the step, from its entries' ages in steps, oldest first, and this flow."""
+        """Return the buffer after the step, from its entries' ages in steps, oldest first, and this flow."""
         return BufferState(
             size=len(ages),
             capacity=capacity,

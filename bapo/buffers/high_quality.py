@@ -25,11 +25,11 @@ class HighQualityBuffer:
         return len(self._groups)
 
     def begin_step(self) -> None:
-        """Starts counting the flow of a new step."""
+        """Start counting the flow of a new step."""
         self._flow = Flow()
 
     def put(self, group: RolloutGroup) -> None:
-        """Stores a group of the current step, replacing one of the same prompt; the oldest makes room."""
+        """Store a group of the current step, replacing one of the same prompt; the oldest makes room."""
         if self._groups.pop(group.prompt_id, None) is None:
             self._flow.entered += 1
         else:
@@ -40,11 +40,11 @@ class HighQualityBuffer:
             self._flow.evicted += 1
 
     def groups(self) -> Sequence[RolloutGroup]:
-        """Returns all groups, the longest stored first."""
+        """Return all groups, the longest stored first."""
         return list(self._groups.values())
 
     def expire(self, next_step: int) -> None:
-        """Removes the groups that will be older than `max_age_steps` in `next_step`."""
+        """Remove the groups that will be older than `max_age_steps` in `next_step`."""
         if self.max_age_steps is None:
             return
         while self._groups and next_step - next(iter(self._groups.values())).step > self.max_age_steps:
@@ -52,16 +52,16 @@ class HighQualityBuffer:
             self._flow.expired += 1
 
     def state(self, step: int) -> BufferState:
-        """Returns size, ages and flow after the step."""
+        """Return size, ages and flow after the step."""
         ages = [step - group.step for group in self._groups.values()]
         return self._flow.state(ages, self.capacity)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the groups in order, ready for JSON, without payloads."""
+        """Return the groups in order, ready for JSON, without payloads."""
         return {"groups": [group.without_payload() for group in self._groups.values()]}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        """Restores the state from `state_dict`, with the payloads of `groups()`."""
+        """Restore the state from `state_dict`, with the payloads of `groups()`."""
         restored = (
             RolloutGroup.restored(entry, payload) for entry, payload in zip(state["groups"], payloads, strict=True)
         )

@@ -28,11 +28,11 @@ class PastGroups:
         return len(self._groups)
 
     def begin_step(self) -> None:
-        """Starts counting the flow of a new step."""
+        """Start counting the flow of a new step."""
         self._flow = Flow()
 
     def put(self, group: RolloutGroup) -> None:
-        """Stores a group of the current step; the oldest of its prompt makes room."""
+        """Store a group of the current step; the oldest of its prompt makes room."""
         self._flow.entered += 1
         self._add(group)
 
@@ -45,15 +45,15 @@ class PastGroups:
             self._flow.evicted += 1
 
     def of(self, prompt_id: str) -> Sequence[RolloutGroup]:
-        """Returns the prompt's groups, oldest first."""
+        """Return the prompt's groups, oldest first."""
         return [self._groups[prompt_id, step] for step in self._steps.get(prompt_id, ())]
 
     def groups(self) -> Sequence[RolloutGroup]:
-        """Returns all groups, the longest stored first."""
+        """Return all groups, the longest stored first."""
         return list(self._groups.values())
 
     def expire(self, next_step: int) -> None:
-        """Removes the groups that will be older than `max_age_steps` in `next_step`."""
+        """Remove the groups that will be older than `max_age_steps` in `next_step`."""
         if self.max_age_steps is None:
             return
         while self._groups:
@@ -68,15 +68,15 @@ class PastGroups:
             self._flow.expired += 1
 
     def state(self, step: int) -> BufferState:
-        """Returns size, ages and flow after the step; every stored group counts as entered."""
+        """Return size, ages and flow after the step; every stored group counts as entered."""
         return self._flow.state([step - group.step for group in self._groups.values()], None)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the groups in order, ready for JSON, without payloads."""
+        """Return the groups in order, ready for JSON, without payloads."""
         return {"groups": [group.without_payload() for group in self._groups.values()]}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        """Restores the state from `state_dict`, with the payloads of `groups()`; a fork may hold fewer per prompt."""
+        """Restore the state from `state_dict`, with the payloads of `groups()`; a fork may hold fewer per prompt."""
         self._groups.clear()
         self._steps.clear()
         for entry, payload in zip(state["groups"], payloads, strict=True):

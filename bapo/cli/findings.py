@@ -138,5 +138,5 @@ def _duration(seconds: float) -> str:
 
 
 def interval_of(figure: Evidence) -> str:
-    """The 95 % interval as text; empty where the figure is counted."""
+    """Return the 95 % interval as text; empty where the figure is counted."""
     return bounds_text(figure.low, figure.high, partial(shown, figure))

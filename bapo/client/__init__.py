@@ -1,7 +1,7 @@
 """The server's API for Python; uses `bapo.api` and nothing else of the library.
 
-A name's module is imported when the name is first asked for: the calls bring every body of the API, and whoever needs
-only an error or a constant starts half a second sooner without them.
+A name's module is imported on first access: the calls import every body of the API, and a program that needs
+only an error or a constant starts half a second faster without them.
 """
 
 from __future__ import annotations

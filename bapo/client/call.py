@@ -36,7 +36,7 @@ class Call(Generic[T]):
     """Sent as it is, in the place of a body."""
 
     def arguments(self, caller: Mapping[str, str]) -> dict[str, Any]:
-        """The request as httpx takes it, beside method and path; `caller`: headers that name who calls."""
+        """Return the request's further arguments for httpx; `caller`: headers that identify the caller."""
         headers = {**caller, **self.headers}
         content = self.content
         if self.body is not None:
@@ -91,9 +91,9 @@ class Endpoint(Generic[P, T]):
 
 
 def route(address: str) -> Callable[[Callable[Concatenate[Any, P], T]], Endpoint[P, T]]:
-    """Declares a call by its signature, such as `@route("GET /runs/{run_id}") def run(self, run_id: str) -> RunDetail`.
+    """Declare a call by its signature, such as `@route("GET /runs/{run_id}") def run(self, run_id: str) -> RunDetail`.
 
-    Parameters that the address names stand there; a model is the body, bytes are sent as they are, `idempotency_key` is
+    Parameters in the address are substituted; a model is the body, bytes are sent as they are, `idempotency_key` is
     a header. All others that are not None are the query. The answer is read as the return type.
     """
     method, path = address.split(" ")
@@ -125,7 +125,7 @@ class InQuery:
 
 
 def joined(values: Sequence[object]) -> str:
-    """Values as one text, with commas."""
+    """Return values as one text, with commas."""
     return ",".join(map(str, values))
 
 
@@ -160,34 +160,34 @@ def _call(
 
 @functools.cache
 def _declaration(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
-    """Parameters and types. Read when first called: of all calls together it would slow down the import."""
+    """Return parameters and types, read at the first call: reading those of all calls would slow down the import."""
     return inspect.signature(function), get_type_hints(function, include_extras=True)
 
 
 def answer(model: type[M]) -> Callable[[httpx.Response], M]:
-    """Reads an answer. A newer server may answer more than this client knows."""
+    """Return the parser of an answer, which ignores fields that a newer server adds."""
     return lambda response: model.model_validate_json(response.content, extra="ignore")
 
 
 def nothing(_: httpx.Response) -> None:
-    """Reads an answer without content."""
+    """Ignore an answer without content."""
 
 
 def get(path: str, model: type[M], **params: Any) -> Call[M]:
-    """A call that reads; parameters that are None are left out."""
+    """Return a call that reads; parameters that are None are left out."""
     return Call("GET", path, answer(model), params={key: value for key, value in params.items() if value is not None})
 
 
 def post(path: str, model: type[M], body: BaseModel) -> Call[M]:
-    """A call that makes or does something."""
+    """Return a call that creates or changes something."""
     return Call("POST", path, answer(model), body=body)
 
 
 def idempotency(key: str | None) -> dict[str, str]:
-    """The header that makes a request safe to send twice; without a key of the caller's, one for this call."""
+    """Return the header that makes a request idempotent; without the caller's key, with a new one."""
     return {IDEMPOTENCY_KEY: key or uuid.uuid4().hex}
 
 
 def run_path(run_id: str, *rest: str) -> str:
-    """The address of a run, or of something beneath it."""
+    """Return the address of a run, or of a resource beneath it."""
     return "/".join(("/runs", quote(run_id, safe=""), *rest))

@@ -34,7 +34,7 @@ PageT = TypeVar("PageT", bound=Page)
 def shared_http(
     base_url: str, timeout_seconds: float = TIMEOUT_SECONDS, *, uses_proxies: bool = True
 ) -> httpx.AsyncClient:
-    """A pool of connections for several `AsyncClient`s; close it with `await http.aclose()`.
+    """Return a pool of connections for several `AsyncClient`s; close it with `await http.aclose()`.
 
     `uses_proxies`: whether requests to another machine take the proxy that the environment names.
     """
@@ -44,7 +44,7 @@ def shared_http(
 def _blocking(
     method: Callable[Concatenate[Core, P], T], taken: Callable[[T], U]
 ) -> Callable[Concatenate[Client, P], U]:
-    """A method of the core as one of `Client`."""
+    """Return a method of the core as one of `Client`."""
 
     def call(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> U:
         return taken(method(client.core, *args, **kwargs))
@@ -64,7 +64,7 @@ class Client(Calls, BlockingCaller):
         timeout_seconds: float = TIMEOUT_SECONDS,
         retries: int = 0,
     ) -> None:
-        """`retries`: how often a request that cannot happen twice is sent again while the server is away."""
+        """Take `retries`: how often an idempotent request is sent again while the server is away."""
         self._base_url = base_url
         self._secret = token or cookie
         caller = bearer(token, cookie)
@@ -73,7 +73,7 @@ class Client(Calls, BlockingCaller):
 
     @classmethod
     def from_environment(cls, server: str | None = None, token: str | None = None) -> Self:
-        """The server of `BAPO_SERVER` and the token of `BAPO_TOKEN`, else what `bapo login` saved.
+        """Return the server of `BAPO_SERVER` and the token of `BAPO_TOKEN`, else what `bapo login` saved.
 
         `server` is an address, or the name of a saved one. Raises ValueError where no token is found.
         """
@@ -90,11 +90,11 @@ class Client(Calls, BlockingCaller):
     wait = _blocking(Core.wait, run)
 
     def awaitable(self) -> AsyncClient:
-        """A client of its own for the same server and the same login."""
+        """Return a separate client for the same server and the same login."""
         return AsyncClient(self._base_url, token=self._secret, retries=self.core.retries.count)
 
     def pages(self, method: Callable[P, PageT], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[PageT]:
-        """Every page of a list, such as `client.pages(client.runs, status="running")`."""
+        """Yield every page of a list, such as `client.pages(client.runs, status="running")`."""
         page = method(*args, **kwargs)
         yield page
         while page.next_cursor is not None:
@@ -114,7 +114,7 @@ class Client(Calls, BlockingCaller):
 
 
 class AsyncClient(Core):
-    """The same calls, awaitable."""
+    """The asynchronous client: the calls of `Client`, to be awaited."""
 
     def __init__(
         self,
@@ -132,14 +132,14 @@ class AsyncClient(Core):
 
     @classmethod
     def from_environment(cls, server: str | None = None, token: str | None = None) -> Self:
-        """As `Client.from_environment`."""
+        """Return a client as `Client.from_environment` does."""
         found = find_server(server, token)
         return cls(found.url, token=found.token, retries=SCRIPT_RETRIES)
 
     async def pages(
         self, method: Callable[P, Awaitable[PageT]], /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncIterator[PageT]:
-        """Every page of a list, such as `client.pages(client.runs, status="running")`."""
+        """Yield every page of a list, such as `client.pages(client.runs, status="running")`."""
         page = await method(*args, **kwargs)
         yield page
         while page.next_cursor is not None:

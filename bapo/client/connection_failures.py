@@ -1,4 +1,4 @@
-"""What to do where no connection comes about, by what OpenSSL and the resolver say of it."""
+"""Remedies for failed connections, from the messages of OpenSSL and the resolver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ConnectionAdvice(NamedTuple):
 
     remedy: str
     is_lasting: bool = True
-    """Whether it stays so until somebody changes something: waiting does not help."""
+    """True if it fails until a person changes something: waiting does not help."""
 
 
 _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
@@ -48,11 +48,11 @@ _ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
     # A machine that has just started may not have its network yet.
     ("not known", ConnectionAdvice("check the host name", is_lasting=False)),
 )
-"""By a part of the message; the first that is found counts."""
+"""Remedies by a part of the message; the first that occurs applies."""
 
 
 def advice_for(address: str, cause: str) -> ConnectionAdvice:
-    """What to do about a connection to this address that failed with this message."""
+    """Return what to do about a connection to this address that failed with this message."""
     for part, advice in _ADVICE:
         if part in cause:
             return advice

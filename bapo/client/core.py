@@ -52,10 +52,10 @@ hold up everybody for minutes. Their number is bounded where they come in."""
 STREAM_SILENCE_SECONDS = 60.0
 """The server sends a comment every 15 s; a stream that is silent for longer is broken."""
 SCRIPT_RETRIES = 4
-"""How often `from_environment` lets a request be sent again: over about 8 seconds."""
+"""Number of retries of a request by clients of `from_environment`: about 8 seconds in all."""
 SESSION_COOKIE = "bapo_session"
 SIGN_IN_COOKIE = "bapo_sign_in"
-"""Of a browser that has gone to the provider of single sign-on."""
+"""Cookie of a browser that has gone to the provider of single sign-on."""
 API = "/api/v1"
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
 """Files that OpenSSL reads or writes."""
@@ -71,12 +71,12 @@ class Deadline:
         self._at = None if seconds is None else time.monotonic() + seconds
 
     def check(self) -> None:
-        """Raises TimeoutError after the deadline."""
+        """Raise TimeoutError after the deadline."""
         if self._at is not None and time.monotonic() >= self._at:
             raise TimeoutError
 
     def limit(self, seconds: float) -> float:
-        """This long, or until the deadline."""
+        """Return `seconds`, or the time until the deadline if that is shorter."""
         return seconds if self._at is None else max(0.001, min(seconds, self._at - time.monotonic()))
 
 
@@ -84,7 +84,7 @@ class Core(Calls, AwaitableCaller):
     """The calls over a transport."""
 
     def __init__(self, transport: AsyncTransport | BlockingTransport, retries: int, caller: dict[str, str]) -> None:
-        """`caller`: the headers that name who calls."""
+        """Take `caller`: the headers that identify the caller."""
         self.retries = Retries(retries)
         self._transport = transport
         self._caller = caller
@@ -126,7 +126,7 @@ class Core(Calls, AwaitableCaller):
     async def events(
         self, run_id: str | None = None, last_event_id: int | None = None
     ) -> AsyncIterator[AsyncGenerator[StreamEvent, None]]:
-        """The events of one run, or of all; ends when the server closes the stream."""
+        """Yield the events of one run, or of all; ends when the server closes the stream."""
         async with self._lines(run_id, last_event_id, STREAM_SILENCE_SECONDS) as lines:
             yield _events(lines)
 
@@ -138,7 +138,7 @@ class Core(Calls, AwaitableCaller):
         patience_seconds: float | None = PATIENCE_SECONDS,
         on_cut: OnCut | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """A run's events until it has ended; resumes after a cut, none left out and none twice.
+        """Return a run's events until it has ended; resumes after a cut, none left out and none twice.
 
         Raises UnreachableError where the server stays away for longer than `patience_seconds` (None: never).
         """
@@ -181,7 +181,7 @@ class Core(Calls, AwaitableCaller):
         timeout_seconds: float | None = None,
         patience_seconds: float | None = PATIENCE_SECONDS,
     ) -> RunDetail:
-        """The run, once it is where `until` says, or has ended.
+        """Wait until a run has reached `until`, or has ended, and return it.
 
         `until` is a status, several, or a question such as `lambda run: run.step >= 100`. Raises TimeoutError.
         """
@@ -231,16 +231,16 @@ class Core(Calls, AwaitableCaller):
 def blocking_http(
     base_url: str, timeout_seconds: float, *, path: str = API, headers: Mapping[str, str] | None = None
 ) -> httpx.Client:
-    """Returns connections for blocking requests to a server, by the proxy that the environment names for it.
+    """Return connections for blocking requests to a server, through the proxy that the environment names for it.
 
-    Raises InvalidRequestError for what is no address.
+    Raises InvalidRequestError if the text is no address.
     """
     options = _options(base_url, timeout_seconds, ProxiedTransport)
     return httpx.Client(base_url=base_url.rstrip("/") + path, headers=headers, **options)
 
 
 def async_http(base_url: str, timeout_seconds: float, *, uses_proxies: bool = True) -> httpx.AsyncClient:
-    """As `blocking_http`, for requests that are awaited; without `uses_proxies`, no variable's proxy is used."""
+    """Return the asynchronous equivalent of `blocking_http`; without `uses_proxies`, no variable's proxy is used."""
     options = _options(base_url, timeout_seconds, AsyncProxiedTransport, uses_proxies=uses_proxies)
     return httpx.AsyncClient(base_url=base_url.rstrip("/") + API, **options)
 
@@ -252,7 +252,7 @@ def _options(
     *,
     uses_proxies: bool = True,
 ) -> dict[str, Any]:
-    """Returns the arguments of both kinds of httpx client."""
+    """Return the arguments of both kinds of httpx client."""
     check_address(base_url)
     proxy = proxy_for(base_url) if uses_proxies else None
     options: dict[str, Any] = {
@@ -282,22 +282,22 @@ _NONE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 @functools.cache
 def _trusted_certificates(*_named: str | None) -> ssl.SSLContext:
-    """Read once per process and setting: reading them takes longer than many a request."""
+    """Read the certificates once per process and setting, which takes longer than many requests."""
     return httpx.create_ssl_context()
 
 
 def address_of(http: httpx.Client | httpx.AsyncClient) -> str:
-    """The server's address."""
+    """Return the server's address."""
     return str(http.base_url).rstrip("/").removesuffix(API)
 
 
 def unreachable(http: httpx.Client | httpx.AsyncClient, error: httpx.RequestError) -> UnreachableError:
-    """The error that a request without an answer stands for."""
+    """Return the error of a request without an answer."""
     return UnreachableError(address_of(http), str(error) or type(error).__name__)
 
 
 def bearer(token: str | None, cookie: str | None) -> dict[str, str]:
-    """The header that names the caller. A session's secret is as good as a token; sent so, it needs no Origin."""
+    """Return the header that identifies the caller. A session's secret works as a token and then needs no Origin."""
     secret = token or cookie
     if secret:
         check_secret(secret)

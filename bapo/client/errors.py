@@ -13,7 +13,7 @@ from bapo.client.connection_failures import advice_for
 from bapo.client.proxies import VIA
 
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
-"""Asked too often, or somebody on the way to the database is away."""
+"""Too many requests, or a service between here and the database is away."""
 
 
 class BapoError(Exception):
@@ -22,17 +22,17 @@ class BapoError(Exception):
     code: str
     """Stable and machine-readable, such as `invalid_config`, `not_found`, `unreachable`."""
     remedy: str
-    """What is wrong and what to do."""
+    """The problem and its remedy, in words."""
     field: str | None = None
-    """Which field of the request is meant, if one is."""
+    """Rejected field of the request; `None` if the error is not about a field."""
     value: Any = None
-    """What that field held."""
+    """Rejected value of that field."""
     problems: Sequence[FieldProblem] = ()
-    """Everything there is to mend; the first is repeated in `field`, `value` and `remedy`."""
+    """Every problem to correct; the first is repeated in `field`, `value` and `remedy`."""
     request_id: str | None = None
-    """Under which the server's log tells more."""
+    """Identifier of the request in the server's log; `None` if the server gave none."""
     is_passing = False
-    """Whether the same request may be answered in a moment."""
+    """True if the same request may succeed in a moment."""
 
 
 class ApiError(BapoError):
@@ -57,7 +57,7 @@ class UnreachableError(BapoError, httpx.TransportError):
     code = "unreachable"
     is_passing = True
     is_lasting: bool
-    """Whether somebody has to change something first, such as the server's certificate."""
+    """True if a person has to change something first, such as the server's certificate."""
 
     def __init__(self, address: str, cause: str) -> None:
         self.address = address
@@ -70,7 +70,7 @@ class UnreachableError(BapoError, httpx.TransportError):
 
 
 class InvalidRequestError(BapoError):
-    """Nothing was sent: an address or a token is not one."""
+    """The address or the token is malformed: no request was sent."""
 
     code = "invalid_request"
 
@@ -84,7 +84,7 @@ class InvalidRequestError(BapoError):
 
 
 def check_address(url: str) -> None:
-    """Raises InvalidRequestError for what is no address of a server."""
+    """Raise InvalidRequestError if the text is no address of a server."""
     try:
         parts = httpx.URL(url)
         is_one = parts.scheme in ("http", "https") and bool(parts.host) and not (parts.query or parts.fragment)
@@ -96,7 +96,7 @@ def check_address(url: str) -> None:
 
 
 def check_secret(secret: str) -> None:
-    """Raises InvalidRequestError for a token that no server has made: a header takes no other characters."""
+    """Raise InvalidRequestError for a token that no server has made: a header takes no other characters."""
     if not (secret.isascii() and secret.isprintable()) or " " in secret:
         raise InvalidRequestError(
             "token", "…", "holds a space, a line break or a letter that no token has: copy it again, and nothing else"
@@ -104,7 +104,7 @@ def check_secret(secret: str) -> None:
 
 
 def error_of(response: httpx.Response) -> ApiError:
-    """The error that a response with a status of at least 300 stands for, also where a proxy answered."""
+    """Return the error of a response with a status of at least 300, also if a proxy answered."""
     try:
         body = ErrorBody.model_validate_json(response.content, extra="ignore")
     except ValidationError:
@@ -114,7 +114,7 @@ def error_of(response: httpx.Response) -> ApiError:
 
 
 def not_readable(response: httpx.Response) -> ApiError:
-    """The error that a successful answer stands for where it is not the one of a BAPO server."""
+    """Return the error of a successful answer that is not from a BAPO server."""
     what = response.headers.get("Content-Type", "").partition(";")[0] or "nothing"
     return _from_elsewhere(response, "unreadable_answer", f"with {what} that this version of bapo does not read")
 

@@ -30,7 +30,7 @@ class StreamReader:
         self._fields: dict[str, str] = {}
 
     def feed(self, line: str) -> StreamEvent | None:
-        """The event that this line completes, if any."""
+        """Return the event that this line completes, if any."""
         if line:
             name, _, value = line.partition(":")
             if name:
@@ -44,7 +44,7 @@ class StreamReader:
 
 
 def is_sign_of_life(line: str) -> bool:
-    """Whether the line is a comment: the server has nothing to say, and says that."""
+    """Return whether the line is a comment, which the server sends to keep the connection open."""
     return line.startswith(":")
 
 
@@ -69,7 +69,8 @@ class StreamPosition:
         return event
 
     def cut(self, error: BapoError | None) -> float:
-        """How long to wait before reconnecting after a cut or an ended stream. Raises `error` when patience is out."""
+        """Return how long to wait before reconnecting after a cut or an ended stream. Raises `error` when patience is
+        out."""
         now = time.monotonic()
         if self._away_since is None:
             self._away_since = now
@@ -82,7 +83,7 @@ class StreamPosition:
         return pause
 
     def made_up(self, run: RunDetail) -> StreamEvent | None:
-        """After a cut and a silence: the end of a run that the server's memory of events no longer holds."""
+        """Return the event of a run's end, after a cut and a silence: the server no longer remembers it."""
         if run.status not in TERMINAL_STATUSES:
             return None
         data: dict[str, Any] = {
@@ -98,7 +99,7 @@ class StreamPosition:
 
 
 def is_reached(run: RunDetail, until: Until | None) -> bool:
-    """Whether a run is where somebody waits for it, or has ended, so that nothing more will come."""
+    """Return whether a run has reached the state that the caller waits for, or has ended."""
     if run.status in TERMINAL_STATUSES:
         return True
     match until:
@@ -113,5 +114,5 @@ def is_reached(run: RunDetail, until: Until | None) -> bool:
 
 
 def concerns(event: StreamEvent, until: Until | None) -> bool:
-    """Whether an event can end the wait: a question may be about anything, a status has events of its own."""
+    """Return whether an event can end the wait: a predicate may read any field, a status has its own events."""
     return event.event == "status" or callable(until)

@@ -36,13 +36,13 @@ class Proxy:
     address: str
 
     def __str__(self) -> str:
-        """As a message names it: without a password."""
+        """Return the address without its password, for messages."""
         scheme, _, rest = self.address.rpartition("://")
         shown = f"…@{rest.rpartition('@')[2]}" if "@" in rest else rest
         return f"{self.variable} = {scheme}://{shown}" if scheme else f"{self.variable} = {shown}"
 
     def problem(self) -> str | None:
-        """Why no connection can be made through it; None where one can be tried."""
+        """Return why no connection can be made through it; None where one can be tried."""
         try:
             parts = urlsplit(self.address)
             is_whole = bool(parts.hostname) and parts.scheme in (*PORTS, *SOCKS)
@@ -58,7 +58,7 @@ class Proxy:
 
 
 def proxy_for(url: str) -> Proxy | None:
-    """Returns the proxy for requests to this address; None for this machine's own services and for `NO_PROXY`."""
+    """Return the proxy for requests to this address; None for this machine's own services and for `NO_PROXY`."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if is_loopback(host):
@@ -79,7 +79,8 @@ def _variable(kind: str) -> str:
 
 
 def bypasses(no_proxy: str, host: str, port: int | None) -> bool:
-    """Whether `NO_PROXY` lists a host: by name, domain, `*.domain`, address, network or `*`, each also with a port.
+    """Return whether `NO_PROXY` lists a host: by name, domain, `*.domain`, address, network or `*`, each also with a
+    port.
 
     An entry that can be read in none of these ways concerns no host.
     """
@@ -134,7 +135,7 @@ class ProxiedTransport(httpx.HTTPTransport):
 
 
 class AsyncProxiedTransport(httpx.AsyncHTTPTransport):
-    """As `ProxiedTransport`, awaitable."""
+    """The asynchronous `ProxiedTransport`."""
 
     def __init__(self, proxy: Proxy, **options: object) -> None:
         super().__init__(proxy=httpx.Proxy(proxy.address), trust_env=False, **options)  # type: ignore[arg-type]
@@ -153,16 +154,16 @@ class AsyncProxiedTransport(httpx.AsyncHTTPTransport):
 class BlockedTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Sends nothing: something on this machine has to change first.
 
-    Each request fails as one to a server that is away does, so that whoever waits for a server needs no other case.
+    Each request fails like one to a server that is away, so that code that waits for a server needs no other case.
     """
 
     def __init__(self, problem: str) -> None:
         self._problem = problem
 
     def handle_request(self, _: httpx.Request) -> NoReturn:
-        """Raises httpx.ConnectError."""
+        """Raise httpx.ConnectError."""
         raise httpx.ConnectError(self._problem)
 
     async def handle_async_request(self, _: httpx.Request) -> NoReturn:
-        """Raises httpx.ConnectError."""
+        """Raise httpx.ConnectError."""
         raise httpx.ConnectError(self._problem)

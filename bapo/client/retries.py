@@ -28,7 +28,7 @@ class Retries:
     def wait_seconds(
         self, method: str, headers: Mapping[str, str], tried: int, answer: httpx.Response | None
     ) -> float | None:
-        """Returns the delay before the next try; None where this answer, or its absence, is final."""
+        """Return the delay before the next try; None if this answer, or its absence, is final."""
         if tried >= self.count or (method not in SAFE_METHODS and IDEMPOTENCY_KEY not in headers):
             return None
         if answer is None:
@@ -39,6 +39,6 @@ class Retries:
         return min(float(asked), self.most_seconds) if asked.isdigit() else self.pause_seconds(tried)
 
     def pause_seconds(self, tried: int) -> float:
-        """The wait after so many tries."""
+        """Return the wait after so many tries."""
         longest: float = min(self.most_seconds, self.first_seconds * 2 ** min(tried, 16))
         return longest * random.uniform(0.5, 1.0)

@@ -19,13 +19,13 @@ SERVER_VARIABLE = "BAPO_SERVER"
 TOKEN_VARIABLE = "BAPO_TOKEN"  # noqa: S105 - the name of a variable
 LOCAL_SERVER = "http://127.0.0.1:8000"
 LOCAL_TOKEN_FILE = Path("bapo-data/admin-token")
-"""Where `bapo up` in this folder keeps its token."""
+"""Token file of `bapo up` in this folder."""
 LOCAL_LOCK_FILE = Path("bapo-data/lock")
-"""Where `bapo up` in this folder names its address."""
+"""Lock file of `bapo up` in this folder, which contains its address."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself: what is sent there leaves the machine by no network."""
+    """Return whether a host is this machine itself, so that requests to it never leave the machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -53,7 +53,7 @@ class SavedServers:
     default: str | None = None
 
     def named(self, name_or_url: str) -> tuple[str, ServerLogin] | None:
-        """By its name or its address."""
+        """Return the saved server with this name or address."""
         url = normal_address(name_or_url)
         for name, login in self.servers.items():
             if name_or_url == name or url == login.url:
@@ -61,29 +61,29 @@ class SavedServers:
         return None
 
     def with_login(self, name: str, login: ServerLogin) -> SavedServers:
-        """Also this one, and from now on this one where none is named."""
+        """Return the servers with this one added as the default."""
         return SavedServers({**self.servers, name: login}, name)
 
     def without(self, name: str) -> SavedServers:
-        """All but this one."""
+        """Return the servers without this one."""
         rest = {other: login for other, login in self.servers.items() if other != name}
         return SavedServers(rest, self.default if self.default in rest else next(iter(rest), None))
 
 
 def config_folder() -> Path:
-    """The user's own folder for settings of `bapo`."""
+    """Return the user's own folder for settings of `bapo`."""
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA", Path.home())) / "bapo"
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "bapo"
 
 
 def servers_file() -> Path:
-    """Holds addresses and tokens; nobody but the user may read it."""
+    """Return the file of addresses and tokens, which only the user may read."""
     return config_folder() / "servers.json"
 
 
 def read_servers() -> SavedServers:
-    """Reads the saved logins. Raises ValueError where the file is damaged."""
+    """Read the saved logins. Raises ValueError if the file is damaged."""
     path = servers_file()
     try:
         content = json.loads(path.read_bytes())
@@ -108,7 +108,7 @@ def write_servers(saved: SavedServers) -> None:
 
 
 def normal_address(url: str) -> str:
-    """Without a trailing slash, and with a scheme. Raises AddressError for what is no address."""
+    """Return the address without a trailing slash and with a scheme. Raises AddressError if it is no address."""
     if "://" not in url:
         host = _hostname(f"//{url}", url)
         url = f"{'http' if is_loopback(host) else 'https'}://{url}"
@@ -129,18 +129,18 @@ def _hostname(address: str, given: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address rather than the name of a saved server."""
+    """Return whether a text is an address rather than the name of a saved server."""
     return "://" in text or ":" in text or "." in text or text == "localhost"
 
 
 def is_open_to_eavesdroppers(url: str) -> bool:
-    """Whether a token would travel over a network without encryption."""
+    """Return whether a token would travel over a network without encryption."""
     parts = urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 def local_server() -> str:
-    """Returns the address of `bapo up` in this folder, or that of one started without options."""
+    """Return the address of `bapo up` in this folder, or that of one started without options."""
     try:
         parts = urlsplit(json.loads(LOCAL_LOCK_FILE.read_bytes())["url"])
         port, path = parts.port, parts.path
@@ -150,7 +150,7 @@ def local_server() -> str:
 
 
 def find_server(server: str | None = None, token: str | None = None) -> ServerLogin:
-    """Address and token: as given, else from the environment, else as saved, else those of `bapo up` in this folder.
+    """Return address and token: as given, else from the environment, as saved, or of `bapo up` in this folder.
 
     A saved token is only ever sent to the server that it was saved for. Raises ValueError saying what to do.
     """

@@ -31,7 +31,7 @@ class AsyncTransport:
 
     @asynccontextmanager
     async def lines(self, path: str, **arguments: Any) -> Lines:
-        """A response line by line; one that is no success has been read."""
+        """Return a response line by line; one that is no success has been read."""
         async with self.http.stream("GET", path, **arguments) as response:
             if not response.is_success:
                 await response.aread()
@@ -42,7 +42,7 @@ class AsyncTransport:
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
-        """Ends what is awaited inside. Raises TimeoutError."""
+        """Cancel the work inside after so many seconds. Raises TimeoutError."""
         return asyncio.timeout(seconds)
 
 
@@ -58,7 +58,7 @@ class BlockingTransport:
 
     @asynccontextmanager
     async def lines(self, path: str, **arguments: Any) -> Lines:
-        """A response line by line; one that is no success has been read."""
+        """Return a response line by line; one that is no success has been read."""
         with self.http.stream("GET", path, **arguments) as response:
             if not response.is_success:
                 response.read()
@@ -69,7 +69,7 @@ class BlockingTransport:
         time.sleep(seconds)
 
     def timeout(self, _: float | None) -> AbstractAsyncContextManager[object]:
-        """Nothing: a request that is under way has its own timeout."""
+        """Set no limit: a request in progress has its own timeout."""
         return nullcontext()
 
 
@@ -79,7 +79,7 @@ async def _awaitable(items: Iterator[T]) -> AsyncIterator[T]:
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine over a `BlockingTransport`."""
+    """Return the result of a coroutine over a `BlockingTransport`."""
     try:
         coroutine.send(None)
     except StopIteration as done:
@@ -89,7 +89,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def iterate(items: AsyncGenerator[T, None]) -> Iterator[T]:
-    """The items of an asynchronous generator over a `BlockingTransport`."""
+    """Yield the items of an asynchronous generator over a `BlockingTransport`."""
     try:
         while True:
             try:
@@ -103,7 +103,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Iterator[T]:
 
 @contextmanager
 def entered(context: AbstractAsyncContextManager[AsyncGenerator[T, None]]) -> Iterator[Iterator[T]]:
-    """The items that an asynchronous context over a `BlockingTransport` gives, in a plain one."""
+    """Yield the items that an asynchronous context over a `BlockingTransport` gives, in a plain one."""
     items = iterate(run(context.__aenter__()))
     try:
         yield items

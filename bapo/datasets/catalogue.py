@@ -34,7 +34,7 @@ class Part:
     """One file that is written."""
 
     name: str
-    """Of the file, without its ending: the name of the held-out set."""
+    """Name of the held-out set: that of the file, without its ending."""
     patterns: tuple[str, ...]
     """Published files, as glob patterns within the folder; the first pattern that matches a file is used."""
 
@@ -59,7 +59,7 @@ class PublishedData:
 
     @property
     def licence(self) -> str | None:
-        """As the paper's Table 4 gives it; `None` where the table has none."""
+        """Licence in the paper's Table 4; `None` if the table has none."""
         return SETS[self.parts[0].name].licence
 
     @property

@@ -10,11 +10,11 @@ from bapo.datasets.preparation import PreparationError
 
 
 def download(data: PublishedData) -> Path:
-    """Downloads the data set into Hugging Face's cache and returns the folder.
+    """Download the data set into Hugging Face's cache and returns the folder.
 
     Raises PreparationError if the hub cannot be reached or refuses.
     """
-    # Its own progress bars and warnings would stand among the command's lines.
+    # Its own progress bars and warnings would mix with the command's lines.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     import httpx  # noqa: PLC0415  (with the hub's own imports, a second that no other command needs)
     from huggingface_hub import snapshot_download  # noqa: PLC0415

@@ -55,7 +55,7 @@ class PreparedFile(BaseModel):
 
 
 class Preparation(BaseModel):
-    """Result of converting a data set; saved as the manifest beside its files."""
+    """Result of converting a data set; saved as the manifest next to its files."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,7 +73,7 @@ Progress = Callable[[str, int], None]
 def prepare(
     data: PublishedData, source: Path, out: Path, *, is_strict: bool = False, progress: Progress | None = None
 ) -> tuple[Preparation, bool]:
-    """Writes the data set's files and manifest into a folder; also returns whether anything changed.
+    """Write the data set's files and manifest into a folder; also returns whether anything changed.
 
     Files made from the same published files are left unchanged. Bad rows are left out and listed; with `is_strict`
     the first is an error.
@@ -128,7 +128,7 @@ def prepare(
 
 
 def read_manifest(folder: Path) -> Preparation | None:
-    """Returns a folder's manifest; None if there is none of this release."""
+    """Return a folder's manifest; None if there is none of this release."""
     try:
         return Preparation.model_validate_json((folder / MANIFEST_FILE).read_bytes())
     except (FileNotFoundError, ValueError):
@@ -138,7 +138,7 @@ def read_manifest(folder: Path) -> Preparation | None:
 def _is_current(
     earlier: Preparation, data: PublishedData, found: Mapping[Part, Sequence[Path]], sums: Mapping[Path, str], out: Path
 ) -> bool:
-    """Returns whether the folder already holds the conversion of these published files, unchanged."""
+    """Return whether the folder already holds the conversion of these published files, unchanged."""
     sources = [{file.name: sums[file] for file in files} for files in found.values()]
     return (
         (earlier.schema_number, earlier.dataset) == (SCHEMA, data.name)
@@ -162,7 +162,7 @@ def _published_files(part: Part, source: Path) -> list[Path]:
 
 
 def _schema(data: PublishedData, file: Path) -> Columns:
-    """Returns the first schema whose columns the file has."""
+    """Return the first schema whose columns the file has."""
     names = _column_names(file)
     for schema in data.schemas:
         if set(schema.names) <= set(names):
@@ -241,7 +241,7 @@ def _check_answer(answer: str) -> None:
 
 
 def _identity(row: Mapping[str, Any]) -> str:
-    """Returns a hash of everything but the answer: equal for two rows of the same problem."""
+    """Return a hash of everything but the answer: equal for two rows of the same problem."""
     digest = hashlib.sha256()
     for name, value in row.items():
         if name == "images":
@@ -265,7 +265,7 @@ def _rows(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _json_rows(file: Path) -> Iterator[Mapping[str, Any]]:
-    """Rows of a file of JSON lines, or of one list."""
+    """Yield rows of a file of JSON lines, or of one list."""
     try:
         with file.open(encoding="utf-8") as opened:
             if opened.read(1) == "[":

@@ -13,7 +13,7 @@ Convert = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 def question(prompt_column: str, answer_column: str) -> Convert:
-    """Returns a conversion of rows with one text and one answer."""
+    """Return a conversion of rows with one text and one answer."""
 
     def convert(row: Mapping[str, Any]) -> dict[str, Any]:
         return {"prompt": _text(row, prompt_column), "answer": _answer(row[answer_column], answer_column)}
@@ -22,7 +22,7 @@ def question(prompt_column: str, answer_column: str) -> Convert:
 
 
 def olympiad(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts a row of OlympiadBench, whose answer is a list with one member that holds all values."""
+    """Convert a row of OlympiadBench, whose answer is a list with one member that holds all values."""
     given = row["final_answer"]
     if not isinstance(given, list) or len(given) != 1:
         raise RowError(f"final_answer must be a list of one text, not {given!r:.80}")
@@ -35,7 +35,7 @@ def olympiad(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def countdown(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts a row of Countdown-Tasks-3to4, whose columns are ours."""
+    """Convert a row of Countdown-Tasks-3to4, whose columns are ours."""
     nums, target = row["nums"], row["target"]
     if not isinstance(nums, list) or not 2 <= len(nums) <= MAX_OPERANDS:
         raise RowError(f"nums must be a list of 2 to {MAX_OPERANDS} numbers, not {nums!r:.80}")
@@ -45,7 +45,7 @@ def countdown(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def picture(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts a row of Geometry3K, whose text has `<image>` in place of the diagram."""
+    """Convert a row of Geometry3K, whose text has `<image>` in place of the diagram."""
     prompt, images = _text(row, "problem"), row["images"]
     if not isinstance(images, list) or not images:
         raise RowError(f"images must be a list of at least one image, not {images!r:.80}")

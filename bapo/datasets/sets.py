@@ -14,7 +14,7 @@ class PublishedSet(NamedTuple):
     num_problems: int
     """Rounded to thousands where above 10,000."""
     licence: str | None
-    """As Table 4 gives it; `None` where the table has none. The repository decides."""
+    """Licence in Table 4; `None` if the table has none. The repository decides."""
 
 
 _APACHE = "Apache 2.0"

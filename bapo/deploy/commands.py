@@ -9,5 +9,5 @@ Service = Literal["backend", "frontend", "worker"]
 
 
 def service_command(service: Service, *arguments: str) -> list[str]:
-    """`python -m SERVICE ...` with the Python that runs this."""
+    """Return `python -m SERVICE ...` with the Python that runs this."""
     return [sys.executable, "-m", service, *arguments]

@@ -13,7 +13,7 @@ them; Celery takes CELERY_BROKER_URL before the address that it is given; Dash s
 
 
 def is_foreign(name: str) -> bool:
-    """Whether a variable is meant for another program's database, broker or web server."""
+    """Return whether a variable is meant for another program's database, broker or web server."""
     return _FOREIGN.fullmatch(name) is not None
 
 

@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 8.0
 
 
 def opened(url: str, timeout_seconds: float) -> HTTPResponse:
-    """GET an address of one of our own services.
+    """Open an address of one of our own services with GET.
 
     No proxy of the environment is between a machine and itself. Raises OSError and HTTPException; HTTPError, an
     OSError, for a status that is no success.
@@ -22,7 +22,7 @@ def opened(url: str, timeout_seconds: float) -> HTTPResponse:
 
 
 def answers(url: str) -> bool:
-    """Whether a GET of the address succeeds."""
+    """Return whether a GET of the address succeeds."""
     try:
         with opened(url, TIMEOUT_SECONDS):
             return True

@@ -14,19 +14,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 GRACE_SECONDS = 5
-"""How long requests in progress may take when the server stops."""
+"""Most seconds that requests in progress may take when the server stops."""
 KEEP_ALIVE_SECONDS = 75
 """An idle connection lives longer here than in the pools of its clients (httpx: 5 s, a proxy's often 60 s): where both
 end it at the same moment, the request that is just being sent is lost."""
 MAX_HEAD_BYTES = 65_536
 """Request line and headers; one read more may come in before they are refused."""
 MAX_FRAMING_BYTES = 65_536
-"""What comes in after the head without being body: sizes and extensions of chunks, and trailers. It is counted from the
+"""Bytes after the head that are no body: sizes and extensions of chunks, and trailers. They are counted from the
 last piece of the body; one read more may come in, as with the head."""
 HEAD_SECONDS = 20.0
-"""From the start of a connection or request to the end of its headers."""
+"""Most seconds from the start of a connection or request to the end of its headers."""
 LINGER_SECONDS = 5.0
-"""How long the rest of a body may come in after the request was answered."""
+"""Most seconds in which the rest of a body may come in after the request was answered."""
 MOST_CONNECTIONS = 2_000
 """For a further one an idle one is closed, of the address that has most of them. Where all have a request in progress,
 it is answered 503: the frontend's pool of connections to the backend looks at each of its connections for each request,
@@ -52,20 +52,20 @@ class BoundedHttp(HttpToolsProtocol):
     _last_moment: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Expects the first head."""
+        """Await the first head."""
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         self._is_surplus = len(self.connections) > MOST_CONNECTIONS and not self._make_room()
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the deadlines."""
+        """Forget the deadlines."""
         self._end_head()
         self._end_body()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Takes what has come in; refuses a head that is too large, and any where there are too many connections."""
+        """Take incoming bytes; reject a head that is too large, and any head if there are too many connections."""
         if self._is_surplus:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
             return
@@ -82,7 +82,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Expects the head of a request on a connection that has served another."""
+        """Await the head of a request on a connection that has served another."""
         if self._deadline is None:
             self._expect_head()
         super().on_message_begin()
@@ -98,7 +98,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Lets the request take its time."""
+        """End the head's deadline: the request may take its time."""
         self._end_head()
         self._is_body_complete = False
         if self.parser.get_method() == b"CONNECT":
@@ -106,12 +106,12 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Keeps the connection for the next request."""
+        """Keep the connection for the next request."""
         self._end_body()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Ends the connection soon where a body still comes in, which nobody reads any more."""
+        """End the connection soon if a body still comes in, which no app reads any more."""
         super().on_response_complete()
         self._idle_since = self.loop.time()
         if not self._is_body_complete and self.cycle.response_complete:
@@ -122,7 +122,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is in progress, or none has come in as a whole."""
+        """True if no request is in progress, or none has come in as a whole."""
         return self.cycle is None or (self.cycle.response_complete and not self.pipeline)
 
     def _make_room(self) -> bool:
@@ -175,7 +175,7 @@ class Server(uvicorn.Server):
     """Serves an ASGI app; ends its event streams as soon as it is asked to stop: uvicorn would wait for them."""
 
     def __init__(self, app: ASGIApp, end_streams: Callable[[], None], host: str = "127.0.0.1", port: int = 0) -> None:
-        """`end_streams` is called from a signal handler or from another thread."""
+        """Take `end_streams`, which is called from a signal handler or from another thread."""
         config = uvicorn.Config(
             app,
             host=host,
@@ -196,7 +196,7 @@ class Server(uvicorn.Server):
         _allow_open_files()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal asks us to stop."""
+        """Stop at a signal."""
         self.stop()
         super().handle_exit(sig, frame)
 
@@ -215,7 +215,7 @@ def _allow_open_files() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OSError where the port is taken."""
+    """Return a listening socket. Raises OSError where the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     try:

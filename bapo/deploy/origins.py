@@ -6,7 +6,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def is_own_origin(origin: str, host: str, *, is_https: bool) -> bool:
-    """Whether a page of this origin was loaded from `host`, as the Host header names it.
+    """Return whether a page of this origin was loaded from `host`, as the Host header names it.
 
     Where people reach the server over TLS, a page that came without it may be anybody's on the way, except on this
     machine.

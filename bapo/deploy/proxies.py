@@ -1,4 +1,4 @@
-"""Whom a request comes from where reverse proxies hand it on."""
+"""Address of a request's client behind reverse proxies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def address_in(text: str) -> Address | None:
 
 
 def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
-    """Whether one of the networks holds the address."""
+    """Return whether one of the networks holds the address."""
     return address is not None and any(address in network for network in networks)
 
 
@@ -68,10 +68,10 @@ def network_of(client: str) -> str:
 
 
 def client_behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the address of the client: of the peer, or of the last one that no trusted proxy has.
+    """Return the address of the client: the peer's, or the last one that is not a trusted proxy's.
 
-    `forwarded` is `X-Forwarded-For`: each proxy appends whom it was asked by. What is to the left of the first that
-    is not trusted was written by that one, and could say anything.
+    `forwarded` is `X-Forwarded-For`: each proxy appends the address of its client. Everything to the left of the first
+    that is not trusted was written by that one, and could be forged.
     """
     address = address_in(peer)
     if address is None:

@@ -45,7 +45,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"(?i)(\\?[\"'][\w-]*(?:token|password|secret|cookie)\\?[\"']\s*:\s*\\?[\"'])[^\"'\\]+"),
         rf"\1{MASK}",
     ),
-    # Our own secrets wherever they stand: 256 bits in base64url.
+    # Our own secrets wherever they occur: 256 bits in base64url.
     (re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"), MASK),
 )
 
@@ -61,7 +61,7 @@ def hide(*secrets: str | None) -> None:
 
 
 def mask(line: str) -> str:
-    """The text with secrets masked: those given to `hide`, and whatever has the form of one."""
+    """Return the text with secrets masked: those given to `hide`, and whatever has the form of one."""
     for secret in sorted(_SECRETS, key=len, reverse=True):
         line = line.replace(secret, MASK)
     for pattern, replacement in _PATTERNS:
@@ -81,13 +81,13 @@ def about(**facts: str | int | None) -> Iterator[None]:
 
 
 def bind(**facts: str | int | None) -> None:
-    """Like `about`, until the current task or thread ends."""
+    """Add facts to each line as `about` does, until the current task or thread ends."""
     known = {name: fact for name, fact in facts.items() if fact is not None}
     _CONTEXT.set({**_CONTEXT.get(), **known})
 
 
 def facts_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The facts of a line, and those given as `extra`."""
+    """Return the facts of a line, and those given as `extra`."""
     extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     return {**_CONTEXT.get(), **extra}
 
@@ -100,7 +100,7 @@ class JsonFormatter(logging.Formatter):
         self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Format a log record as one line."""
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -116,7 +116,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _masked(value: Any) -> Any:
-    """Masks the texts within a value; numbers stay numbers."""
+    """Mask the texts within a value; numbers stay numbers."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, Mapping):
@@ -130,7 +130,7 @@ class PlainFormatter(logging.Formatter):
     """Formats a line for a terminal: time, level, message and facts."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and a traceback below it."""
+        """Format a log record as one line, and a traceback below it."""
         at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         facts = " ".join(f"{name}={fact}" for name, fact in facts_of(record).items())
         line = f"{at} {record.levelname.lower():7} {record.getMessage()}{'  ' if facts else ''}{facts}"

@@ -55,7 +55,7 @@ _PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 
 
 def is_this_machine(url: str) -> bool:
-    """Whether an address is one of the loopback."""
+    """Return whether an address is one of the loopback."""
     return is_loopback(urlsplit(url).hostname or "")
 
 
@@ -93,7 +93,7 @@ def _provider(url: str) -> str:
 
 
 def secret_in(file: Path, what: str = "the secret") -> str:
-    """The secret that a file holds; `what` it is, for the message.
+    """Return the secret that a file holds; `what` it is, for the message.
 
     Raises ValueError where the file cannot be read or is empty.
     """
@@ -109,7 +109,7 @@ def secret_in(file: Path, what: str = "the secret") -> str:
 
 
 def with_password(url: str, file: Path | None) -> str:
-    """The address with the password that the file holds; as it is without a file or an address.
+    """Return the address with the password that the file holds; as it is without a file or an address.
 
     Raises ValueError where the file cannot be read or is empty, or where the address has a password already.
     """
@@ -125,7 +125,7 @@ def with_password(url: str, file: Path | None) -> str:
 
 
 BrokerAddress = Annotated[str, AfterValidator(_redis)]
-"""Of Redis; empty where another setting has it."""
+"""Address of Redis; empty if another setting contains it."""
 WebAddress = Annotated[str, AfterValidator(_web)]
 """An address over HTTP or HTTPS."""
 PublicAddress = Annotated[str, AfterValidator(public_address)]
@@ -160,7 +160,7 @@ class Setting(NamedTuple):
     variable: str
     type: str
     default: str | None
-    """None: it must be given."""
+    """Value without the variable; `None` if the variable is required."""
     meaning: str
 
 
@@ -186,12 +186,12 @@ OTHER_VARIABLES: Mapping[str, Variable] = {
 
 
 def variable_of(field: str) -> str:
-    """`lease_seconds` → `BAPO_LEASE_SECONDS`."""
+    """Return the variable of a field: `lease_seconds` → `BAPO_LEASE_SECONDS`."""
     return PREFIX + field.upper()
 
 
 def load(settings: type[S], **given: Any) -> S:
-    """The service's settings; `given` ones, from the command line, take precedence over the environment.
+    """Return the service's settings; `given` ones, from the command line, take precedence over the environment.
 
     Raises SettingsError naming each variable, its value and the remedy.
     """
@@ -223,7 +223,7 @@ def _default(info: FieldInfo) -> str:
 
 
 def describe(settings: type[ServiceSettings]) -> list[Setting]:
-    """The variables that the service reads."""
+    """Return the variables that the service reads."""
     found = []
     for field, info in settings.model_fields.items():
         default = None if info.is_required() else _default(info)
@@ -243,7 +243,7 @@ _KINDS: Mapping[Any, str] = {
 
 
 def _kind(annotation: Any) -> str:
-    """The kind of value that a field takes."""
+    """Return the kind of value that a field takes."""
     if get_origin(annotation) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(annotation))
     alternatives = [each for each in get_args(annotation) if each is not type(None)] or [annotation]
@@ -252,12 +252,12 @@ def _kind(annotation: Any) -> str:
 
 
 def known_variables() -> frozenset[str]:
-    """Every `BAPO_…` variable that any part of the product reads."""
+    """Return every `BAPO_…` variable that any part of the product reads."""
     return frozenset((resources.files("bapo.deploy") / KNOWN_FILE).read_text(encoding="utf-8").split())
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """A line for each `BAPO_…` variable that nothing reads, with the nearest known name."""
+    """Return a line for each `BAPO_…` variable that nothing reads, with the nearest known name."""
     known = known_variables()
     lines = []
     for name in sorted(environment):

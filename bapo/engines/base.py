@@ -3,13 +3,13 @@
 `bapo.engines.local` implements it in one process, `bapo.engines.verl` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
 
-**Critic.** Where `RunConfig.critic` is set (PPO, BA-PPO), an engine keeps a value model beside the policy: the base
-model with a head of one number in place of the vocabulary's, with an optimizer of its own. One call of `update`
+**Critic.** Where `RunConfig.critic` is set (PPO, BA-PPO), an engine keeps a value model besides the policy: the base
+model with a head of one number in place of the vocabulary's, and a separate optimizer. One call of `update`
 
 1. takes V(s_t) of every response token from the critic as it is now, whatever policy generated the response and however
    old it is; the value of a token is that of the state before it (prompt and earlier tokens);
 2. makes advantages and returns of them with `bapo.critic.generalized_advantages`: the response's reward, 0 or 1,
-   stands at its last token, and nothing is bootstrapped behind it; the advantages are `whitened` over all tokens of
+   belongs to its last token, and nothing is bootstrapped behind it; the advantages are `whitened` over all tokens of
    X1 ∪ X2 ∪ X3;
 3. trains the critic on the step's mini-batches and passes with `bapo.critic.value_loss`, mean over the mini-batch's
    tokens, clipped around the values of 1, towards the returns of 2: both stay as they are through all passes;
@@ -71,7 +71,7 @@ class Generation:
 
 
 def joined(rounds: Sequence[Generation]) -> Generation:
-    """Several calls of one step as one."""
+    """Join several calls of one step."""
     if len(rounds) == 1:
         return rounds[0]
     num_responses = [sum(group.group_size for group in each.groups) for each in rounds]
@@ -123,7 +123,7 @@ class BatchItem:
         return self.group.group_size if self.responses is None else len(self.responses)
 
     def is_on_policy(self, step: int) -> bool:
-        """Whether the weights before the update of this step generated it."""
+        """Return whether the weights before the update of this step generated it."""
         return self.group.policy_version == step - 1
 
 
@@ -131,7 +131,7 @@ class Engine(Protocol):
     """One model in training, and its delayed copy α."""
 
     def sync_rollout_policy(self, version: int) -> None:
-        """α ← current weights, known as policy version `version` (Algorithm 1, line 4)."""
+        """Set α ← current weights, known as policy version `version` (Algorithm 1, line 4)."""
 
     def generate(
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
@@ -150,10 +150,10 @@ class Engine(Protocol):
         """
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """The group's responses as text."""
+        """Return the group's responses as text."""
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
-        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+        """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
 
     def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
         """Write model, optimizer, α, random states and the payloads of the buffers' groups into an empty folder."""
@@ -162,7 +162,7 @@ class Engine(Protocol):
         """Restore what `save` wrote; return the groups' payloads in the order in which they were given."""
 
     def utilisation(self) -> Mapping[str, float]:
-        """Memory and load of this engine's processes and devices, for the records' `system` section."""
+        """Return memory and load of this engine's processes and devices, for the records' `system` section."""
 
     def close(self) -> None:
         """End the engine's processes and free its devices; nothing else is called afterwards."""

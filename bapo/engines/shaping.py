@@ -1,4 +1,4 @@
-"""A batch as it is trained on, alike on both engines: advantages other than Eq. 2's, and overlong filtering."""
+"""Batches as both engines train on them: advantages other than Eq. 2's, and overlong filtering."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class PaperFigure(NamedTuple):
 
     draw: Callable[[Any, Palette], go.Figure]
     data: type[Any]
-    """What `draw` takes."""
+    """Type of the data that `draw` takes."""
     shows: str
     """One sentence."""
 
@@ -73,7 +73,7 @@ PAPER_FIGURES: Mapping[str, PaperFigure] = {
         difficulty_bins_figure, DifficultyBins, "Tracked prompts per accuracy over training, method by method."
     ),
     "Figure 7, rates": PaperFigure(
-        unlock_comparison_figure, UnlockComparison, "Prompts unlocked and lost, beside what chance alone gives."
+        unlock_comparison_figure, UnlockComparison, "Prompts unlocked and lost, compared with what chance alone gives."
     ),
     "Figure 8": PaperFigure(
         batch_compositions_figure, BatchCompositions, "X1, X2 and X3 of every batch against the batch size of GRPO."

@@ -19,7 +19,7 @@ from bapo.figures.theme import Palette
 FREQUENCIES = frozenset({"method.v", "method.m"})
 THRESHOLDS = frozenset({"method.c1", "method.c2", "method.c3"})
 REFERENCE_METHODS = frozenset({*ablations(BapoConfig), GrpoConfig.label})
-"""Beside BAPO in the panel of its parts."""
+"""Labels of the methods shown next to BAPO in the panel of its parts."""
 LEAST_EVALUATIONS = 3
 """From which on test accuracy makes a curve; with fewer the training reward is shown."""
 
@@ -33,13 +33,13 @@ class Ablations(NamedTuple):
     baseline: frozenset[str]
     """Labels of the config that is varied; each looks like BAPO."""
     metric: str
-    """What the y-axes show: a held-out set's avg@k, or the training reward."""
+    """Metric of the y-axes: a held-out set's avg@k, or the training reward."""
     window: int
     """Steps that each point averages over."""
 
 
 def ablation_groups(runs: Sequence[RecordedRun]) -> list[list[Group]]:
-    """The variants of each panel; none where there are fewer than two.
+    """Return the variants of each panel; none where there are fewer than two.
 
     Variants differ from the baseline, which is the config that most complete BAPO runs have, in the panel's own fields
     alone.
@@ -122,6 +122,6 @@ def _baseline_labels(groups: Sequence[Sequence[Group]]) -> frozenset[str]:
 
 
 def ablations_figure(data: Ablations, palette: Palette) -> go.Figure:
-    """The panels that have variants."""
+    """Return the panels that have variants."""
     looks = dict.fromkeys(data.baseline, BapoConfig.label)
     return curves_figure([panel for panel in data.panels if panel.curves], palette, looks=looks)

@@ -25,7 +25,7 @@ class AccuracyBins(NamedTuple):
 def histogram_bins(
     histograms: Sequence[Sequence[int]], axis: XAxis, group_size: int, *, window: int = WINDOW_STEPS
 ) -> AccuracyBins:
-    """Shares of each step's groups, as moving means; a step without groups is a gap."""
+    """Return the shares of each step's groups, as moving means; a step without groups is a gap."""
     totals = [sum(counts) for counts in histograms]
     shares = [
         moving_mean(
@@ -37,7 +37,7 @@ def histogram_bins(
 
 
 def tracking_bins(records: Sequence[TrackingRecord], axis: XAxis, group_size: int) -> AccuracyBins:
-    """Shares of the tracked prompts at each sampling; the second sampling of the base model is left out."""
+    """Return the shares of the tracked prompts at each sampling; the second sampling of the base model is left out."""
     sampled = [record for record in records if record.replicate == 0 and record.num_correct]
     shares = [
         [sum(count == k for count in record.num_correct) / len(record.num_correct) for record in sampled]
@@ -47,7 +47,7 @@ def tracking_bins(records: Sequence[TrackingRecord], axis: XAxis, group_size: in
 
 
 def accuracy_bins_figure(data: AccuracyBins, palette: Palette) -> go.Figure:
-    """Stacked areas from 0/G (deep red, at the bottom) to G/G (deep blue, on top)."""
+    """Draw stacked areas from 0/G (deep red, at the bottom) to G/G (deep blue, on top)."""
     ramp = accuracy_ramp(palette, data.group_size)
     # All bins of a small group are named; of a large one the two ends and the middle, for the others follow the ramp.
     named = set(range(data.group_size + 1)) if data.group_size <= 8 else {0, data.group_size // 2, data.group_size}

@@ -17,7 +17,7 @@ class AccuracyCounts(NamedTuple):
 
     group_size: int
     before_name: str
-    """Such as "step 0"."""
+    """Name of the first sampling, such as "step 0"."""
     after_name: str
     before: Sequence[int]
     after: Sequence[int]
@@ -34,7 +34,8 @@ class AccuracyCounts(NamedTuple):
 
 
 def shared_highest(panels: Sequence[AccuracyCounts]) -> list[int]:
-    """Highest bar among the panels that count as many prompts as each: on one scale, equal counts are of equal height.
+    """Return the highest bar among the panels that count as many prompts as each: on one scale, equal counts are of
+    equal height.
 
     A panel of another number of prompts, such as of two runs next to one, keeps a scale for itself.
     """
@@ -42,7 +43,7 @@ def shared_highest(panels: Sequence[AccuracyCounts]) -> list[int]:
 
 
 def accuracy_counts(matrix: MigrationMatrix, before_name: str, after_name: str) -> AccuracyCounts:
-    """The margins of a matrix over the prompts that both steps have seen."""
+    """Return the margins of a matrix over the prompts that both steps have seen."""
     seen = [row[:-1] for row in matrix.counts[:-1]]
     return AccuracyCounts(
         len(seen) - 1,
@@ -54,7 +55,7 @@ def accuracy_counts(matrix: MigrationMatrix, before_name: str, after_name: str) 
 
 
 def accuracy_counts_figure(data: AccuracyCounts, palette: Palette, *, highest: int | None = None) -> go.Figure:
-    """Pairs of bars in the ramp's colours: before is an outline, after is filled.
+    """Draw pairs of bars in the ramp's colours: before is an outline, after is filled.
 
     `highest` is the bar that the axis leaves room for, where it is not the figure's own.
     """

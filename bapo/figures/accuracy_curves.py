@@ -24,7 +24,7 @@ class AccuracyCurves(NamedTuple):
 
 
 def accuracy_curves_data(groups: Sequence[Group]) -> AccuracyCurves:
-    """The evaluations of each set, averaged over replicates."""
+    """Return the evaluations of each set, averaged over replicates."""
     panels = []
     for dataset, num_samples in datasets_of([run for group in groups for run in group.runs]):
         panels.append(CurvePanel(f"{dataset} avg@{num_samples}", dataset_curves(groups, dataset, num_samples)))
@@ -32,18 +32,18 @@ def accuracy_curves_data(groups: Sequence[Group]) -> AccuracyCurves:
 
 
 def datasets_of(runs: Sequence[RecordedRun]) -> list[tuple[str, int]]:
-    """Held-out sets and k of avg@k, the widest first: CD-34 before CD-4. Another k is another figure."""
+    """Return held-out sets and k of avg@k, the widest first: CD-34 before CD-4. Another k is another figure."""
     found = {(record.dataset, record.num_samples) for run in runs for record in run.evaluations}
     return sorted(found, key=lambda each: (-len(each[0]), each))
 
 
 def evaluations_on(run: RecordedRun, dataset: str, num_samples: int) -> list[EvaluationRecord]:
-    """A run's evaluations of one set, by step."""
+    """Return a run's evaluations of one set, by step."""
     return [record for record in run.evaluations if record.dataset == dataset and record.num_samples == num_samples]
 
 
 def dataset_curves(groups: Sequence[Group], dataset: str, num_samples: int) -> list[SeedCurve]:
-    """avg@k over the steps, one curve per group."""
+    """Return avg@k over the steps, one curve per group."""
 
     def of_run(run: RecordedRun) -> Curve:
         records = evaluations_on(run, dataset, num_samples)
@@ -56,5 +56,5 @@ def dataset_curves(groups: Sequence[Group], dataset: str, num_samples: int) -> l
 
 
 def accuracy_curves_figure(data: AccuracyCurves, palette: Palette) -> go.Figure:
-    """A line per method with its 95 % interval over seeds."""
+    """Return a line per method with its 95 % interval over seeds."""
     return curves_figure(data.datasets, palette)

@@ -9,12 +9,12 @@ MOST_TICKS = 16
 
 
 def accuracy_names(group_size: int) -> list[str]:
-    """0/G, 1/G, … G/G, and the prompts that were not seen."""
+    """Return 0/G, 1/G, … G/G, and the name of the prompts that were not seen."""
     return [*(f"{k}/{group_size}" for k in range(group_size + 1)), "not seen"]
 
 
 def accuracy_axis(group_size: int) -> dict[str, Any]:
-    """A y-axis of accuracies, with ticks at the attainable ones as long as they can be told apart."""
+    """Return a y-axis of accuracies, with ticks at the attainable ones as long as they stay legible."""
     axis: dict[str, Any] = {"title": {"text": "accuracy"}, "fixedrange": True}
     if group_size > MOST_TICKS:
         return axis
@@ -24,7 +24,7 @@ def accuracy_axis(group_size: int) -> dict[str, Any]:
 
 
 def matrix_axes(before: str, after: str) -> dict[str, Any]:
-    """The axes of a matrix of accuracies: before in rows, the first on top, after in columns."""
+    """Return the axes of a matrix of accuracies: before in rows, the first on top, after in columns."""
     axis = {"type": "category", "showgrid": False, "showline": False, "fixedrange": True, "ticks": ""}
     return {
         "xaxis": axis | {"title": {"text": after}, "showspikes": False},

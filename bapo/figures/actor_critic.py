@@ -25,12 +25,12 @@ class ActorCritic(NamedTuple):
 
 
 def actor_critic_data(groups: Sequence[Group], dataset: str, num_samples: int) -> ActorCritic:
-    """The curves of these groups, and the best point of any."""
+    """Return the curves of these groups, and the best point of any."""
     curves = dataset_curves(groups, dataset, num_samples)
     return ActorCritic(dataset, num_samples, curves, best_of(curves))
 
 
 def actor_critic_figure(data: ActorCritic, palette: Palette) -> go.Figure:
-    """A line per method and a star at the best point."""
+    """Return a line per method and a star at the best point."""
     panel = CurvePanel("", data.curves, Scale(f"{data.dataset} avg@{data.num_samples}"))
     return curves_figure([panel], palette, star=(0, data.best), panel_height=300)

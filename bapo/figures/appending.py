@@ -16,7 +16,7 @@ class Extension(NamedTuple):
 
 
 def extension(figure: go.Figure, num_new: int) -> Extension:
-    """The last `num_new` points of every trace.
+    """Return the last `num_new` points of every trace.
 
     The figure may be made from more steps than are new (a moving mean needs those before). Raises ValueError where a
     trace has fewer points, for then it is no figure with one point per step.

@@ -20,7 +20,7 @@ X_KEYS: dict[XKind, tuple[str, ...]] = {"step": (), "time": (TIME_KEY,), "rollou
 """Metrics that an axis needs."""
 
 FIRST_VIEW_STEPS = 10
-"""What a chart shows before there is a step."""
+"""Number of steps that a chart shows before there is a step."""
 
 _TITLES: dict[XKind, str] = {"step": "step", "time": "wall time (UTC)", "rollouts": "rollouts so far"}
 
@@ -42,7 +42,7 @@ class XAxis(NamedTuple):
         return _TITLES[self.kind]
 
     def at(self, step: int) -> Any:
-        """Position of a step; of the next recorded one where it is not among the points (sampling)."""
+        """Return the position of a step; of the next recorded one if it is not among the points (sampling)."""
         if step <= 0 or not self.steps:
             return self.start
         if self.kind == "step":
@@ -50,7 +50,7 @@ class XAxis(NamedTuple):
         return self.values[min(bisect_left(self.steps, step), len(self.steps) - 1)]
 
     def layout(self) -> dict[str, Any]:
-        """Axis settings: dates only for wall time, thousands as 12k."""
+        """Return axis settings: dates only for wall time, thousands as 12k."""
         # Charts with few points, such as evaluations, show as much of the run as the others do.
         end = self.values[-1] if self.values else FIRST_VIEW_STEPS
         settings: dict[str, Any] = {"title": {"text": self.title}}
@@ -66,7 +66,7 @@ class XAxis(NamedTuple):
 
 
 def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
-    """The axis of a series; steps without the needed metric (older writers) take the value before them."""
+    """Return the axis of a series; steps without the needed metric (older writers) take the value before them."""
     if kind == "step":
         return XAxis("step", series.steps, series.steps, 0)
     if kind == "rollouts":
@@ -75,7 +75,7 @@ def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
     times = [_milliseconds(value) for value in _filled(series.columns.get(TIME_KEY), len(series.steps), origin)]
     start = _milliseconds(origin)
     if start is not None and times and times[0] is not None:
-        # The trainer's clock may be behind the server's, which told the start.
+        # The trainer's clock may be behind the server's, which recorded the start.
         start = min(start, times[0])
     return XAxis("time", series.steps, times, start)
 
@@ -93,14 +93,15 @@ def _filled(column: Sequence[float | None] | None, length: int, before_first: fl
 
 
 def x_hover(kind: XKind) -> str:
-    """Heading of a unified hover label."""
+    """Return the heading of a unified hover label."""
     return {"step": "step %{x:,d}", "time": "%{x|%H:%M:%S}", "rollouts": "%{x:,d} rollouts"}[kind]
 
 
 def over_training(
     traces: Sequence[go.Scatter], axis: XAxis, *, yaxis: dict[str, Any], height: int = 260, **layout: Any
 ) -> go.Figure:
-    """A figure of traces over the run's x-axis; the theme is added where it is shown (`bapo.figures.theme.themed`)."""
+    """Return a figure of traces over the run's x-axis; the theme is added where it is shown
+    (`bapo.figures.theme.themed`)."""
     return go.Figure(
         traces,
         {

@@ -33,7 +33,7 @@ def batch_composition_data(series: Series, axis: XAxis) -> BatchComposition:
 
 
 def batch_composition_figure(data: BatchComposition, palette: Palette, *, is_observed: bool = False) -> go.Figure:
-    """Stacked X1, X2, X3 with B as a dashed line; of another trainer's run X1 alone, as no other is recorded."""
+    """Draw stacked X1, X2, X3 with B as a dashed line; for another trainer's run X1 alone, as no other is recorded."""
     counts = (data.x1,) if is_observed else (data.x1, data.x2, data.x3)
     traces = composition_traces(data.axis.values, counts, data.batch_size, palette, name="batch size B", form="d")
     return over_training(traces, data.axis, yaxis={"title": {"text": "groups"}})
@@ -50,7 +50,8 @@ def composition_traces(
     stack: str = "batch",
     **placed: Any,
 ) -> list[go.Scatter]:
-    """The areas of X1, X2 and X3, or of the first of them, and B as a dashed line; `placed` is where they are drawn."""
+    """Return the areas of X1, X2 and X3, or of the first of them, and B as a dashed line; `placed` is where they are
+    drawn."""
     areas = [
         area(
             x,

@@ -20,11 +20,11 @@ from bapo.figures.theme import Palette
 
 HEIGHT = 300
 _LEGEND_CURVES = 12
-"""More are told by pointing at them."""
+"""Most curves in the legend; further ones are named on hover."""
 
 
 def chart_title(panel: ChartPanel) -> str:
-    """The title that somebody gave, else the metric's, and over what where that is a metric too."""
+    """Return the title that the user gave, else the metric's, and the x-axis if that is a metric too."""
     if panel.title:
         return panel.title
     over = _over(panel)
@@ -32,7 +32,7 @@ def chart_title(panel: ChartPanel) -> str:
 
 
 def chart_figure(panel: ChartPanel, data: ChartData, palette: Palette) -> go.Figure:
-    """The curves, with their legend where they are few enough to tell apart."""
+    """Return the curves, with their legend where they are few enough to tell apart."""
     names = {label: shown_name(label) for label in dict.fromkeys(curve.label for curve in data.curves)}
     looks = styles_of(list(names.values()), palette)
     styles = {label: looks[name] for label, name in names.items()}
@@ -70,7 +70,7 @@ def _overlay(
     figure = overlay_figure(overlay, palette)
     seen: set[str] = set()
     for trace in figure.data:
-        # Of a group the line alone stands in the legend; bands lie below it and come first.
+        # The legend shows only a group's line; bands lie below it and come first.
         is_entry = trace.hoverinfo != "skip" and trace.legendgroup not in seen
         trace.showlegend = is_entry
         if is_entry:
@@ -79,7 +79,7 @@ def _overlay(
 
 
 def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles: Mapping[str, LineStyle]) -> go.Figure:
-    """The mean of a group over its interval, and the way of a run alone, in the order of its steps."""
+    """Return the mean of a group over its interval, and the way of a run alone, in the order of its steps."""
     over = drawn_for(metric_of(_over(panel) or ""), (value for curve in data.curves for value in curve.x))
     metric = drawn_for(metric_of(panel.y), (value for curve in data.curves for value in curve.mean))
     form = {True: ".1%", False: ".4~g"}
@@ -122,7 +122,7 @@ def _lines(panel: ChartPanel, data: ChartData, names: Mapping[str, str], styles:
 
 
 def chart_note(panel: ChartPanel, data: ChartData) -> str:
-    """How the curves were made, and what of the runs is not there."""
+    """Return how the curves were made, and what of the runs is not there."""
     if not data.curves:
         return ""
     parts = []

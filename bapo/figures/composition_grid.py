@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 X1, X2, X3, BATCH_SIZE = "bapo/batch/x1", "bapo/batch/x2", "bapo/batch/x3", "bapo/batch/batch_size"
 KEYS = (X1, X2, X3, BATCH_SIZE)
 MOST_PANELS = 12
-"""More are not told apart; the others are named below."""
+"""Most panels, beyond which they are illegible; the other groups are named below."""
 POINTS = 60
 """Stretches that each composition is averaged over: single steps jump, most of all every m-th."""
 PANEL_HEIGHT = 170
@@ -48,7 +48,7 @@ class CompositionGrid(NamedTuple):
 def composition_grid_data(
     curves: Mapping[str, Sequence[ComparedCurve]], x_kind: CompareAxis, names: Mapping[str, str]
 ) -> CompositionGrid:
-    """Counts divided by B; groups that lack one of the keys are left out, and those beyond `MOST_PANELS`.
+    """Return counts divided by B; groups that lack one of the keys are left out, and those beyond `MOST_PANELS`.
 
     `names` are the groups' labels as the curves have them and as people read them.
     """
@@ -65,7 +65,7 @@ def composition_grid_data(
 
 
 def composition_grid_figure(data: CompositionGrid, palette: Palette, *, columns: int) -> go.Figure:
-    """Stacked shares of X1, X2 and X3 with B as a dashed line at 100 %, all panels on the same axes."""
+    """Draw stacked shares of X1, X2 and X3 with B as a dashed line at 100 %, all panels on the same axes."""
     last = max((float(panel.x[-1]) for panel in data.panels if len(panel.x)), default=1.0)
     panels = []
     for index, panel in enumerate(data.panels):

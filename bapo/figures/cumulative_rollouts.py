@@ -23,9 +23,9 @@ class RolloutBounds(NamedTuple):
     step: int
     """Last step of the longest run."""
     fresh: int
-    """Of GRPO: steps · fresh prompts · G."""
+    """Rollouts of GRPO: steps · fresh prompts · G."""
     most: int
-    """Of DAPO at its most: DAPO_ROUNDS times as many."""
+    """Most rollouts of DAPO: DAPO_ROUNDS times as many."""
 
 
 class CumulativeRollouts(NamedTuple):
@@ -33,11 +33,11 @@ class CumulativeRollouts(NamedTuple):
 
     curves: Sequence[SeedCurve]
     bounds: RolloutBounds | None
-    """None where the runs have different batch or group sizes, so that there is no one bound."""
+    """`None` if the runs have different batch or group sizes, so that there is no one bound."""
 
 
 def cumulative_rollouts_data(groups: Sequence[Group]) -> CumulativeRollouts:
-    """Replicates averaged at each step."""
+    """Return the mean over replicates at each step."""
     runs = [run for group in groups for run in group.runs]
     per_step = {int(run.config["rollout"]["batch_size"]) * run.group_size for run in runs}
     last = max((run.last_step for run in runs), default=0)
@@ -49,7 +49,7 @@ def cumulative_rollouts_data(groups: Sequence[Group]) -> CumulativeRollouts:
 
 
 def cumulative_rollouts_figure(data: CumulativeRollouts, palette: Palette) -> go.Figure:
-    """A line per method, both references dashed in grey."""
+    """Return a line per method, both references dashed in grey."""
     references = []
     if data.bounds is not None:
         for name, value, dash in (

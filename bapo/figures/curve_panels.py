@@ -30,7 +30,7 @@ class Scale(NamedTuple):
 
 
 def reward_scale(curves: Sequence[SeedCurve], title: str = "correct responses") -> Scale:
-    """Returns the y-axis of mean rewards: in percent where all are shares of right responses."""
+    """Return the y-axis of mean rewards: in percent where all are shares of right responses."""
     is_share = are_shares(value for curve in curves for value in curve.mean)
     return Scale(title) if is_share else Scale("mean reward", ".4g", None)
 
@@ -52,7 +52,7 @@ def curves_figure(
     references: Sequence[go.Scatter] = (),
     **layout: Any,
 ) -> go.Figure:
-    """Curves over training steps, from 0 where none is negative; each label stands in the legend once.
+    """Draw curves over training steps, from 0 if none is negative; each label appears in the legend once.
 
     `looks`: labels that are drawn like another. `star`: the panel of the best point. `references`: further lines of the
     first panel.
@@ -93,7 +93,8 @@ def _yaxis(panel: CurvePanel, highest: float) -> dict[str, Any]:
 
 
 def top_of(curves: Sequence[SeedCurve]) -> float:
-    """The largest mean, or upper bound of a trusted interval that is at most twice as high; 0 where there is none."""
+    """Return the largest mean, or upper bound of a trusted interval that is at most twice as high; 0 where there is
+    none."""
     means = [value for curve in curves for value in curve.mean if value is not None]
     highest = max(means, default=0.0)
     bounds = [value for curve in curves if curve.n >= TRUSTED_RUNS for value in curve.high if value is not None]
@@ -101,5 +102,5 @@ def top_of(curves: Sequence[SeedCurve]) -> float:
 
 
 def labels_of(panels: Sequence[CurvePanel]) -> list[str]:
-    """Labels of all curves, each once."""
+    """Return labels of all curves, each once."""
     return list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))

@@ -26,7 +26,7 @@ class DataRow(NamedTuple):
     """Problems that the runs use; `None` of a training file without `task.max_train_problems`."""
     num_runs: int
     published: PublishedSet | None
-    """Of the catalogue, where the problems come from a file of its name."""
+    """Set of the catalogue, if the problems come from a file of its name."""
 
 
 class DataTable(NamedTuple):

@@ -24,7 +24,7 @@ class BinsPanel(NamedTuple):
     n: int
     group_size: int
     names: Sequence[str]
-    """Of each sampling: `base`, `again` (the base model once more: the null), or the step."""
+    """Name of each sampling: `base`, `again` (the base model once more: the null), or the step."""
     shares: Sequence[Sequence[float]]
     """`shares[k][i]`: prompts with k of G correct at sampling i."""
 
@@ -36,7 +36,7 @@ class DifficultyBins(NamedTuple):
 
 
 def difficulty_bins_data(groups: Sequence[Group]) -> DifficultyBins:
-    """Shares at the steps that all runs of a group sampled, the base model's second sampling beside its first."""
+    """Return shares at the steps that all runs of a group sampled, and of both samplings of the base model."""
     panels = []
     for group in groups:
         runs = [run for run in group.runs if run.tracking]
@@ -62,7 +62,7 @@ def _mean_share(records: Sequence[TrackingRecord], k: int) -> float:
 
 
 def difficulty_bins_figure(data: DifficultyBins, palette: Palette) -> go.Figure:
-    """Stacked bars; the share at 0/G stands in its bar."""
+    """Draw stacked bars; each bar shows its share at 0/G."""
     panels = []
     for index, panel in enumerate(data.panels):
         ramp = accuracy_ramp(palette, panel.group_size)

@@ -43,7 +43,7 @@ class Evaluations(NamedTuple):
     axis: XAxis
     curves: Sequence[DatasetCurve]
     has_base: bool = True
-    """Whether the first evaluation is that of the base model, before training."""
+    """True if the first evaluation is that of the base model, before training."""
 
 
 def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
@@ -79,7 +79,7 @@ def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
 
 
 def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
-    """avg@k per set with its 95 % interval, pass@k dotted, the base model's avg@k as a dashed level."""
+    """Draw avg@k per set with its 95 % interval, pass@k dotted, the base model's avg@k as a dashed level."""
     figure = over_training([], data.axis, yaxis={"title": {"text": "accuracy"}, "tickformat": ".0%"})
     for index, curve in enumerate(data.curves):
         colour = palette.series[index % len(palette.series)]

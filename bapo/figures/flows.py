@@ -38,7 +38,7 @@ class FlowColumns(NamedTuple):
 
 
 def flow_columns(flows: Flows) -> FlowColumns:
-    """The paths, cut between the steps."""
+    """Return the paths, cut between the steps."""
     sizes = [[0] * len(flows.classes) for _ in flows.steps]
     bands: Counter[tuple[int, int, int]] = Counter()
     for path in flows.paths:
@@ -56,7 +56,7 @@ def flow_columns(flows: Flows) -> FlowColumns:
 
 
 def class_name(each: FlowClass, group_size: int) -> str:
-    """0/8, 1–2/8, … or not seen."""
+    """Return 0/8, 1–2/8, … or not seen."""
     if each.name == "not_seen":
         return "not seen"
     return (
@@ -65,7 +65,7 @@ def class_name(each: FlowClass, group_size: int) -> str:
 
 
 def class_colours(classes: Sequence[FlowClass], group_size: int, palette: Palette) -> list[str]:
-    """The ramp's colour in the middle of each class."""
+    """Return the ramp's colour in the middle of each class."""
     ramp = accuracy_ramp(palette, group_size)
     return [
         palette.reference if each.name == "not_seen" else ramp[(each.lowest + each.highest + 1) // 2]
@@ -74,7 +74,7 @@ def class_colours(classes: Sequence[FlowClass], group_size: int, palette: Palett
 
 
 def flows_figure(data: FlowColumns, palette: Palette) -> go.Figure:
-    """One column of classes a step, G/G on top, and bands in the colour of the class that they leave."""
+    """Return one column of classes a step, G/G on top, and bands in the colour of the class that they leave."""
     colours = class_colours(data.classes, data.group_size, palette)
     # The middle of the ramp is hardly darker than a light card.
     bands = [blended(colour, palette.text, 0.15) for colour in colours]
@@ -123,7 +123,7 @@ def _across(place: int, num_steps: int) -> float:
 
 
 def _heights(data: FlowColumns) -> dict[tuple[int, int], float]:
-    """Middle of each class from the top: the best solved first, those not seen last."""
+    """Return the middle of each class from the top: the best solved first, those not seen last."""
     order = [*reversed(range(len(data.classes) - 1)), len(data.classes) - 1]
     middles = {}
     for place, sizes in enumerate(data.sizes):

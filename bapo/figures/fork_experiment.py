@@ -21,7 +21,7 @@ LEAST_HISTORY = 10
 
 
 def arm_styles(arms: Sequence[ForkArm], palette: Palette) -> list[LineStyle]:
-    """The look of each arm: the baseline as text, noise dotted and grey, each other its own colour."""
+    """Return the look of each arm: the baseline as text, noise dotted and grey, each other its own colour."""
     styles = []
     for arm in arms:
         colour = palette.series[(arm.number - 1) % len(palette.series)]
@@ -37,7 +37,9 @@ def arm_styles(arms: Sequence[ForkArm], palette: Palette) -> list[LineStyle]:
 
 
 def fork_experiment_figure(data: ForkExperiment, palette: Palette) -> go.Figure:
-    """Held-out accuracy, its paired difference to the baseline, and accuracy on fresh prompts, over the same steps."""
+    """Draw held-out accuracy, its paired difference to the baseline, and accuracy on fresh prompts, over the same
+    steps.
+    """
     fork = data.fork_step or 0
     styles = arm_styles(data.arms, palette)
     where = f"mean avg@k on {data.dataset}" if data.dataset else "mean avg@k"

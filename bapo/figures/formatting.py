@@ -11,7 +11,7 @@ __all__ = ["MISSING", "THIN_SPACE", "percent", "share"]
 
 
 def count(value: float | None) -> str:
-    """8 192 → "8,192"; 12 345 → "12.3k"; 1 234 567 → "1.23M"."""
+    """Format a count: 8 192 → "8,192"; 12 345 → "12.3k"; 1 234 567 → "1.23M"."""
     if value is None:
         return MISSING
     if abs(value) < 9_999.5:
@@ -23,7 +23,7 @@ def count(value: float | None) -> str:
 
 
 def size(num_bytes: float | None) -> str:
-    """1 536 000 → "1.5 MB"; thousands, as disks are sold."""
+    """Format a size: 1 536 000 → "1.5 MB"; thousands, as disks are sold."""
     if num_bytes is None:
         return MISSING
     for limit, divisor, unit, digits in (
@@ -39,12 +39,12 @@ def size(num_bytes: float | None) -> str:
 
 
 def points(change: float | None, digits: int = 1) -> str:
-    """A difference of two shares in percentage points, signed: 0.0823 → "+8.2 pts"."""
+    """Return a difference of two shares in percentage points, signed: 0.0823 → "+8.2 pts"."""
     return MISSING if change is None else f"{_signed(100 * change, digits)}{THIN_SPACE}pts"
 
 
 def decimal(value: float | None, digits: int = 3) -> str:
-    """A plain number: fixed digits, scientific where they would not show it."""
+    """Return a plain number: fixed digits, scientific where they would not show it."""
     if value is None:
         return MISSING
     if value and abs(value) < 0.5 * 10**-digits:
@@ -58,7 +58,7 @@ def reward(value: float | None) -> str:
 
 
 def signed_decimal(change: float | None, digits: int = 3) -> str:
-    """A signed difference, with a true minus sign."""
+    """Return a signed difference, with a true minus sign."""
     return MISSING if change is None else _signed(change, digits)
 
 
@@ -70,7 +70,7 @@ def _signed(value: float, digits: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Two units: "42 s", "3 m 05 s", "1 h 22 m", "2 d 04 h"."""
+    """Return two units: "42 s", "3 m 05 s", "1 h 22 m", "2 d 04 h"."""
     if seconds is None:
         return MISSING
     whole = max(0, round(seconds))
@@ -84,21 +84,21 @@ def duration(seconds: float | None) -> str:
 
 
 def hours(value: float | None) -> str:
-    """Hours of compute: 0.003 → "0.003", 0.4182 → "0.42", 12.34 → "12.3", 1 234.5 → "1,234"."""
+    """Format hours of compute: 0.003 → "0.003", 0.4182 → "0.42", 12.34 → "12.3", 1 234.5 → "1,234"."""
     if value is None:
         return MISSING
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2 if value >= 0.095 else 3}f}"
 
 
 def money(value: float | None, currency: str) -> str:
-    """12.5 → "12.50 USD"; cents are shown below a thousand."""
+    """Format an amount: 12.5 → "12.50 USD"; cents are shown below a thousand."""
     if value is None:
         return MISSING
     return f"{value:,.{2 if value < 999.995 else 0}f}{THIN_SPACE}{currency}"
 
 
 def ago(moment: datetime | None, now: datetime) -> str:
-    """ "3 minutes ago"; the exact time belongs into the tooltip (`exact_time`)."""
+    """Return a text such as "3 minutes ago"; the exact time belongs into the tooltip (`exact_time`)."""
     if moment is None:
         return MISSING
     length = _length((now - moment).total_seconds())
@@ -106,13 +106,13 @@ def ago(moment: datetime | None, now: datetime) -> str:
 
 
 def until(moment: datetime, now: datetime) -> str:
-    """ "in 3 minutes", for what is still to come; "now" once it is due."""
+    """Return a text such as "in 3 minutes", for a future moment; "now" once it is due."""
     length = _length((moment - now).total_seconds())
     return f"in {length}" if length else "now"
 
 
 def _length(seconds: float) -> str:
-    """Whole days, hours, minutes or seconds; empty below ten seconds."""
+    """Return whole days, hours, minutes or seconds; empty below ten seconds."""
     if seconds < 10:
         return ""
     size, unit = next(
@@ -122,12 +122,12 @@ def _length(seconds: float) -> str:
 
 
 def exact_time(moment: datetime | None) -> str:
-    """Date and time to the second, in UTC."""
+    """Format date and time to the second, in UTC."""
     return MISSING if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def config_value(value: Any) -> str:
-    """A config value as one writes it in a form: `1/8`, `0.25`, `auto`; empty for none."""
+    """Return a config value as one writes it in a form: `1/8`, `0.25`, `auto`; empty for none."""
     if value is None:
         return ""
     if isinstance(value, bool):

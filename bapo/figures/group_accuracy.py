@@ -38,7 +38,7 @@ class GroupAccuracy(NamedTuple):
 
 
 def initial_groups(num_samples: int) -> list[InitialGroup]:
-    """0/k, below one half, from one half; a k without one of them leaves it out."""
+    """Return the groups 0/k, below one half, and from one half; a k without one of them leaves it out."""
     half = -(-num_samples // 2)
     groups = [
         InitialGroup(f"0/{num_samples} before training", 0, 0),
@@ -49,7 +49,7 @@ def initial_groups(num_samples: int) -> list[InitialGroup]:
 
 
 def group_accuracy_data(groups: Sequence[Group], dataset: str, num_samples: int) -> GroupAccuracy:
-    """Mean accuracy of the problems in each initial group, run by run, then averaged over replicates.
+    """Return mean accuracy of the problems in each initial group, run by run, then averaged over replicates.
 
     A run's problems are grouped by its own evaluation at step 0; a run without one is left out.
     """
@@ -109,7 +109,7 @@ def _floats(values: Sequence[float]) -> Floats:
 
 
 def group_accuracy_figure(data: GroupAccuracy, palette: Palette) -> go.Figure:
-    """A line per method; the first point is biased, for it chose the groups."""
+    """Return a line per method; the first point is biased, for it chose the groups."""
     panels = [
         panel._replace(title=f"{panel.title}: {size:.0f} problems")
         for panel, size in zip(data.panels, data.num_problems, strict=True)

@@ -51,7 +51,7 @@ def estimate_over(runs: Sequence[RecordedRun], figure: Callable[[RecordedRun], f
 
 
 def grouped(runs: Sequence[RecordedRun], by: str = BY_CONFIG) -> list[Group]:
-    """Groups in the order in which the runs name them.
+    """Return groups in the order in which the runs name them.
 
     `by` is `config` (everything but the seed), `method`, `run` (each alone), `group`, `tags`, or a config field such as
     `method.c1`.
@@ -87,7 +87,7 @@ def grouped(runs: Sequence[RecordedRun], by: str = BY_CONFIG) -> list[Group]:
 
 
 def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The method, and what sets a run apart from the config that most runs of its method have."""
+    """Return the method, and what sets a run apart from the config that most runs of its method have."""
     usual = {
         method: most_common([config for config in configs if config["method.type"] == method])
         for method in dict.fromkeys(config["method.type"] for config in configs)
@@ -105,18 +105,19 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def most_common(configs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The config that most of these flat ones are but for the seed, the first of several; at least one is needed."""
+    """Return the config that most of these flat ones are but for the seed, the first of several; at least one is
+    needed."""
     keys = [repr({field: value for field, value in config.items() if field not in SEED_FIELDS}) for config in configs]
     return configs[keys.index(Counter(keys).most_common(1)[0][0])]
 
 
 def differing(config: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
-    """Fields of two flat configs that are not the same."""
+    """Return fields of two flat configs that are not the same."""
     return {field for field in config.keys() | other.keys() if config.get(field) != other.get(field)}
 
 
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config as flat fields, `method.type` as its name with what was left out of it."""
+    """Return the config as flat fields, `method.type` as its name with what was left out of it."""
     flat = {field: value for field, value in flattened(config).items() if field in SEED_FIELDS or is_material(field)}
     flat.pop("method.without", None)
     # "filter gaussian" says more than "type gaussian".
@@ -129,13 +130,13 @@ def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shared_seeds(runs: Sequence[RecordedRun]) -> list[int]:
-    """Seeds that more than one of the runs has."""
+    """Return the seeds that more than one of the runs has."""
     seeds = [run.seed for run in runs if run.seed is not None]
     return sorted({seed for seed in seeds if seeds.count(seed) > 1})
 
 
 def fields_between(groups: Sequence[Group]) -> list[str]:
-    """Fields outside of the method's own in which the groups' usual configs differ, and that no label names."""
+    """Return fields outside of the method's own in which the groups' usual configs differ, and that no label names."""
     usual = [most_common([comparable(run.config) for run in group.runs]) for group in groups]
     named = [part for group in groups for part in group.label.split(" · ")[1:]]
     return [

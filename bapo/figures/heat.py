@@ -11,8 +11,8 @@ from bapo.figures.theme import Palette, translucent
 
 
 def heat_map(palette: Palette, title: str, ticks: Mapping[str, Any], **cells: Any) -> go.Heatmap:
-    """Cells from nearly the card's colour to the full accent, more is stronger in both schemes; the bar's title and
-    ticks stand beside it.
+    """Return cells from nearly the card's colour to the full accent, more is stronger in both schemes; the bar's title
+    and ticks are next to it.
     """
     small = {"size": 11, "color": palette.muted}
     bar = {"title": {"text": title, "side": "right", "font": small}, "tickfont": small, **ticks}

@@ -13,7 +13,7 @@ KEYS = ("response_length/mean", "response_length/max", "response_length/clip_rat
 
 
 def lengths_data(series: Series, palette: Palette) -> list[Line]:
-    """Mean and longest of the fresh responses in tokens, and the share that was cut at the token limit."""
+    """Return mean and longest of the fresh responses in tokens, and the share that was cut at the token limit."""
     mean, longest, cut = (column(series, key) for key in KEYS)
     return [
         Line("mean", mean, palette.series[0], width=2, hover="%{y:.1f} tokens"),
@@ -23,7 +23,7 @@ def lengths_data(series: Series, palette: Palette) -> list[Line]:
 
 
 def lengths_figure(lines: list[Line], axis: XAxis, palette: Palette) -> go.Figure:
-    """Tokens on the left, the share that was cut on the right."""
+    """Return tokens on the left, the share that was cut on the right."""
     figure = lines_figure(lines, axis, hover="", yaxis={"title": {"text": "tokens"}})
     figure.data[-1].yaxis = "y2"
     return figure.update_layout(

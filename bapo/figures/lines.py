@@ -26,15 +26,15 @@ class Line(NamedTuple):
     """Dashed lines are references, with which the others are compared."""
     width: float = 1.5
     hover: str | None = None
-    """Where it differs from that of the other lines."""
+    """Hover text, if it differs from that of the other lines."""
     stack: str | None = None
     """Then it is an area, on top of those before it in the same stack."""
     spans_gaps: bool = False
-    """Whether the line goes over gaps, of what is measured every few steps."""
+    """True if the line goes over gaps, of what is measured every few steps."""
 
 
 def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | None]:
-    """One metric, in another unit where a factor is given; all gaps where the run lacks it."""
+    """Return one metric, in another unit where a factor is given; all gaps where the run lacks it."""
     values = series.columns.get(key)
     if values is None:
         return [None] * len(series.steps)
@@ -42,7 +42,7 @@ def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | No
 
 
 def lines_figure(lines: Sequence[Line], axis: XAxis, *, hover: str, yaxis: dict[str, Any]) -> go.Figure:
-    """Draws all lines on one axis; `hover` is the text of a point, such as `%{y:.1f} tokens`."""
+    """Draw all lines on one axis; `hover` is the text of a point, such as `%{y:.1f} tokens`."""
     return over_training([_trace(line, axis, line.hover or hover) for line in lines], axis, yaxis=yaxis)
 
 
@@ -81,7 +81,7 @@ def area(
     shape: str = "hvh",
     **properties: Any,
 ) -> go.Scatter:
-    """An area on top of those before it in the same stack; `shape` hvh gives each step its own width."""
+    """Return an area on top of those before it in the same stack; `shape` hvh gives each step its own width."""
     return go.Scatter(
         x=x,
         y=values,
@@ -98,7 +98,7 @@ def area(
 def interval_band(
     x: Sequence[Any], low: Sequence[float], high: Sequence[float], name: str, fill: str, **properties: Any
 ) -> go.Scatter:
-    """The area between two bounds, which the legend and the hover leave to the line in its middle."""
+    """Return the area between two bounds, which the legend and the hover leave to the line in its middle."""
     return go.Scatter(
         x=[*x, *reversed(x)],
         y=[*high, *reversed(low)],
@@ -114,6 +114,6 @@ def interval_band(
 
 
 def level_key(name: str, palette: Palette) -> go.Scatter:
-    """The legend's entry of the dashed levels, which have none of their own."""
+    """Return the legend's entry of the dashed levels, which have none of their own."""
     line = {"color": palette.reference, "width": 1, "dash": "dash"}
     return go.Scatter(x=[None], y=[None], name=name, mode="lines", line=line)

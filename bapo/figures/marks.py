@@ -24,12 +24,13 @@ class Mark(NamedTuple):
     text: str
     """One sentence."""
     name: str
-    """Of the request that changed a parameter, which the history lists; of an attempt `attempt-2`, of an alert
-    `alert-12`."""
+    """Name of the mark: the request that changed a parameter, as in the history; `attempt-2` for an attempt, `alert-12`
+    for an alert.
+    """
 
 
 def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
-    """The events of a run that charts mark, in order."""
+    """Return the events of a run that charts mark, in order."""
     marks = []
     for event in events:
         if event.event == "parameter_change":
@@ -51,7 +52,7 @@ def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
 
 
 def alert_marks(alerts: Iterable[AlertInfo]) -> list[Mark]:
-    """Returns the positions at which alerts of a run opened, in order."""
+    """Return the positions at which alerts of a run opened, in order."""
     found = [alert for alert in alerts if alert.kind not in ("finished", "failed")]
     return [
         Mark(alert.step, "alert", f"step {alert.step}: {alert.message} ({alert.rule})", f"alert-{alert.id}")
@@ -89,7 +90,7 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
         annotations.append(
             {
                 "name": mark.name,
-                # Pages open the history where somebody clicks on it.
+                # Pages open the history on a click on it.
                 "captureevents": True,
                 "x": position,
                 "y": 1,

@@ -22,7 +22,8 @@ class LineStyle(NamedTuple):
 
 
 def styles_of(labels: Sequence[str], palette: Palette) -> dict[str, LineStyle]:
-    """The look of each label: a method's own; of any other label one that its text decides, or the next free one.
+    """Return the look of each label: a method's own; of any other label one that its text decides, or the next free
+    one.
 
     The order of the labels does not matter, so that a group keeps its colour when others are hidden. Where there are
     more labels than looks, some share one.

@@ -34,7 +34,7 @@ class Metric(NamedTuple):
     """To the unit of the axis."""
 
     def line(self, series: Series, palette: Palette) -> Line:
-        """Reads the metric by step; a step without it is a gap."""
+        """Read the metric by step; a step without it is a gap."""
         colour = palette.series[self.colour] if isinstance(self.colour, int) else str(getattr(palette, self.colour))
         if self.opacity < 1:
             colour = translucent(colour, self.opacity)
@@ -50,7 +50,7 @@ class MetricChart(NamedTuple):
     hover: str
     """Text of a point, such as `%{y:.1f} tokens`."""
     only_recorded: bool = False
-    """Whether metrics that no step has are left out; a chart to which steps are appended has all of its lines."""
+    """True if metrics that no step has are left out; a chart to which steps are appended has all of its lines."""
     beyond_shares: tuple[dict[str, Any], str] | None = None
     """Axis and text of a point where a value is none between 0 and 1."""
 
@@ -60,12 +60,12 @@ class MetricChart(NamedTuple):
         return tuple(metric.key for metric in self.metrics)
 
     def lines(self, series: Series, palette: Palette) -> list[Line]:
-        """Reads the lines off the metrics."""
+        """Read the lines off the metrics."""
         lines = [metric.line(series, palette) for metric in self.metrics]
         return [line for line in lines if not self.only_recorded or any(value is not None for value in line.values)]
 
     def figure(self, series: Series, axis: XAxis, palette: Palette) -> go.Figure:
-        """Draws all lines over the axis."""
+        """Draw all lines over the axis."""
         lines, yaxis, hover = self.lines(series, palette), self.yaxis, self.hover
         values = (value for line in lines for value in line.values)
         if self.beyond_shares is not None and not are_shares(values):
@@ -74,7 +74,7 @@ class MetricChart(NamedTuple):
 
 
 def scalar(key: str, name: str, unit: str, *, from_zero: bool = True) -> MetricChart:
-    """Returns the chart of one metric; the axis of a signed one shows both sides of 0."""
+    """Return the chart of one metric; the axis of a signed one shows both sides of 0."""
     yaxis = titled(unit, rangemode="tozero" if from_zero else "normal")
     return MetricChart([Metric(key, name, 0)], yaxis, "%{y:.4g}")
 
@@ -127,7 +127,7 @@ BUFFER_AGES = STORED_AGES._replace(
 
 
 def _turnover(buffer: str) -> MetricChart:
-    """Entries of a buffer per step: above zero what came in, below it what went out."""
+    """Return entries of a buffer per step: above zero what came in, below it what went out."""
     moves: tuple[tuple[str, str, Colour, int], ...] = (
         ("entered", "entered", "fresh", 1),
         ("refreshed", "refreshed", "reused", 1),
@@ -187,14 +187,14 @@ OBSERVED_LOGPROB_GAP = LOGPROB_GAP._replace(
     yaxis=titled("difference per token", type="log", exponentformat="power", dtick=1),
     only_recorded=True,
 )
-"""Of other trainers: TRL logs differences of log-probabilities, verl those of probabilities."""
+"""Gap of other trainers: TRL logs differences of log-probabilities, verl those of probabilities."""
 ROLLOUT_LAG = MetricChart(
     [Metric("bapo/policy/rollout_staleness", "delay of α", "fresh")], titled("steps behind"), "%{y:d} steps"
 )
 
 
 def _distances(measure: str, unit: str) -> MetricChart:
-    """TV(π_θ, behaviour policy) before the update, estimated as ½·mean|ρ - 1|, per source."""
+    """Describe the chart of TV(π_θ, behaviour policy) before the update, estimated as ½·mean|ρ - 1|, per source."""
     metrics = [
         Metric(f"bapo/tv/{measure}/fresh", "X1 fresh", "fresh"),
         Metric(f"bapo/tv/{measure}/reevaluated", "X2 re-evaluated", "reevaluated"),

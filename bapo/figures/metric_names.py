@@ -1,4 +1,4 @@
-"""What metrics are called where people choose them freely: title, unit, question; an unknown one goes by its key."""
+"""Names of metrics for free choice: title, unit, question; an unknown one goes by its key."""
 
 from __future__ import annotations
 

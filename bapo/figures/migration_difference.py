@@ -39,7 +39,7 @@ class MigrationDifference(NamedTuple):
 def migration_difference_data(
     first: str, first_runs: Sequence[Migration], second: str, second_runs: Sequence[Migration]
 ) -> MigrationDifference | None:
-    """Counts of the runs of each group added up, as shares; None where one has none or the group sizes differ."""
+    """Add up the counts of each group's runs, as shares; None if one has none or the group sizes differ."""
     sizes = {run.group_size for run in (*first_runs, *second_runs)}
     if not first_runs or not second_runs or len(sizes) != 1:
         return None
@@ -60,7 +60,7 @@ def migration_difference_data(
 
 
 def _seen(runs: Sequence[Migration]) -> NDArray[np.int64]:
-    """Prompts seen both times."""
+    """Return prompts seen both times."""
     total: NDArray[np.int64] = np.sum([np.array(run.matrix.counts)[:-1, :-1] for run in runs], axis=0)
     return total
 
@@ -68,7 +68,7 @@ def _seen(runs: Sequence[Migration]) -> NDArray[np.int64]:
 def migration_difference_figure(
     data: MigrationDifference, first_style: LineStyle, second_style: LineStyle, palette: Palette
 ) -> go.Figure:
-    """A heat map in the colours of the two: a cell has the colour of the one that more of its prompts moved so."""
+    """Draw a heat map in two colours: a cell has the colour of the group in which more prompts moved so."""
     names = accuracy_names(data.group_size)[: data.group_size + 1]
     percent = 100 * data.difference
     furthest = float(np.abs(percent).max()) or 1.0

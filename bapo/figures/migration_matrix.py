@@ -22,11 +22,11 @@ class MigrationCells(NamedTuple):
 
     group_size: int
     before: str
-    """What the rows are, such as "step 0"."""
+    """Name of the rows, such as "step 0"."""
     after: str
     counts: Sequence[Sequence[int]]
     shares: Sequence[Sequence[float | None]]
-    """Of each row; None where the row is empty."""
+    """Shares of each row; None if the row is empty."""
     chance: Sequence[Sequence[float | None]] | None
     """The same shares when nothing but chance moves prompts."""
 
@@ -34,7 +34,8 @@ class MigrationCells(NamedTuple):
 def migration_cells(
     matrix: MigrationMatrix, before: str, after: str, null: MigrationMatrix | None = None
 ) -> MigrationCells:
-    """The cells to draw: prompts that were seen neither before nor after are none, an empty last row is left out."""
+    """Return the cells to draw: prompts that were seen neither before nor after are none, an empty last row is left
+    out."""
     group_size = len(matrix.counts) - 2
     counts = [list(row) for row in matrix.counts]
     counts[-1][-1] = 0
@@ -54,13 +55,13 @@ def migration_cells(
 
 
 def row_shares(counts: Sequence[Sequence[int]]) -> list[list[float | None]]:
-    """Each cell as a share of its row; None in an empty row."""
+    """Return each cell as a share of its row; None in an empty row."""
     totals = [sum(row) for row in counts]
     return [[count / total if total else None for count in row] for row, total in zip(counts, totals, strict=True)]
 
 
 def migration_matrix_figure(data: MigrationCells, palette: Palette, *, difference: bool = False) -> go.Figure:
-    """A heat map of row shares with the counts as text, the row of the unsolved in red; 0/G is the first row.
+    """Return a heat map of row shares with the counts as text, the row of the unsolved in red; 0/G is the first row.
 
     With `difference`, percentage points above or below chance instead.
     """
@@ -81,7 +82,7 @@ def migration_matrix_figure(data: MigrationCells, palette: Palette, *, differenc
 
 
 def _shares(data: MigrationCells, palette: Palette) -> go.Figure:
-    """The row of the unsolved has a colour scale of its own, and so is a trace of its own."""
+    """Draw the shares; the row of the unsolved has a separate colour scale, and so is a separate trace."""
     nothing = [None] * len(data.counts[0])
     figure = go.Figure()
     colours: list[Sequence[str]] = []
@@ -147,7 +148,7 @@ def _texts(
     return go.Scatter(
         x=[column for _ in rows for column in columns],
         y=[row for row in rows for _ in columns],
-        # Plotly throws an empty text away for good: a number that comes later would have no place to stand.
+        # Plotly throws an empty text away for good: a later number would have no place.
         text=[text or " " for row in texts for text in row],
         mode="text",
         textfont={"color": [readable_on(colour, palette) for row in colours for colour in row], "size": 11},
@@ -161,20 +162,20 @@ def _names(data: MigrationCells) -> tuple[list[str], list[str]]:
 
 
 def _colour_at(scale: Sequence[tuple[float, str]], place: float | None) -> str:
-    """Colour of a scale at a place, 0..1; of its stops, the nearest one."""
+    """Return the colour of a scale at a place, 0..1: that of the nearest stop."""
     if place is None:
         return scale[0][1]
     return min(scale, key=lambda stop: abs(stop[0] - place))[1]
 
 
 def _points(difference: float | None) -> str:
-    """Percentage points with their sign; nothing where they round to none."""
+    """Format percentage points with their sign; empty if they round to none."""
     rounded = 0 if difference is None else round(100 * difference)
     return f"{rounded:+d}".replace("-", "−") if rounded else ""
 
 
 def _facts(data: MigrationCells, row: int) -> list[str]:
-    """Count of each cell of a row; what share of the row that is, and would be by chance."""
+    """Return the count of each cell of a row, its share of the row, and the share by chance."""
     by_chance = data.chance[row] if data.chance is not None else [None] * len(data.counts[row])
     return [
         f"{count:,} prompts"

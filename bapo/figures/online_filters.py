@@ -19,7 +19,7 @@ from bapo.figures.theme import Palette
 
 FILTER_FIELD = "method.filter"
 USUAL_FILTER = "filter range"
-"""What is called BAPO elsewhere; it looks so here too."""
+"""Filter that is called BAPO elsewhere, drawn here in the same style."""
 
 
 class OnlineFilters(NamedTuple):
@@ -49,7 +49,7 @@ def _without_filter(run: RecordedRun) -> dict[str, Any]:
 
 
 def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
-    """Both panels from groups by filter."""
+    """Return both panels from groups by filter."""
     runs = [run for group in groups for run in group.runs]
     window = window_of(runs)
     panels = [CurvePanel("Gradient norm", metric_curves(groups, GRAD_NORM, window=window), Scale("norm", ".3f", None))]
@@ -63,6 +63,6 @@ def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
 
 
 def online_filters_figure(data: OnlineFilters, palette: Palette) -> go.Figure:
-    """Two panels; the star is the best evaluation."""
+    """Return two panels; the star is the best evaluation."""
     looks = {USUAL_FILTER: BapoConfig.label}
     return curves_figure(data.panels, palette, looks=looks, star=(1, data.best), columns=2)

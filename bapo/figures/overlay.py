@@ -19,7 +19,7 @@ from bapo.figures.theme import Palette, translucent
 Values = NDArray[np.float64]
 
 MOST_POINTS = 12_000
-"""Points of all curves of a chart together: more are no longer told apart and take long to draw."""
+"""Most points of all curves of a chart together: more are no longer legible and take long to draw."""
 MOST_MARKERS = 30
 MOST_IN_ONE_LABEL = 8
 """Curves up to which the hover label lists all at one position; beyond, it names the nearest."""
@@ -60,7 +60,7 @@ class OverlaidMark(NamedTuple):
     """A change of parameters of one of the runs behind a curve."""
 
     label: str
-    """Of the curve."""
+    """Label of the curve."""
     x: float
     text: str
 
@@ -87,7 +87,7 @@ def overlay_data(
     hidden: frozenset[str] = frozenset(),
     marks: Sequence[OverlaidMark] = (),
 ) -> Overlay:
-    """Seconds become minutes, and the interval over two runs becomes their range; the rest is as the server gave it."""
+    """Convert seconds to minutes, and the interval over two runs to their range; the rest stays the same."""
     scale = 1 / 60 if x_kind == "time" else 1.0
     return Overlay(
         x_kind,
@@ -104,14 +104,15 @@ def overlay_data(
 def overlaid(
     curve: ComparedCurve, name: str, style: LineStyle, *, scale: float = 1.0, is_hidden: bool = False
 ) -> OverlaidCurve:
-    """A curve as it is drawn; `scale`: of its positions."""
+    """Return a curve as it is drawn; `scale`: of its positions."""
     bounds = _bounds_of(curve)
     n = max(curve.n, default=1)
     return OverlaidCurve(curve.label, name, style, _array(curve.x) * scale, _array(curve.mean), *bounds, n, is_hidden)
 
 
 def _bounds_of(curve: ComparedCurve) -> tuple[Values, Values]:
-    """The interval over three runs or more; of two the runs themselves, for Student's interval would fill the chart.
+    """Return the interval over three runs or more; of two the runs themselves, for Student's interval would fill the
+    chart.
 
     Two runs lie |d|/2 from their mean, and s/√2 = |d|/2: the interval is t(0.975, 1) = 12.7 times as wide.
     """
@@ -127,12 +128,13 @@ def _array(values: Sequence[float | None]) -> Values:
 
 
 def points_per_curve(num_curves: int) -> int:
-    """Points to ask for so that a chart of so many curves stays quick: 100 to 1,000."""
+    """Return points to ask for so that a chart of so many curves stays quick: 100 to 1,000."""
     return min(1_000, max(100, MOST_POINTS // max(1, num_curves)))
 
 
 def overlay_figure(data: Overlay, palette: Palette) -> go.Figure:
-    """Lines over their intervals; the more lines, the thinner. Every trace of a group has its label as legendgroup."""
+    """Return lines over their intervals; the more lines, the thinner. Every trace of a group has its label as
+    legendgroup."""
     num_curves = len(data.curves)
     width = 2 if num_curves <= MOST_IN_ONE_LABEL else 1.4 if num_curves <= 20 else 1
     traces: list[dict[str, Any]] = [bound for curve in data.curves if has_band(curve) for bound in band(curve)]
@@ -157,12 +159,12 @@ def overlay_figure(data: Overlay, palette: Palette) -> go.Figure:
 
 
 def has_band(curve: OverlaidCurve) -> bool:
-    """Whether there are several runs behind it."""
+    """Return whether there are several runs behind it."""
     return bool(len(curve.low)) and not bool(np.isnan(curve.low).all())
 
 
 def band(curve: OverlaidCurve) -> list[dict[str, Any]]:
-    """The lower bound without a line, and the upper one filled down to it.
+    """Return the lower bound without a line, and the upper one filled down to it.
 
     One polygon (`toself`) of a noisy interval takes Plotly seconds.
     """
@@ -203,7 +205,7 @@ def _line(curve: OverlaidCurve, data: Overlay, width: float) -> dict[str, Any]:
 
 
 def _diamonds(curve: OverlaidCurve, data: Overlay, palette: Palette) -> dict[str, Any]:
-    """The changes of parameters, on the curve."""
+    """Draw changes of parameters as diamonds on the curve."""
     marks = [mark for mark in data.marks if mark.label == curve.label]
     known = ~np.isnan(curve.mean)
     return {
@@ -226,7 +228,7 @@ def _diamonds(curve: OverlaidCurve, data: Overlay, palette: Palette) -> dict[str
 
 
 def intervals(curve: OverlaidCurve, *, is_share: bool) -> list[str]:
-    """The interval of each point as text; empty where there is none."""
+    """Return the interval of each point as text; empty where there is none."""
 
     def text(value: float) -> str:
         return f"{100 * value:.1f} %" if is_share else f"{value:.4g}"
@@ -238,7 +240,7 @@ def intervals(curve: OverlaidCurve, *, is_share: bool) -> list[str]:
 
 
 def _bounds(curves: Sequence[OverlaidCurve]) -> list[float] | None:
-    """Returns a range that holds the curves, and as much of their intervals as leaves the curves room; None without
+    """Return a range that holds the curves, and as much of their intervals as leaves the curves room; None without
     a value.
     """
     values = np.concatenate([curve.mean for curve in curves]) if curves else np.empty(0)

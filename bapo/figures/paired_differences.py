@@ -39,7 +39,7 @@ class PairedPanel(NamedTuple):
 
 
 def paired_differences_data(differences: Sequence[StudyDifference]) -> list[PairedPanel]:
-    """A panel for each budget at which any pair of seeds can be compared."""
+    """Return a panel for each budget at which any pair of seeds can be compared."""
     panels = []
     for budget in TITLES:
         points = [
@@ -59,7 +59,7 @@ def paired_differences_data(differences: Sequence[StudyDifference]) -> list[Pair
 
 
 def paired_differences_figure(data: Sequence[PairedPanel], palette: Palette) -> go.Figure:
-    """A row for each arm: its difference and interval, beside a line at 0."""
+    """Draw a row for each arm: its difference and interval, with a line at 0."""
     styles = styles_of(list(dict.fromkeys(point.arm for panel in data for point in panel.points)), palette)
     panels = []
     for index, panel in enumerate(data):

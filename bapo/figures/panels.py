@@ -17,7 +17,7 @@ SIDES = {"l": 56, "r": 16, "b": 46}
 HEAD_HEIGHT = 34
 """Above the panels: their titles. The legend comes on top."""
 USUAL_WIDTH = 1100
-"""Of a page, in pixels, for which the legend is laid out here."""
+"""Usual page width, in pixels, for which the legend is laid out here."""
 MOST_COLUMNS = 3
 
 
@@ -30,23 +30,23 @@ class Panel(NamedTuple):
     xaxis: Mapping[str, Any]
     yaxis: Mapping[str, Any]
     whole_title: str = ""
-    """Where the title is shortened; shown on hover."""
+    """Whole title, if it is shortened; shown on hover."""
 
 
 def axis_of(index: int) -> str:
-    """Suffix of a panel's axes in plotly: "", "2", "3" …"""
+    """Return the suffix of a panel's axes in plotly: "", "2", "3" …"""
     return "" if index == 0 else str(index + 1)
 
 
 def titled(title: str, **settings: Any) -> dict[str, Any]:
-    """An axis with a title."""
+    """Return an axis with a title."""
     return {"title": {"text": title}, **settings}
 
 
 def error_bars(
     values: Sequence[float], lows: Sequence[float | None], highs: Sequence[float | None], colour: str
 ) -> dict[str, Any]:
-    """Bars from each value to its bounds; none where a bound is not known."""
+    """Return bars from each value to its bounds; none if a bound is not known."""
     return {
         "type": "data",
         "symmetric": False,
@@ -72,7 +72,7 @@ def panel_figure(
     annotations: Iterable[Mapping[str, Any]] = (),
     **layout: Any,
 ) -> go.Figure:
-    """Panels in rows of at most `columns`, with one legend above all of them.
+    """Lay out panels in rows of at most `columns`, with one legend above all of them.
 
     `layout.meta` holds what a page needs to arrange them otherwise: `panels`, `columns` and `panel_height`.
     """
@@ -124,7 +124,8 @@ def panel_figure(
 
 
 def legend_rows(names: Sequence[str], width: int = USUAL_WIDTH) -> int:
-    """Rows that a legend above the panels takes: entries in columns as wide as the longest, unless one row holds all.
+    """Return rows that a legend above the panels takes: entries in columns as wide as the longest, unless one row holds
+    all.
 
     assets/paper.js counts them in the same way for other widths.
     """

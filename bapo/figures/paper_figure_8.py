@@ -63,7 +63,7 @@ def _mean_fill(group: Group) -> float:
 
 
 def batch_compositions_figure(data: BatchCompositions, palette: Palette) -> go.Figure:
-    """Stacked X1, X2, X3 with B as a dashed line."""
+    """Draw stacked X1, X2, X3 with B as a dashed line."""
     panels = []
     for index, panel in enumerate(data.panels):
         suffix = axis_of(index)

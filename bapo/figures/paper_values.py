@@ -1,4 +1,4 @@
-"""Results that arXiv:2602.20722 reports, to stand in grey beside those of runs.
+"""Results that arXiv:2602.20722 reports, shown in grey next to those of runs.
 
 They are of other models and problems, and without intervals: a scale, not a reference to beat.
 """

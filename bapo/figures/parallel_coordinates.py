@@ -48,7 +48,7 @@ class ParallelLines(NamedTuple):
     axes: Sequence[Axis]
     heights: Sequence[Sequence[float]]
     texts: Sequence[Sequence[str]]
-    """What stands at these heights."""
+    """Texts at these heights."""
     runs: Sequence[ParallelRun]
 
 
@@ -58,7 +58,7 @@ def parallel_coordinates_data(
     result: str,
     shown: Mapping[str, str] | None = None,
 ) -> ParallelLines:
-    """Few values stand at equal distances in their order, many numbers where they are.
+    """Place few values at equal distances in their order, and many numbers on a linear scale.
 
     `fields` gives each field's title, `result` that of the last axis, `shown` a value's text.
     """
@@ -81,7 +81,7 @@ def parallel_coordinates_data(
 
 
 def _column(values: Sequence[Any], shown: Mapping[str, str]) -> tuple[list[float], list[Tick]]:
-    """The height of each run's value, and what is named."""
+    """Return the height of each run's value, and what is named."""
     keys = [_key(value) for value in values]
     ordered = [key for key, _ in sorted(dict(zip(keys, values, strict=True)).items(), key=_order)]
     numbers = [value for value in values if _is_number(value)]
@@ -111,7 +111,7 @@ def _order(item: tuple[str, Any]) -> tuple[int, float, str]:
 
 
 def parallel_coordinates_figure(data: ParallelLines, palette: Palette) -> go.Figure:
-    """The higher the result, the stronger its line.
+    """Draw a line per run; the higher the result, the stronger its line.
 
     For the page's script, `meta` of a line names its run and `customdata` what it passes through, `meta` of the figure
     its axes.

@@ -28,7 +28,7 @@ class ImportanceRow(NamedTuple):
 
 
 def parameter_importance_data(found: Importance, name_of: Callable[[str], str]) -> list[ImportanceRow]:
-    """The largest shares, in percent; `name_of` gives a field's title."""
+    """Return the largest shares, in percent; `name_of` gives a field's title."""
     return [
         ImportanceRow(
             " × ".join(map(name_of, each.fields)),
@@ -43,12 +43,12 @@ def parameter_importance_data(found: Importance, name_of: Callable[[str], str]) 
 
 
 def importance_height(rows: Sequence[ImportanceRow]) -> int:
-    """Pixels of the figure."""
+    """Return the height of the figure in pixels."""
     return 90 + ROW_HEIGHT * len(rows)
 
 
 def parameter_importance_figure(rows: Sequence[ImportanceRow], palette: Palette) -> go.Figure:
-    """A bar for each field, pale where it is within chance, and a dashed mark at the level of chance."""
+    """Return a bar for each field, pale where it is within chance, and a dashed mark at the level of chance."""
     figure = go.Figure()
     places = list(range(len(rows)))
     figure.add_bar(

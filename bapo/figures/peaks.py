@@ -20,13 +20,13 @@ class Peak(NamedTuple):
 
 
 def best_of(curves: Sequence[SeedCurve]) -> Peak | None:
-    """The highest point of any curve."""
+    """Return the highest point of any curve."""
     peaks = [each for curve in curves if (each := peak(curve)) is not None]
     return max(peaks, key=lambda each: each.value, default=None)
 
 
 def peak(curve: SeedCurve) -> Peak | None:
-    """The first of the highest points; None for a curve without one."""
+    """Return the first of the highest points; None for a curve without one."""
     known = [(value, -x) for x, value in zip(curve.x, curve.mean, strict=True) if value is not None]
     if not known:
         return None
@@ -35,7 +35,7 @@ def peak(curve: SeedCurve) -> Peak | None:
 
 
 def peak_trace(found: Peak, style: LineStyle, axis: str = "") -> go.Scatter:
-    """A star with its value."""
+    """Return a star with its value."""
     return go.Scatter(
         x=[found.step],
         y=[found.value],

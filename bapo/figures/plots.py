@@ -1,7 +1,7 @@
 """One line from runs to a chart: `plot_accuracy_curves(["runs/bapo-1", "runs/grpo-1"])`.
 
 Each function reads the runs, puts replicates together and draws one figure of the paper. What it draws is computed by
-the figure's own data step, which stands beside it for those who want the numbers.
+the figure's own data step, which is available as well for users who want the numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Data = TypeVar("Data")
 
 
 def plot_reward_curves(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Training reward of each group, task by task (arXiv:2602.20722, Fig. 4).
+    """Plot the training reward of each group, task by task (arXiv:2602.20722, Fig. 4).
 
     `by` says what makes a group: everything but the seed, or as in `grouped`. Raises ConfigError for a folder that
     holds no run.
@@ -44,42 +44,42 @@ def plot_reward_curves(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LI
 
 
 def plot_results_table(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """avg@k and pass@k of each group on each held-out set, and its rollouts (Table 1)."""
+    """Plot avg@k and pass@k of each group on each held-out set, and its rollouts (Table 1)."""
     return _drawn(results_table_data, results_table_figure, grouped(_loaded(runs), by), palette)
 
 
 def plot_ablations(runs: Runs, *, palette: Palette = LIGHT) -> go.Figure:
-    """BAPO with other intervals, without X2 or X3, and with other thresholds (Fig. 6)."""
+    """Plot BAPO with other intervals, without X2 or X3, and with other thresholds (Fig. 6)."""
     return _drawn(ablations_data, ablations_figure, ablation_groups(_loaded(runs)), palette)
 
 
 def plot_difficulty_bins(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Tracked prompts per accuracy over training, group by group (Figs. 7 and 13)."""
+    """Plot tracked prompts per accuracy over training, group by group (Figs. 7 and 13)."""
     return _drawn(difficulty_bins_data, difficulty_bins_figure, grouped(_loaded(runs), by), palette)
 
 
 def plot_unlock_comparison(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Prompts unlocked and lost by each group, beside what chance alone gives (Fig. 7, rates)."""
+    """Plot prompts unlocked and lost by each group, compared with what chance alone gives (Fig. 7, rates)."""
     return _drawn(unlock_comparison_data, unlock_comparison_figure, grouped(_loaded(runs), by), palette)
 
 
 def plot_batch_compositions(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """X1, X2 and X3 of every batch against the batch size (Figs. 8 and 14)."""
+    """Plot X1, X2 and X3 of every batch against the batch size (Figs. 8 and 14)."""
     return _drawn(batch_compositions_data, batch_compositions_figure, grouped(_loaded(runs), by), palette)
 
 
 def plot_cumulative_rollouts(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Responses generated so far, against GRPO's and DAPO's (Fig. 9)."""
+    """Return responses generated so far, against GRPO's and DAPO's (Fig. 9)."""
     return _drawn(cumulative_rollouts_data, cumulative_rollouts_figure, grouped(_loaded(runs), by), palette)
 
 
 def plot_online_filters(runs: Runs, *, palette: Palette = LIGHT) -> go.Figure:
-    """Gradient norm and test accuracy per online filter (Fig. 10)."""
+    """Plot gradient norm and test accuracy per online filter (Fig. 10)."""
     return _drawn(online_filters_data, online_filters_figure, filter_groups(_loaded(runs)), palette)
 
 
 def plot_training_dynamics(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Training reward, entropy and response length of each group (Fig. 11)."""
+    """Plot training reward, entropy and response length of each group (Fig. 11)."""
     return _drawn(training_dynamics_data, training_dynamics_figure, grouped(_loaded(runs), by), palette)
 
 
@@ -89,7 +89,7 @@ def plot_accuracy_curves(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = 
 
 
 def plot_time_table(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT) -> go.Figure:
-    """Rollouts, tokens, time and machine hours of each group (Table 2)."""
+    """Return rollouts, tokens, time and machine hours of each group (Table 2)."""
     return _drawn(time_table_data, time_table_figure, grouped(_loaded(runs), by), palette)
 
 

@@ -18,7 +18,7 @@ from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import Palette
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-"""Of the runs of one method and model, in the order of the list."""
+"""Dashes of the runs of one method and model, in the order of the list."""
 
 
 class RunLine(NamedTuple):
@@ -40,11 +40,11 @@ class AcrossRuns(NamedTuple):
     lines: Sequence[RunLine]
     last_step: int
     group_size: int | None
-    """None where the runs have several."""
+    """`None` if the runs have several."""
 
 
 def across_runs_data(curves: PromptCurves) -> AcrossRuns:
-    """One line per run with evaluations."""
+    """Return one line per run with evaluations."""
     models = {curve.model for curve in curves.items}
     seen = Counter[str]()
     lines = []
@@ -78,7 +78,7 @@ def _line(curve: PromptCurve, group: str, dash: str) -> RunLine:
 
 
 def across_runs_figure(data: AcrossRuns, palette: Palette) -> go.Figure:
-    """A line per run; runs of one method and model have one colour and stand together in the legend."""
+    """Draw a line per run; runs of one method and model have one colour and are adjacent in the legend."""
     axis = XAxis("step", [1, data.last_step], [1, data.last_step], 0)
     styles = styles_of([line.group for line in data.lines], palette)
     traces = [

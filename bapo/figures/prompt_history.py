@@ -52,7 +52,7 @@ class PromptHistory(NamedTuple):
 
     group_size: int
     last_step: int
-    """Of the run."""
+    """Last step of the run."""
     visits: Sequence[Visit]
     samplings: Sequence[Sampling]
     threshold_steps: Sequence[int]
@@ -62,7 +62,7 @@ class PromptHistory(NamedTuple):
 
 
 def prompt_history_data(prompt: PromptDetail, thresholds: Series, last_step: int) -> PromptHistory:
-    """Visits with the step at which each group was generated: policy version + 1."""
+    """Return visits with the step at which each group was generated: policy version + 1."""
     rows = prompt.visits
     columns = zip(
         rows.step, rows.source, rows.num_correct, rows.policy_version, rows.in_batch, rows.reason, strict=True
@@ -85,7 +85,7 @@ def prompt_history_data(prompt: PromptDetail, thresholds: Series, last_step: int
 
 
 def prompt_history_figure(data: PromptHistory, palette: Palette) -> go.Figure:
-    """Markers by source over the band of reuse; a dotted line leads from a stale group's generation to its visit."""
+    """Draw markers by source over the band of reuse; dotted lines lead from a stale group's generation to its visit."""
     axis = XAxis("step", [1, data.last_step], [1, data.last_step], 0)
     traces = [
         *_thresholds(data, palette),
@@ -172,7 +172,7 @@ def _samplings(data: PromptHistory, palette: Palette) -> go.Scatter:
 
 
 def hover_text(visit: Visit, group_size: int) -> str:
-    """Returns the hover text of a visit."""
+    """Return the hover text of a visit."""
     age = None if visit.generated_step is None else visit.step - visit.generated_step
     if age is None:
         policy = "by a policy that was not recorded"
@@ -198,5 +198,5 @@ REASONS: Mapping[str, str] = {
 
 
 def reason_text(reason: str | None) -> str:
-    """The reason in words; one that is not known here is one of ours from a newer trainer."""
+    """Return the reason in words; one that is not known here is one of ours from a newer trainer."""
     return REASONS.get(reason or "", "no reason given")

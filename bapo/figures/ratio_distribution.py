@@ -15,7 +15,7 @@ from bapo.figures.heat import heat_map
 from bapo.figures.theme import Palette
 
 LEAST_SHARE = 1e-4
-"""Shares below look alike."""
+"""Smallest share with a shade; smaller ones look the same."""
 
 
 class RatioDistribution(NamedTuple):
@@ -30,7 +30,7 @@ class RatioDistribution(NamedTuple):
 
 
 def bin_names(edges: Sequence[float]) -> list[str]:
-    """`< 0.5`, `0.5 – 0.7`, …, `≥ 2`."""
+    """Return `< 0.5`, `0.5 – 0.7`, …, `≥ 2`."""
     if not edges:
         return []
     inner = [f"{low:g} – {high:g}" for low, high in pairwise(edges)]
@@ -38,7 +38,7 @@ def bin_names(edges: Sequence[float]) -> list[str]:
 
 
 def ratio_distribution_data(ratios: RatioSeries, axis: XAxis) -> RatioDistribution:
-    """Shares of each column's tokens; a column without tokens is a gap."""
+    """Return the shares of each column's tokens; a column without tokens is a gap."""
     totals = [sum(counts) for counts in ratios.counts]
     names = bin_names(ratios.edges)
     shares = [
@@ -52,7 +52,7 @@ def ratio_distribution_data(ratios: RatioSeries, axis: XAxis) -> RatioDistributi
 
 
 def ratio_distribution_figure(data: RatioDistribution, palette: Palette) -> go.Figure:
-    """A heat map: rows from far below 1 to far above, on a logarithmic scale, for nearly all tokens are at 1."""
+    """Return a heat map: rows from far below 1 to far above, on a logarithmic scale, for nearly all tokens are at 1."""
     heat = heat_map(
         palette,
         "share of tokens",

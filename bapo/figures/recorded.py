@@ -45,9 +45,9 @@ class RecordedRun(NamedTuple):
     evaluations: Sequence[EvaluationRecord]
     tracking: Sequence[TrackingRecord]
     compute_hours: float | None = None
-    """GPU-hours, slot-hours on the CPU; None where nobody counted them."""
+    """Compute time in GPU-hours, slot-hours on the CPU; None if it was not counted."""
     cost: float | None = None
-    """Of these hours, at the prices of their time; None without prices."""
+    """Cost of these hours, at the prices of their time; None without prices."""
     currency: str = ""
     num_gpus: int = 0
     status: str = "recorded"
@@ -65,7 +65,7 @@ class RecordedRun(NamedTuple):
 
     @property
     def seed(self) -> int | None:
-        """Seed of every random draw; None of an observed run that told none."""
+        """Seed of every random draw; None if an observed run recorded none."""
         return seed_in(flattened(self.config))
 
     @property
@@ -74,7 +74,7 @@ class RecordedRun(NamedTuple):
         return int(self.steps.steps[-1]) if self.steps.steps else 0
 
     def column(self, key: str) -> Floats:
-        """A metric by step; NaN where a step lacks it."""
+        """Return a metric by step; NaN where a step lacks it."""
         values = self.steps.columns.get(key)
         if values is None:
             return np.full(len(self.steps.steps), np.nan)
@@ -87,7 +87,7 @@ class RecordedRun(NamedTuple):
 
 
 def load_run(folder: Path | str) -> RecordedRun:
-    """A run from the folder in which it trains or trained; needs no server.
+    """Return a run from the folder in which it trains or trained; needs no server.
 
     Raises:
         ConfigError: the folder is not that of a run.
@@ -97,7 +97,7 @@ def load_run(folder: Path | str) -> RecordedRun:
 
 
 def run_of(name: str, config: Mapping[str, Any], records: Sequence[AnyRecord]) -> RecordedRun:
-    """A run from its journal's records, in the order of their steps."""
+    """Return a run from its journal's records, in the order of their steps."""
     steps = [record for record in records if isinstance(record, StepRecord)]
     rows = [metrics(record) for record in steps]
     return RecordedRun(

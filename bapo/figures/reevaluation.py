@@ -50,14 +50,14 @@ class Segment(NamedTuple):
     name: str
     num_prompts: int
     begin: int
-    """Where it stands: below what it is a part of."""
+    """Start of the segment, below the segment that it is a part of."""
     of: int
-    """What its share is of."""
+    """Total of which the segment is a share."""
     colour: str
 
 
 def segments(data: ReevaluationFunnel, palette: Palette) -> list[Segment]:
-    """Candidates, what the current policy made of them, and where the improved ones went."""
+    """Return the candidates, their results under the current policy, and the destinations of the improved ones."""
     improved = data.improved
     return [
         Segment(STAGES[0], "re-evaluated", data.reevaluated, 0, data.reevaluated, palette.reference),
@@ -85,7 +85,7 @@ def segments(data: ReevaluationFunnel, palette: Palette) -> list[Segment]:
 
 
 def reevaluation_figure(data: ReevaluationFunnel, palette: Palette) -> go.Figure:
-    """Three stages below one another; each part stands below what it is a part of and says its share of that."""
+    """Draw three stages below one another; each part is below the whole that it belongs to and shows its share."""
     parts = segments(data, palette)
     bars = [
         go.Bar(

@@ -60,7 +60,7 @@ class ResultsTable(NamedTuple):
 
 
 def results_table_data(groups: Sequence[Group]) -> ResultsTable:
-    """Each run's last evaluation; the base model's row is the evaluation before training, of all runs together."""
+    """Return each run's last evaluation; the base model's row is the evaluation before training, over all runs."""
     runs = [run for group in groups for run in group.runs]
     datasets = datasets_of(runs)
     measured = [group._replace(runs=[run for run in group.runs if run.evaluations]) for group in groups]
@@ -87,14 +87,14 @@ def results_table_data(groups: Sequence[Group]) -> ResultsTable:
 
 
 def clear_second(groups: Sequence[SeedFigures], best: int) -> int | None:
-    """Index of the group that is the best of all but `best` beyond doubt, None where there is none."""
+    """Return the index of the group that is the best of all but `best` beyond doubt, None if there is none."""
     others = [index for index in range(len(groups)) if index != best]
     found = clear_best([groups[index] for index in others])
     return None if found is None else others[found]
 
 
 def clear_best(groups: Sequence[SeedFigures]) -> int | None:
-    """Index of the group whose mean is above every other's beyond doubt, None where there is none.
+    """Return the index of the group whose mean is above every other's beyond doubt, None if there is none.
 
     Beyond doubt: against each other group the 95 % intervals over seeds do not touch, or the paired difference over
     the seeds that both have lies above 0 with its whole interval. One seed is never beyond doubt.
@@ -232,7 +232,7 @@ def _quoted(datasets: Sequence[tuple[str, int]], method: str | None) -> list[flo
 
 
 def results_text(data: ResultsTable) -> TextTable:
-    """Formats the table, as percentages."""
+    """Format the table, as percentages."""
     columns = [Column("method", align="left"), Column("n")]
     are_quoted = [any(row.quoted[index] is not None for row in data.rows) for index in range(len(data.datasets))]
     for (dataset, num_samples), is_quoted in zip(data.datasets, are_quoted, strict=True):
@@ -265,5 +265,5 @@ def _quoted_cell(value: float | None) -> Cell:
 
 
 def results_table_figure(data: ResultsTable, palette: Palette) -> go.Figure:
-    """The table as a plotly figure."""
+    """Return the table as a plotly figure."""
     return table_figure(results_text(data), palette)

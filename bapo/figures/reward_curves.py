@@ -26,7 +26,7 @@ class RewardCurves(NamedTuple):
 
 
 def reward_curves_data(groups: Sequence[Group]) -> RewardCurves:
-    """Replicates averaged at each step; a task's panel has the groups with runs on it."""
+    """Return the mean over replicates at each step; a task's panel has the groups with runs on it."""
     window = window_of([run for group in groups for run in group.runs])
     found = []
     for task, members in by_task(groups).items():
@@ -37,7 +37,7 @@ def reward_curves_data(groups: Sequence[Group]) -> RewardCurves:
 
 
 def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """The groups with their runs on each task; groups without one are left out there."""
+    """Return the groups with their runs on each task; groups without one are left out there."""
     tasks = dict.fromkeys(task_of(run.config) for group in groups for run in group.runs)
     return {
         task: [
@@ -50,10 +50,10 @@ def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def task_of(config: Mapping[str, Any]) -> str:
-    """Type of a run's task."""
+    """Return the type of a run's task."""
     return str(config["task"]["type"]) if "task" in config else "observed"
 
 
 def reward_curves_figure(data: RewardCurves, palette: Palette) -> go.Figure:
-    """A line per method with its 95 % interval over seeds."""
+    """Return a line per method with its 95 % interval over seeds."""
     return curves_figure(data.tasks, palette, panel_height=SINGLE_HEIGHT if len(data.tasks) == 1 else PANEL_HEIGHT)

@@ -21,7 +21,7 @@ class Rollouts(NamedTuple):
     axis: XAxis
     num_rollouts: Sequence[float | None]
     fresh_only: Sequence[float]
-    """What full batches of fresh prompts cost in the same steps: steps · fresh prompts · G, as under GRPO."""
+    """Cost of full batches of fresh prompts in the same steps: steps · fresh prompts · G, as under GRPO."""
 
 
 def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_size: int) -> Rollouts:
@@ -34,7 +34,7 @@ def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_s
 
 
 def rollouts_figure(data: Rollouts, palette: Palette) -> go.Figure:
-    """Rollouts so far, and those of full fresh batches as a dashed reference."""
+    """Return rollouts so far, and those of full fresh batches as a dashed reference."""
     lines = [
         Line("all rollouts", data.num_rollouts, palette.accent, width=2),
         Line("full fresh batches", data.fresh_only, palette.reference, "dash"),

@@ -1,4 +1,4 @@
-"""What each method saved against the first group until it reached the same accuracy."""
+"""Savings of each method against the first group until it reached the same accuracy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SavingsRow(NamedTuple):
     """Mean over the runs that reached the accuracy."""
     cost: float | None
     saved: Savings | None
-    """Of the cost where all runs have one, else of the hours; None for the baseline, and where nothing can be said."""
+    """Saving of cost if all runs have one, else of hours; None for the baseline, and if nothing can be said."""
 
 
 class SavingsData(NamedTuple):
@@ -42,11 +42,11 @@ class SavingsData(NamedTuple):
     target: float
     """avg@k to reach."""
     currency: str
-    """Of the cost; empty without prices."""
+    """Currency of the cost; empty without prices."""
 
 
 class _Reach(NamedTuple):
-    """What a run spent until it reached the accuracy, or in all."""
+    """Expense of a run until it reached the accuracy, or in all."""
 
     hours: float | None
     cost: float | None
@@ -54,7 +54,7 @@ class _Reach(NamedTuple):
 
 
 def savings_data(groups: Sequence[Group]) -> SavingsData | None:
-    """Savings against the first group at its mean final accuracy; None without a second group or evaluations."""
+    """Return savings against the first group at its mean final accuracy; None without a second group or evaluations."""
     dataset = _widest_set([run for group in groups for run in group.runs])
     if len(groups) < 2 or dataset is None:
         return None
@@ -84,7 +84,7 @@ def savings_data(groups: Sequence[Group]) -> SavingsData | None:
 
 
 def _widest_set(runs: Sequence[RecordedRun]) -> str | None:
-    """The set that most runs know, CD-34 before CD-4."""
+    """Return the set that most runs know, CD-34 before CD-4."""
     known = [{record.dataset for record in run.evaluations} for run in runs]
     names = set().union(*known)
     return min(names, key=lambda name: (-sum(name in each for each in known), -len(name), name), default=None)
@@ -131,7 +131,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def savings_table(data: SavingsData) -> TextTable:
-    """Formats the table."""
+    """Format the table."""
     columns = [
         Column("method", align="left"),
         Column(f"reached {percent(data.target, 0)} on {data.dataset}"),

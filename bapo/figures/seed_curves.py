@@ -22,7 +22,7 @@ MOST_POSITIONS = 150
 MOST_MARKERS = 20
 FEW_CURVES = 3
 MOST_LETTERS = 60
-"""Of a label in a legend."""
+"""Most letters of a label in a legend."""
 
 
 class SeedCurve(NamedTuple):
@@ -38,7 +38,7 @@ class SeedCurve(NamedTuple):
 
 
 def smoothed(values: Floats, window: int) -> Floats:
-    """Mean of the last `window` values, gaps left out; NaN where all of them are gaps."""
+    """Return mean of the last `window` values, gaps left out; NaN where all of them are gaps."""
     known = ~np.isnan(values)
     sums = np.concatenate(([0.0], np.cumsum(np.where(known, values, 0.0))))
     counts = np.concatenate(([0], np.cumsum(known)))
@@ -52,13 +52,14 @@ def smoothed(values: Floats, window: int) -> Floats:
 
 
 def window_of(runs: Sequence[RecordedRun]) -> int:
-    """Steps that smoothed curves of these runs average over: ten, more where a curve has fewer points than steps."""
+    """Return steps that smoothed curves of these runs average over: ten, more where a curve has fewer points than
+    steps."""
     longest = max((run.last_step for run in runs), default=0)
     return max(WINDOW_STEPS, -(-longest // MOST_POSITIONS))
 
 
 def metric_curves(groups: Sequence[Group], key: str, *, window: int = 1) -> list[SeedCurve]:
-    """A metric of training steps over the steps; groups without it are left out."""
+    """Return a metric of training steps over the steps; groups without it are left out."""
 
     def of_run(run: RecordedRun) -> Curve:
         return curve(run.step_numbers, smoothed(run.column(key), window))
@@ -67,7 +68,7 @@ def metric_curves(groups: Sequence[Group], key: str, *, window: int = 1) -> list
 
 
 def seed_curves(groups: Sequence[Group], of_run: Callable[[RecordedRun], Curve]) -> list[SeedCurve]:
-    """One curve per group, at most `MOST_POSITIONS` points long; groups without a measured point are left out."""
+    """Return one curve per group, of at most `MOST_POSITIONS` points; groups without a measured point are left out."""
     found = []
     for group in groups:
         measured = [(run, each) for run in group.runs if len((each := of_run(run)).x)]
@@ -79,12 +80,12 @@ def seed_curves(groups: Sequence[Group], of_run: Callable[[RecordedRun], Curve])
 
 
 def seed_curve(label: str, mean: MeanCurve, n: int) -> SeedCurve:
-    """Numbers as figures take them."""
+    """Convert the numbers to the form that figures take."""
     return SeedCurve(label, n, mean.x.tolist(), *(_numbers(values) for values in (mean.mean, mean.low, mean.high)))
 
 
 def _positions(curves: Sequence[Curve]) -> Floats:
-    """Measured positions, evenly thinned out: between two of them nothing need be interpolated."""
+    """Return measured positions, evenly thinned out: between two of them nothing need be interpolated."""
     positions = common_positions(curves)
     if len(positions) <= MOST_POSITIONS:
         return positions
@@ -98,7 +99,7 @@ def _numbers(values: Floats) -> list[float | None]:
 
 
 def shown(label: str) -> str:
-    """A label as plotly shows it: not too long, and no markup of its own."""
+    """Return a label as plotly shows it: not too long, and without markup."""
     return html.escape(label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…")
 
 
@@ -111,7 +112,7 @@ def curve_traces(
     show_legend: bool = True,
     num_curves: int = 1,
 ) -> list[go.Scatter]:
-    """The mean as a line, and its interval as a band behind it where there is one; `axis` is "", "2", "3" …
+    """Return the mean as a line, and its interval as a band behind it where there is one; `axis` is "", "2", "3" …
 
     Bands are fainter where there are many, and over two runs, whose interval is 12.7 standard errors wide.
     """

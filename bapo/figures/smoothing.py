@@ -15,7 +15,7 @@ WINDOW_STEPS = RECENT_STEPS
 
 
 def moving_mean(values: Sequence[float | None], window: int = WINDOW_STEPS) -> list[float | None]:
-    """Mean of the last `window` values, gaps left out; None where all of them are gaps."""
+    """Return mean of the last `window` values, gaps left out; None where all of them are gaps."""
     means: list[float | None] = []
     for end in range(1, len(values) + 1):
         known = [value for value in values[max(0, end - window) : end] if value is not None]
@@ -24,7 +24,7 @@ def moving_mean(values: Sequence[float | None], window: int = WINDOW_STEPS) -> l
 
 
 def smoothed_figure(measured: go.Figure, means: go.Figure, label: str) -> go.Figure:
-    """`measured`, changed in place: its lines faint, the same lines of `means` in front of them, named with the label.
+    """Change `measured` in place: its lines faint, the same lines of `means` in front of them, named with the label.
 
     Both figures come from the same function, one from the values and one from their means. Stacks and areas would
     hide one another and are shown as means alone; dashed references are as they were.
@@ -53,5 +53,5 @@ def smoothed_figure(measured: go.Figure, means: go.Figure, label: str) -> go.Fig
 
 
 def _decimal(hover: str | None) -> str | None:
-    """Means of counts have decimals."""
+    """Show decimals in the hover text: means of counts have them."""
     return hover and re.sub(r"%\{y:,?d\}", "%{y:,.2f}", hover)

@@ -24,6 +24,6 @@ SOURCE_NAMES = {
 
 
 def drawn_sources(palette: Palette) -> list[DrawnSource]:
-    """X1, X2 and X3, in the order in which they are stacked."""
+    """Return X1, X2 and X3, in the order in which they are stacked."""
     colours = (palette.fresh, palette.reevaluated, palette.reused)
     return [DrawnSource(*named, colour) for named, colour in zip(SOURCE_NAMES.items(), colours, strict=True)]

@@ -43,7 +43,7 @@ def staleness_totals(staleness: StalenessSeries) -> StalenessTotals:
 
 
 def staleness_course(staleness: StalenessSeries, axis: XAxis) -> StalenessCourse:
-    """Counts the groups of all sources by age, column by column; a column without a group is a gap."""
+    """Count the groups of all sources by age, column by column; a column without a group is a gap."""
     num_columns = len(staleness.steps)
     counts = [
         [sum(table[column][row] for table in staleness.counts.values()) for column in range(num_columns)]
@@ -55,7 +55,7 @@ def staleness_course(staleness: StalenessSeries, axis: XAxis) -> StalenessCourse
 
 
 def staleness_totals_figure(data: StalenessTotals, palette: Palette) -> go.Figure:
-    """Bars stacked by source."""
+    """Draw bars stacked by source."""
     total = sum(sum(counts) for counts in data.counts.values())
     bars = [
         go.Bar(
@@ -88,7 +88,7 @@ def staleness_totals_figure(data: StalenessTotals, palette: Palette) -> go.Figur
 
 
 def staleness_course_figure(data: StalenessCourse, palette: Palette) -> go.Figure:
-    """A heat map: how much of each batch was how old."""
+    """Return a heat map: how much of each batch was how old."""
     heat = heat_map(
         palette,
         "share of groups",

@@ -29,7 +29,7 @@ class StudyPanel(NamedTuple):
 
 
 def study_curves_data(curves: Mapping[Budget, Sequence[StudyCurve]]) -> list[StudyPanel]:
-    """A panel for each budget that anything is known over."""
+    """Return a panel for each budget that anything is known over."""
     return [
         StudyPanel(
             budget, [SeedCurve(each.arm, each.n, each.x, each.mean, each.low, each.high) for each in curves[budget]]
@@ -40,7 +40,7 @@ def study_curves_data(curves: Mapping[Budget, Sequence[StudyCurve]]) -> list[Stu
 
 
 def study_curves_figure(data: Sequence[StudyPanel], palette: Palette) -> go.Figure:
-    """Means over seeds; bands only where few arms leave room for them."""
+    """Draw means over seeds; bands only if few arms leave room for them."""
     labels = list(dict.fromkeys(curve.label for panel in data for curve in panel.curves))
     styles = styles_of(labels, palette)
     panels = []

@@ -26,7 +26,7 @@ class Cell(NamedTuple):
     is_second: bool = False
     """Second to the best."""
     is_quoted: bool = False
-    """Of a publication, in grey."""
+    """True if the row quotes a publication; it is shown in grey."""
 
 
 class Column(NamedTuple):
@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
     title: str
     group: str = ""
-    """Columns of one group stand under one heading."""
+    """Heading of the column's group; columns of one group share it."""
     align: Literal["left", "right"] = "right"
 
 
@@ -46,14 +46,14 @@ class TextTable(NamedTuple):
 
 
 def percent_cell(value: MeanEstimate | None) -> Cell:
-    """Mean of shares as a percentage with its interval, as far as that can be a share."""
+    """Return mean of shares as a percentage with its interval, as far as that can be a share."""
     if value is None:
         return Cell(formatting.MISSING)
     return Cell(formatting.share(value.value), bounds_text(value.low, value.high, within_share))
 
 
 def spread_cell(value: MeanEstimate | None, text: Callable[[float], str]) -> Cell:
-    """Mean, ± half the interval unless that rounds to nothing."""
+    """Return mean, ± half the interval unless that rounds to nothing."""
     if value is None:
         return Cell(formatting.MISSING)
     spread = "" if value.high is None else text(value.high - value.value)

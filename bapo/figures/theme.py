@@ -42,7 +42,7 @@ class Palette:
     reused: str
     """X3."""
     reference: str
-    """What something is compared with: B, a null rate, a base value."""
+    """Colour of reference values: B, a null rate, a base value."""
     mark: str
     """Vertical marks: parameter changes and resumed attempts."""
     accent: str
@@ -50,7 +50,7 @@ class Palette:
     warning: str
     bad: str
     ramp: tuple[str, str, str, str, str]
-    """Accuracy from 0/G (nobody solves it) over the middle to G/G."""
+    """Colours of accuracy from 0/G (never solved) over the middle to G/G."""
     series: tuple[str, ...]
     """Lines without a meaning of their own."""
     methods: tuple[str, ...]
@@ -126,13 +126,13 @@ STATUS_COLOURS: dict[RunStatus, str] = {
 
 
 def palette_of(scheme: str | None) -> Palette:
-    """The palette of a stored choice; light where there is none yet."""
+    """Return the palette of a stored choice; light where there is none yet."""
     return DARK if scheme == "dark" else LIGHT
 
 
 @cache
 def accuracy_ramp(palette: Palette, group_size: int) -> tuple[str, ...]:
-    """One colour for each number of correct responses 0..G, interpolated in the OKLab space."""
+    """Return one colour for each number of correct responses 0..G, interpolated in the OKLab space."""
     anchors = [_oklab(colour) for colour in palette.ramp]
     colours = []
     for k in range(group_size + 1):
@@ -145,13 +145,13 @@ def accuracy_ramp(palette: Palette, group_size: int) -> tuple[str, ...]:
 
 
 def blended(first: str, second: str, weight: float) -> str:
-    """A colour between two, mixed in the OKLab space; `weight` is the share of the second."""
+    """Return a colour between two, mixed in the OKLab space; `weight` is the share of the second."""
     mixed = [low + weight * (high - low) for low, high in zip(_oklab(first), _oklab(second), strict=True)]
     return _hex(mixed)
 
 
 def readable_on(background: str, palette: Palette) -> str:
-    """The palette's text or card colour, whichever has the higher contrast to a background (WCAG 2)."""
+    """Return the palette's text or card colour, whichever has the higher contrast to a background (WCAG 2)."""
     level = _luminance(background)
 
     def contrast(colour: str) -> float:
@@ -162,13 +162,13 @@ def readable_on(background: str, palette: Palette) -> str:
 
 
 def translucent(colour: str, alpha: float) -> str:
-    """`#rrggbb` with an opacity, for confidence bands and fills."""
+    """Return `#rrggbb` with an opacity, for confidence bands and fills."""
     red, green, blue = _channels(colour)
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
 def faint(colour: str, alpha: float = 0.35) -> str:
-    """A colour in the background, whatever its opacity was."""
+    """Return a colour in the background, whatever its opacity was."""
     if colour.startswith("#"):
         return translucent(colour, alpha)
     red, green, blue, opacity = colour.removeprefix("rgba(").removesuffix(")").split(",")
@@ -177,7 +177,7 @@ def faint(colour: str, alpha: float = 0.35) -> str:
 
 @cache
 def template(palette: Palette) -> dict[str, Any]:
-    """Axes, fonts, hover and legend of every chart in one scheme."""
+    """Return axes, fonts, hover and legend of every chart in one scheme."""
     axis: dict[str, Any] = {
         "gridcolor": palette.grid,
         "linecolor": palette.border,
@@ -196,7 +196,7 @@ def template(palette: Palette) -> dict[str, Any]:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(palette.series),
-            # So low that the title of the x-axis, one line below its labels, would stand out by a pixel: Plotly then
+            # So low that the title of the x-axis, one line below its labels, would overflow by a pixel: Plotly then
             # moves it inside, and does not measure every label to see whether it is in their way.
             "margin": {"l": 56, "r": 24, "t": 8, "b": 44},
             "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4} | spike,
@@ -227,7 +227,8 @@ def template(palette: Palette) -> dict[str, Any]:
 
 
 def themed(figure: go.Figure, palette: Palette) -> dict[str, Any]:
-    """The figure as JSON with the palette's template, which is worth sharing: copying it costs more than a figure."""
+    """Return the figure as JSON with the palette's template, which is worth sharing: copying it costs more than a
+    figure."""
     drawing: dict[str, Any] = figure.to_plotly_json()
     drawing["layout"]["template"] = template(palette)
     return drawing
@@ -240,7 +241,8 @@ _CSS_COLOURS = (
 
 
 def css_variables() -> str:
-    """The palettes as CSS custom properties, so that tables, tiles and badges use the same colours as the charts."""
+    """Return the palettes as CSS custom properties, so that tables, tiles and badges use the same colours as the
+    charts."""
     blocks = []
     for palette in (LIGHT, DARK):
         variables = {name: getattr(palette, name) for name in _CSS_COLOURS}
@@ -269,7 +271,7 @@ _INKS = {
 
 
 def mantine_variables() -> str:
-    """The colours of buttons, badges and links as CSS custom properties, in place of Mantine's own."""
+    """Return the colours of buttons, badges and links as CSS custom properties, in place of Mantine's own."""
     filled = {f"{colour}-filled": ink for colour, ink in _INKS.items()}
     filled |= {f"{colour}-filled-hover": blended(ink, "#000000", 0.15) for colour, ink in _INKS.items()}
     written = {f"{colour}-{use}": ink for colour, ink in _INKS.items() for use in ("text", "outline", "light-color")}
@@ -282,7 +284,7 @@ def mantine_variables() -> str:
 
 
 def mantine_theme() -> dict[str, Any]:
-    """Fonts, radii and defaults of the Mantine components."""
+    """Return fonts, radii and defaults of the Mantine components."""
     return {
         "fontFamily": FONT_FAMILY,
         "fontFamilyMonospace": MONO_FAMILY,
@@ -296,7 +298,7 @@ def mantine_theme() -> dict[str, Any]:
             "CloseButton": {"defaultProps": {"aria-label": "Close"}},
             # The placeholder is no item, which a menu's children have to be.
             "Menu": {"defaultProps": {"withInitialFocusPlaceholder": False}},
-            # What can be chosen is drawn when somebody looks; Mantine would draw and place all of it with the page.
+            # Options are drawn when a user opens the list; Mantine would draw and place all of it with the page.
             "Combobox": {"defaultProps": {"keepMounted": False}},
             "Badge": {"defaultProps": {"variant": "light", "radius": "sm", "tt": "none"}},
         },
@@ -334,7 +336,7 @@ def _luminance(colour: str) -> float:
 
 
 def _oklab(colour: str) -> tuple[float, float, float]:
-    """OKLab coordinates of an sRGB colour (Ottosson 2020): equal steps there look equal."""
+    """Return the OKLab coordinates of an sRGB colour (Ottosson 2020): equal steps there look equal."""
     red, green, blue = _linear(colour)
     long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
     medium = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)

@@ -23,7 +23,7 @@ ROLE_NAMES = {
 """Legend texts, in legend order; roles are sorted within a name."""
 
 MOST_UPRIGHT = 9
-"""Group size whose labels k/G stand side by side in the narrowest card; those of larger ones are turned."""
+"""Largest group size whose labels k/G fit side by side in the narrowest card; those of larger ones are turned."""
 FEWEST_LISTED = 2
 """Roles that have a legend."""
 
@@ -44,7 +44,7 @@ def threshold_map_data(rows: Sequence[ThresholdMapRow]) -> ThresholdMap:
 
 
 def starved_intervals(data: ThresholdMap) -> list[tuple[float, float]]:
-    """Ranges of r_tot whose rows have nothing reusable, where others have; both ends are rows."""
+    """Return ranges of r_tot whose rows have nothing reusable, if others have; both ends are rows."""
     has = [any("reusable" in role for role in row) for row in data.roles]
     if not any(has):
         # The method reuses nothing, whatever r_tot is.
@@ -70,7 +70,7 @@ def _colours(palette: Palette) -> dict[str, str]:
 
 
 def _margin(group_size: int, num_roles: int) -> dict[str, Any]:
-    """Room for the labels and the legend.
+    """Return room for the labels and the legend.
 
     Plotly would find the same by drawing all, measuring, and drawing all again: it moves the legend, whose top is 0.2
     heights below the plot, with the margin.
@@ -81,7 +81,7 @@ def _margin(group_size: int, num_roles: int) -> dict[str, Any]:
 
 
 def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
-    """A heat map of roles with a legend of those that occur."""
+    """Return a heat map of roles with a legend of those that occur."""
     present = [role for role in ROLE_NAMES if any(role in row for row in data.roles)]
     index = {role: number for number, role in enumerate(present)}
     colours = _colours(palette)

@@ -33,7 +33,7 @@ def thresholds_data(series: Series, axis: XAxis, group_size: int) -> ThresholdCu
 
 
 def thresholds_figure(data: ThresholdCurves, palette: Palette) -> go.Figure:
-    """c2 to c3 as a band, c1 and r_tot as lines; the grid stands at the attainable accuracies k/G."""
+    """Draw c2 to c3 as a band, c1 and r_tot as lines; the grid is at the attainable accuracies k/G."""
     window = {"color": palette.reused, "width": 1.5, "shape": "hv"}
     traces = [
         _line(data, data.c2, "c2 reuse from", window),

@@ -34,15 +34,15 @@ class TimeRow(NamedTuple):
     num_rollouts: MeanEstimate | None
     num_tokens: MeanEstimate | None
     step_seconds: MeanEstimate | None
-    """Of a training step, evaluation and tracking left out."""
+    """Duration of a training step in seconds, without evaluation and tracking."""
     training_seconds: MeanEstimate | None
-    """Of all training steps."""
+    """Duration of all training steps, in seconds."""
     total_seconds: MeanEstimate | None
-    """Of all attempts, evaluation and tracking included."""
+    """Duration of all attempts in seconds, including evaluation and tracking."""
     compute_hours: MeanEstimate | None
     """GPU-hours, or slot-hours on the CPU."""
     cost: MeanEstimate | None
-    """Of these hours; None without prices."""
+    """Cost of these hours; None without prices."""
 
 
 class TimeTable(NamedTuple):
@@ -52,7 +52,7 @@ class TimeTable(NamedTuple):
     unit: str
     """`GPU-hours`, `slot-hours`, or both where the runs differ."""
     currency: str
-    """Of the cost; empty without prices."""
+    """Currency of the cost; empty without prices."""
 
 
 def time_table_data(groups: Sequence[Group]) -> TimeTable:
@@ -80,7 +80,7 @@ def time_table_data(groups: Sequence[Group]) -> TimeTable:
 
 
 def total_seconds(run: RecordedRun) -> float | None:
-    """Time of all attempts: the clock of each begins at 0, so that every fall begins another."""
+    """Add up the time of all attempts: the clock of each begins at 0, so every fall marks another."""
     clock = run.column(ELAPSED)
     clock = clock[~np.isnan(clock)]
     if not len(clock):
@@ -139,7 +139,7 @@ def _batch_sizes(runs: Sequence[RecordedRun]) -> str:
 
 
 def time_text(data: TimeTable) -> TextTable:
-    """Formats the table."""
+    """Format the table."""
     columns = [
         Column("method", align="left"),
         Column("n"),
@@ -182,5 +182,5 @@ def _step_cell(seconds: MeanEstimate | None) -> Cell:
 
 
 def time_table_figure(data: TimeTable, palette: Palette) -> go.Figure:
-    """The table as a plotly figure."""
+    """Return the table as a plotly figure."""
     return table_figure(time_text(data), palette)

@@ -36,7 +36,7 @@ def timings_data(series: Series, axis: XAxis) -> Timings:
 
 
 def timings_figure(data: Timings, palette: Palette) -> go.Figure:
-    """Stacked areas, whose top is the time of the whole step."""
+    """Draw stacked areas, whose top is the time of the whole step."""
     names = ("generation", "re-evaluation (X2)", "batch construction", "update", "rest")
     colours = (palette.fresh, palette.reevaluated, palette.reused, palette.series[2], palette.reference)
     traces = [

@@ -14,12 +14,12 @@ MOST_SAMPLINGS = 8
 
 
 def sampling(run: RecordedRun, step: int, replicate: int = 0) -> TrackingRecord | None:
-    """A run's sampling of the tracked prompts at a step; replicate 1 is the base model's second."""
+    """Return a run's sampling of the tracked prompts at a step; replicate 1 is the base model's second."""
     return next((each for each in run.tracking if each.step == step and each.replicate == replicate), None)
 
 
 def common_steps(runs: Sequence[RecordedRun], most: int = MOST_SAMPLINGS) -> list[int]:
-    """Steps at which all of the runs sampled their prompts: the first, the last, and evenly spaced ones between."""
+    """Return steps at which all runs sampled their prompts: the first, the last, and evenly spaced ones between."""
     if not runs:
         return []
     shared = set.intersection(
@@ -32,19 +32,19 @@ def common_steps(runs: Sequence[RecordedRun], most: int = MOST_SAMPLINGS) -> lis
 
 
 def moved(run: RecordedRun, step: int) -> Matrix | None:
-    """A run's prompts at step 0 against a later step; None where one of the samplings is missing."""
+    """Return a run's prompts at step 0 against a later step; None where one of the samplings is missing."""
     before, after = sampling(run, 0), sampling(run, step)
     return tracked_matrix(before, after) if before is not None and after is not None else None
 
 
 def moved_by_chance(run: RecordedRun) -> Matrix | None:
-    """The base model against itself; None where it was not sampled twice."""
+    """Return the base model against itself; None where it was not sampled twice."""
     before, after = sampling(run, 0), sampling(run, 0, 1)
     return tracked_matrix(before, after) if before is not None and after is not None else None
 
 
 def pooled(matrices: Sequence[Matrix | None]) -> MigrationMatrix | None:
-    """Prompts of several runs counted together; None where there are none, or their groups differ in size."""
+    """Return prompts of several runs counted together; None where there are none, or their groups differ in size."""
     known = [matrix for matrix in matrices if matrix is not None]
     if not known or len({matrix.shape for matrix in known}) > 1:
         return None

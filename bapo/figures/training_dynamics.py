@@ -27,7 +27,7 @@ class TrainingDynamics(NamedTuple):
 
 
 def training_dynamics_data(groups: Sequence[Group]) -> TrainingDynamics:
-    """Replicates averaged at each step."""
+    """Return the mean over replicates at each step."""
     window = window_of([run for group in groups for run in group.runs])
     rewards = metric_curves(groups, REWARD, window=window)
     others = [CurvePanel(title, metric_curves(groups, key, window=window), scale) for title, key, scale in _PANELS]
@@ -35,5 +35,5 @@ def training_dynamics_data(groups: Sequence[Group]) -> TrainingDynamics:
 
 
 def training_dynamics_figure(data: TrainingDynamics, palette: Palette) -> go.Figure:
-    """Three panels with one legend."""
+    """Return three panels with one legend."""
     return curves_figure(data.panels, palette)

@@ -85,7 +85,7 @@ def penalties_data(series: Series, axis: XAxis, *, k1: float | None, k2: float |
 
 
 def _constants(series: Series, k1: float | None, k2: float | None) -> list[list[float | None]]:
-    """K1, K2 and K3 at each step."""
+    """Return K1, K2 and K3 at each step."""
     length = len(series.steps)
     k3 = [_k3(low, high) for low, high in zip(*(column(series, key) for key in WINDOW_KEYS), strict=True)]
     return [[k1] * length, [k2] * length, k3]
@@ -98,7 +98,7 @@ def _k3(low: float | None, high: float | None) -> float | None:
 
 
 def penalties_figure(data: Penalties, palette: Palette) -> go.Figure:
-    """One line per source, named with the latest value of its constant."""
+    """Return one line per source, named with the latest value of its constant."""
     lines = [
         Line(f"{source.name} (K{number} = {_latest(constants)})", values, source.colour)
         for number, (source, values, constants) in enumerate(

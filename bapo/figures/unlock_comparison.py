@@ -1,4 +1,4 @@
-"""Figure 7's rates: tracked prompts that training unlocked or lost, per method, beside what chance alone gives."""
+"""Figure 7's rates: tracked prompts that training unlocked or lost, per method, compared with chance."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class UnlockComparison(NamedTuple):
 
 
 def unlock_comparison_data(groups: Sequence[Group]) -> UnlockComparison:
-    """Rates run by run, then over the replicates, at the last step that all of a group's runs sampled."""
+    """Compute rates run by run, then over the replicates, at the last step that all of a group's runs sampled."""
     found = []
     for group in groups:
         runs = [run for run in group.runs if run.tracking]
@@ -86,7 +86,8 @@ def _over_runs(matrices: Sequence[Matrix | None], replicates: Sequence[Hashable]
 
 
 def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Figure:
-    """A panel per kind of move: a bar with its interval per group, and the level that chance gives as a grey line."""
+    """Return a panel per kind of move: a bar with its interval per group, and the level that chance gives as a grey
+    line."""
     styles = styles_of([group.label for group in data.groups], palette)
     positions = list(range(len(data.groups)))
     panels = []
@@ -132,7 +133,7 @@ def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Fig
 
 
 def _quoted(data: UnlockComparison, palette: Palette, placed: Mapping[str, str]) -> list[go.Scatter]:
-    """The paper's shares as dashed lines over the bars of the same methods."""
+    """Return the paper's shares as dashed lines over the bars of the same methods."""
     known = [(position, group) for position, group in enumerate(data.groups) if group.quoted is not None]
     return [
         go.Scatter(
@@ -155,7 +156,7 @@ def _mean(value: MeanEstimate | None) -> float | None:
 
 
 def _top(data: UnlockComparison, index: int) -> float:
-    """End of an axis: intervals of two runs are too wide to choose it."""
+    """Return the end of an axis; intervals of two runs are too wide to affect it."""
     both = [each for group in data.groups for each in group.rates[index] if each is not None]
     quoted = [group.quoted for group in data.groups if index == 0 and group.quoted is not None]
     means = max([*(each.value for each in both), *quoted], default=0.0)
@@ -164,7 +165,7 @@ def _top(data: UnlockComparison, index: int) -> float:
 
 
 def _errors(estimates: Sequence[MeanEstimate | None], colour: str) -> dict[str, Any]:
-    """Bars within 0, without which a rate would seem to be negative."""
+    """Return bars within 0, without which a rate would seem to be negative."""
     values = [0.0 if each is None else each.value for each in estimates]
     lows = [None if each is None or each.low is None else max(0.0, each.low) for each in estimates]
     return error_bars(values, lows, [None if each is None else each.high for each in estimates], colour)

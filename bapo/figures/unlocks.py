@@ -27,7 +27,7 @@ class Unlocks(NamedTuple):
 
 
 def unlocks_data(records: Sequence[TrackingRecord], axis: XAxis) -> Unlocks:
-    """Every later sampling against the first one of the base model, and its second against its first."""
+    """Return every later sampling against the first one of the base model, and its second against its first."""
     base = next((record for record in records if record.step == 0 and record.replicate == 0), None)
     again = next((record for record in records if record.step == 0 and record.replicate == 1), None)
     if base is None:
@@ -42,7 +42,7 @@ def unlocks_data(records: Sequence[TrackingRecord], axis: XAxis) -> Unlocks:
 
 
 def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
-    """Three rates as lines with their 95 % intervals, each with its null as a dashed level of the same colour."""
+    """Draw three rates as lines with their 95 % intervals, each with its null as a dashed level of its colour."""
     lines = (
         ("unlocked", "0/G → above", palette.fresh),
         ("strictly_unlocked", "0/G → at least half", palette.reused),

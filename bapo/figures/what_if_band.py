@@ -55,7 +55,7 @@ def what_if_band_data(answer: WhatIfAnswer, quantity: Quantity, *, window: int =
 def what_if_band_figure(
     data: WhatIfBand, palette: Palette, *, colour: str, kind: Kind, unit: str, title: str
 ) -> go.Figure:
-    """Recorded in grey, the forecast as a line; lighter, dashed and with a band where it is estimated."""
+    """Draw recorded values in grey and the forecast as a line; lighter, dashed and with a band if it is estimated."""
     form = "%{y:.1%}" if kind == "share" else f"%{{y:,.1~f}} {unit}"
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "connectgaps": False}
     traces = [

@@ -35,7 +35,7 @@ class WhatIfComposition(NamedTuple):
 
 
 def what_if_composition_data(answer: WhatIfAnswer) -> WhatIfComposition:
-    """Part what is exact from what is estimated."""
+    """Separate exact from estimated values."""
     recorded, forecast = answer.recorded, answer.forecast
     return WhatIfComposition(
         answer.steps,
@@ -56,7 +56,8 @@ def _layer(band: Band) -> Layer:
 
 
 def what_if_composition_figure(data: WhatIfComposition, palette: Palette) -> go.Figure:
-    """Two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates hatched."""
+    """Return two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates
+    hatched."""
     names = [(source.name, source.colour) for source in drawn_sources(palette)]
     traces = [_area(data.steps, counts, *named, panel=1) for counts, named in zip(data.recorded, names, strict=False)]
     for place, ((name, colour), layer) in enumerate(zip(names, (data.x1, data.x2, data.x3), strict=True)):
@@ -125,7 +126,7 @@ def _area(
     is_estimated: bool = False,
     is_named: bool = False,
 ) -> go.Scatter:
-    """Of the lower panel only what is estimated, or not above, has entries of its own in the legend."""
+    """Draw an area; the lower panel adds legend entries only for estimated values, or those missing above."""
     pattern = {"shape": "/", "fgcolor": colour, "bgcolor": translucent(colour, 0.2), "size": 5, "solidity": 0.35}
     return go.Scatter(
         x=steps,

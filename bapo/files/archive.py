@@ -56,7 +56,7 @@ class ArchiveWriter:
 
 
 def chunks(content: BinaryIO, num_bytes: int | None = None) -> Iterator[bytes]:
-    """A file piece by piece, to its end or for so many bytes."""
+    """Yield a file piece by piece, to its end or for so many bytes."""
     left = num_bytes
     while left is None or left > 0:
         chunk = content.read(CHUNK_BYTES if left is None else min(left, CHUNK_BYTES))
@@ -73,7 +73,7 @@ class ArchiveLimits:
 
     num_files: int = 10_000
     num_bytes: int = 20_000_000_000
-    """Of all files together, unpacked."""
+    """Bytes of all files together, unpacked."""
     ratio: float = 200.0
     """Unpacked to packed bytes of one file; text of a journal packs to a twentieth."""
     small_bytes: int = 1_000_000

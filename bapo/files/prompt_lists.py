@@ -12,7 +12,7 @@ ACTIONS = ("quarantine", "weight")
 
 
 def read_prompt_list(path: Path) -> list[str]:
-    """The identities in a CSV file's column `prompt_id`, or in a text file one a line; each once.
+    """Return the identities in a CSV file's column `prompt_id`, or in a text file one a line; each once.
 
     Raises ValueError where there is none, and OSError where the file cannot be read.
     """
@@ -32,7 +32,7 @@ def read_prompt_list(path: Path) -> list[str]:
 
 
 class EntryText(NamedTuple):
-    """A line of a file of entries, as it stands there."""
+    """A line of a file of entries, unparsed."""
 
     prompt_id: str
     weight: str
@@ -41,7 +41,8 @@ class EntryText(NamedTuple):
 
 
 def read_entries(lines: Iterable[str], name: str) -> list[EntryText]:
-    """What a CSV file says of prompts: `prompt_id`, and `action` (quarantine or weight), `weight` and `note` if given.
+    """Return what a CSV file says of prompts: `prompt_id`, and `action` (quarantine or weight), `weight` and `note` if
+    given.
 
     Without action and weight, and in a text file with one identity a line, a prompt is left out. `name`: the file, for
     messages. Raises ValueError for a row that cannot be read, a prompt listed twice, and where there is none.
@@ -67,7 +68,7 @@ def read_entries(lines: Iterable[str], name: str) -> list[EntryText]:
         if action == "weight" and not weight:
             raise ValueError(f"{name}, row {number}: the action is weight, and no weight is given: give one such as 2")
         if prompt_id in found:
-            raise ValueError(f"{name}, row {number}: {prompt_id!r:.80} stands in an earlier row: remove one of them")
+            raise ValueError(f"{name}, row {number}: {prompt_id!r:.80} is in an earlier row, too: remove one of them")
         left_out = action == "quarantine" or not weight
         note = values.get("note", values.get("detail", "")).removeprefix("'")
         found[prompt_id] = EntryText(prompt_id, "0" if left_out else weight, note)

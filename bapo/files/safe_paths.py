@@ -23,13 +23,13 @@ class FoundFile(NamedTuple):
 
 
 def open_inside(folder: Path, parts: Sequence[str]) -> BinaryIO:
-    """A plain file for reading. Raises OutsideError, and FileNotFoundError where there is none."""
+    """Return a plain file for reading. Raises OutsideError, and FileNotFoundError where there is none."""
     with _opened(folder, parts[:-1]) as parent:
         return _open_file(parent, parts[-1])
 
 
 def files_inside(folder: Path, parts: Sequence[str] = ()) -> Iterator[FoundFile]:
-    """The plain files beneath, by name; what is a link or no plain file is left out.
+    """Yield the plain files beneath, by name; what is a link or no plain file is left out.
 
     Raises OutsideError where `parts` themselves lead out, and FileNotFoundError where they lead nowhere.
     """
@@ -45,13 +45,13 @@ def files_inside(folder: Path, parts: Sequence[str] = ()) -> Iterator[FoundFile]
 
 
 def names_inside(folder: Path, parts: Sequence[str] = ()) -> list[str]:
-    """Returns the names directly in a folder, sorted. Raises OutsideError and FileNotFoundError."""
+    """Return the names directly in a folder, sorted. Raises OutsideError and FileNotFoundError."""
     with _opened(folder, parts) as descriptor:
         return _names(descriptor)
 
 
 def checked_parts(name: str) -> tuple[str, ...]:
-    """The parts of a relative name with forward slashes. Raises OutsideError where it is anything else."""
+    """Return the parts of a relative name with forward slashes. Raises OutsideError where it is anything else."""
     parts = tuple(name.split("/"))
     for part in parts:
         _check(part)

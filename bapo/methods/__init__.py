@@ -61,7 +61,7 @@ SHIPPED: Mapping[type[MethodSection], Callable[[RunConfig], Method]] = {
 
 
 def build_method(config: RunConfig) -> Method:
-    """The configured method, at the start of a run."""
+    """Return the configured method, at the start of a run."""
     config_class = type(config.method)
     build = SHIPPED.get(config_class) or METHODS.implementation(config_class)
     method: Method = build(config)
@@ -69,7 +69,7 @@ def build_method(config: RunConfig) -> Method:
 
 
 def lines_of(config: RunConfig, step: WalkedStep) -> Sequence[Line]:
-    """The rule of the configured method, line by line, with what each line did in a recorded step."""
+    """Return the rule of the configured method, line by line, with what each line did in a recorded step."""
     if not config.method.is_trainable:
         return observed_lines(step)
     method = build_method(config)

@@ -60,7 +60,7 @@ class Arpo(ReplayMethod[HighQualityBuffer]):
         return composition.result(self._fresh, reevaluated)
 
     def _replace_batch(self, step: int, composition: Composition) -> None:
-        """If every fresh response failed, trains on up to as many stored groups with mixed rewards instead."""
+        """Train on up to as many stored groups with mixed rewards instead, if every fresh response failed."""
         mixed = [group for group in self._candidates.values() if not group.is_homogeneous]
         composition.count(x3_candidates=len(mixed))
         if any(group.num_correct for group in self._fresh) or not mixed:
@@ -74,7 +74,7 @@ class Arpo(ReplayMethod[HighQualityBuffer]):
             composition.train_on(group, BatchSource.REUSED)
 
     def _replace_responses(self, step: int, composition: Composition) -> None:
-        """In each all-wrong group, replaces the first response by a random stored success of the same prompt."""
+        """Replace the first response of each all-wrong group by a random stored success of the same prompt."""
         draw = generator(self._seed, step, "reuse")
         num_candidates = 0
         for group in self._fresh:

@@ -86,7 +86,7 @@ class Bapo:
         return composition.result(self._fresh, reevaluated)
 
     def _add_fresh(self, step: int, composition: Composition) -> None:
-        """X1: the fresh groups that the online filter keeps (Alg. 1, line 11)."""
+        """Add X1: the fresh groups that the online filter keeps (Alg. 1, line 11)."""
         kept = filters.keep(self._method.filter, self._fresh, generator(self._seed, step, "filter"))
         kept_ids = {group.prompt_id for group in kept}
         draws_blindly = self._method.filter.type == "uniform"
@@ -98,7 +98,7 @@ class Bapo:
                 composition.train_on_fresh(group)
 
     def _add_improved(self, step: int, composition: Composition, reevaluated: Sequence[RolloutGroup]) -> None:
-        """X2: re-evaluated groups with c1 < μ < 1 (Eq. 6); what finds no room is kept for later where it can be."""
+        """Add X2: re-evaluated groups with c1 < μ < 1 (Eq. 6). If the batch is full, they are stored where possible."""
         num = dict.fromkeys(("improved", "solved", "still_difficult", "surplus_stored", "surplus_dropped"), 0)
         for group in reevaluated:
             outcome = self._outcome(group, step)
@@ -117,7 +117,7 @@ class Bapo:
         composition.count(**num)
 
     def _outcome(self, group: RolloutGroup, step: int) -> str:
-        """Notes the new accuracy of a difficult prompt: improved, solved or still_difficult."""
+        """Note the new accuracy of a difficult prompt. Returns improved, solved or still_difficult."""
         if self._thresholds.is_difficult(group.num_correct):
             self._difficult.put(group.prompt_id, group.num_correct, step)
             return "still_difficult"
@@ -125,7 +125,7 @@ class Bapo:
         return "solved" if group.num_correct == group.group_size else "improved"
 
     def _add_reused(self, step: int, composition: Composition) -> None:
-        """X3: fill the rest with stored groups, drawn uniformly without replacement (Eq. 7)."""
+        """Add X3: fill the rest with stored groups, drawn uniformly without replacement (Eq. 7)."""
         taken = composition.prompt_ids
         candidates = [group for group in self._reuse_candidates if group.prompt_id not in taken]
         composition.count(x3_candidates=len(candidates))
@@ -161,7 +161,7 @@ class Bapo:
         self._high_quality.expire(next_step=step + 1)
 
     def _update_thresholds(self) -> None:
-        """c2 and c3 at the mean accuracy so far (Eq. 8)."""
+        """Set c2 and c3 at the mean accuracy so far (Eq. 8)."""
         self._thresholds = Thresholds.at(
             self._mean_accuracy.value,
             c1=self._method.c1,
@@ -188,7 +188,7 @@ class Bapo:
 
 
 def bapo_config(config: RunConfig) -> BapoConfig:
-    """The method section written as BAPO's own, for methods whose batches follow BAPO's rules."""
+    """Return the method section written as BAPO's own, for methods whose batches follow BAPO's rules."""
     section = config.method.as_bapo()
     assert isinstance(section, BapoConfig)
     return section

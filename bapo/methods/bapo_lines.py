@@ -1,4 +1,4 @@
-"""Algorithm 1 of arXiv:2602.20722, told line by line for one recorded step."""
+"""Algorithm 1 of arXiv:2602.20722, explained line by line for one recorded step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FILTER_BY_CHANCE = Rule(
 )
 _REEVALUATE = Rule(
     "X2: every m steps, the current policy answers difficult prompts again; those now above c1 are trained on.",
-    "This is how prompts that nobody solved come back as soon as there is something to learn from them.",
+    "This is how unsolved prompts come back as soon as there is something to learn from them.",
 )
 REEVALUATE_RELEASED = Rule(
     "X2: every m steps, the current policy answers some difficult prompts again; those that improved are trained on.",
@@ -60,7 +60,8 @@ _ADAPT = Rule(
 
 
 def bapo_lines(step: WalkedStep, method: BapoConfig, *, reevaluate: Rule = _REEVALUATE) -> list[Line]:
-    """All lines that touch groups or weights, under their numbers in Algorithm 1; `method` as in force in the step."""
+    """Return all lines that touch groups or weights, under their numbers in Algorithm 1; `method` as in force in the
+    step."""
     thresholds = step.record.thresholds
     assert thresholds is not None, "a trainer of ours records them"
     return [
@@ -163,7 +164,7 @@ def _reevaluated(step: WalkedStep, method: BapoConfig, rule: Rule) -> Line:
     elif "reevaluated" in method.without:
         said = "Left out in this run (method.without)."
     elif number % m:
-        said = f"Nobody is asked again in this step: m = {m}, next at step {_next(number, m):,}."
+        said = f"No prompt is re-evaluated in this step: m = {m}, next at step {_next(number, m):,}."
     else:
         said = f"{number:,} is a multiple of m = {m}, but there was no prompt to ask."
     gone = "Answered again in the recorded step; they would not have been in the difficult buffer any more."
@@ -185,7 +186,7 @@ def _reused(step: WalkedStep, method: BapoConfig, thresholds: ThresholdValues) -
 
 
 def _left_stored(step: WalkedStep, stored: Sequence[RolloutGroup], thresholds: ThresholdValues) -> list[Outcome]:
-    """Stored groups that were not drawn, by why."""
+    """Return the stored groups that were not drawn, by reason."""
     in_batch = {visit.prompt_id: visit.source for visit in step.record.prompts if visit.in_batch}
     low, high = thresholds.reusable_min_count or 0, thresholds.reusable_max_count or 0
     left = [group for group in stored if in_batch.get(group.prompt_id) != BatchSource.REUSED]
@@ -243,5 +244,5 @@ def _adapted(step: WalkedStep, thresholds: ThresholdValues) -> Line:
 
 
 def _sorted(*sorts: tuple[Outcome, Sequence[PromptVisit]]) -> list[Outcome]:
-    """The outcomes that some group had."""
+    """Return the outcomes that some group had."""
     return [outcome._replace(visits=visits) for outcome, visits in sorts if visits]

@@ -23,7 +23,7 @@ class BapoRelease(Bapo):
         return generator(self._seed, step, "reevaluate").sample(candidates, num_prompts)
 
     def _outcome(self, group: RolloutGroup, step: int) -> str:
-        """μ' > μ_old is improved, solved prompts included; no prompt leaves."""
+        """Return improved if μ' > μ_old, solved prompts included; no prompt leaves."""
         return "improved" if group.num_correct > self._difficult[group.prompt_id].num_correct else "still_difficult"
 
     def lines(self, step: WalkedStep) -> Sequence[Line]:

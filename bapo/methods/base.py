@@ -32,49 +32,49 @@ class Method(Protocol):
     """One training method; `step` counts from 1 in every call."""
 
     def syncs_rollout_policy(self, step: int) -> bool:
-        """Returns whether α takes the current weights before this step generates (Algorithm 1, lines 3–5)."""
+        """Return whether α takes the current weights before this step generates (Algorithm 1, lines 3–5)."""
 
     def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
-        """Returns the prompts to roll out: those that the shuffled pass schedules, or others of the pool."""
+        """Return the prompts to roll out: those that the shuffled pass schedules, or others of the pool."""
 
     def wants_more_prompts(self, step: int, fresh: Sequence[RolloutGroup]) -> bool:
-        """Returns whether to roll out another batch of prompts in this step; asked again after each one.
+        """Return whether to roll out another batch of prompts in this step; called again after each one.
 
         `fresh` holds all fresh groups of the step so far.
         """
 
     def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
-        """Takes this step's fresh groups: fixes the candidates of X3, then stores groups (lines 8 and 9)."""
+        """Take this step's fresh groups: fix the candidates of X3, then store groups (lines 8 and 9)."""
 
     def prompts_to_reevaluate(self, step: int) -> Sequence[str]:
-        """Returns the ids of the prompts that the current policy answers again in this step (lines 13 and 14)."""
+        """Return the ids of the prompts that the current policy answers again in this step (lines 13 and 14)."""
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """Returns X1 ∪ X2 ∪ X3 from the observed fresh groups, no prompt twice (lines 11–17)."""
+        """Return X1 ∪ X2 ∪ X3 from the observed fresh groups, no prompt twice (lines 11–17)."""
 
     def num_passes(self, step: int) -> int:
-        """Returns the number of passes over the step's batch, at least one."""
+        """Return the number of passes over the step's batch, at least one."""
 
     def thresholds(self) -> ThresholdValues:
-        """Returns the thresholds of the current step."""
+        """Return the thresholds of the current step."""
 
     def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
-        """Returns the states of the difficult and the high-quality buffer after the step; None if it has none."""
+        """Return the states of the difficult and the high-quality buffer after the step; None if it has none."""
 
     def finish_step(self, step: int) -> None:
-        """Moves to the thresholds of the next step (Eq. 8) and drops entries that are too old."""
+        """Move to the thresholds of the next step (Eq. 8) and drop entries that are too old."""
 
     def lines(self, step: WalkedStep) -> Sequence[Line]:
-        """Returns the method's rule line by line, with what each line did in a recorded step; reads no state."""
+        """Return the method's rule line by line, with what each line did in a recorded step; reads no state."""
 
     def reconfigure(self, config: RunConfig) -> None:
-        """Applies the config of a parameter change from the next step on; buffers and r_tot are kept."""
+        """Apply the config of a parameter change from the next step on; buffers and r_tot are kept."""
 
     def stored_groups(self) -> Sequence[RolloutGroup]:
-        """Returns the groups whose payloads a checkpoint must keep, in the order that `load_state_dict` expects."""
+        """Return the groups whose payloads a checkpoint must keep, in the order that `load_state_dict` expects."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state without payloads, ready for JSON."""
+        """Return the state without payloads, ready for JSON."""
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        """Restores the state from `state_dict`, with the payloads of `stored_groups`."""
+        """Restore the state from `state_dict`, with the payloads of `stored_groups`."""

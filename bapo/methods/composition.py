@@ -1,4 +1,4 @@
-"""Collects a batch and the outcome of each group, so that every method reports its batches alike."""
+"""Collection of a batch and of the outcome of each group, by which every method reports its batches the same way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Composition:
     """Collects the groups of one training batch and the reasons of those left out."""
 
     def __init__(self, batch_size: int, *, repeats_prompts: bool = False) -> None:
-        """`repeats_prompts`: the batch may hold several groups of a prompt, of different steps or sources."""
+        """Take `repeats_prompts`: the batch may hold several groups of a prompt, of different steps or sources."""
         self.batch_size = batch_size
         self._repeats_prompts = repeats_prompts
         self.items: list[BatchItem] = []
@@ -40,13 +40,13 @@ class Composition:
         responses: tuple[int, ...] | None = None,
         advantages: tuple[float, ...] | None = None,
     ) -> None:
-        """Adds a group, or some of its responses, to the batch."""
+        """Add a group, or some of its responses, to the batch."""
         assert self.room > 0, "the batch is full"
         self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
 
     def train_on_fresh(self, group: RolloutGroup) -> None:
-        """Adds a fresh group, or records that the batch had no room for it."""
+        """Add a fresh group, or record that the batch had no room for it."""
         if self.room:
             self.train_on(group, BatchSource.FRESH)
         else:
@@ -55,17 +55,17 @@ class Composition:
     def join(
         self, group: RolloutGroup, source: BatchSource, *, responses: tuple[int, ...], advantages: tuple[float, ...]
     ) -> None:
-        """Adds single responses to their prompt's group in the batch; they do not count towards B."""
+        """Add single responses to their prompt's group in the batch; they do not count towards B."""
         self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
         self._num_joined += 1
 
     def leave_out(self, group: RolloutGroup, source: BatchSource, reason: str) -> None:
-        """Records why a generated group is not trained on."""
+        """Record why a generated group is not trained on."""
         self._visits.append(_visit(group, source, reason))
 
     def count(self, **num: int) -> None:
-        """Sets counts that do not follow from the items."""
+        """Set counts that do not follow from the items."""
         self._num.update(num)
 
     def _num_distinct(self) -> int:
@@ -74,7 +74,7 @@ class Composition:
         return len(self.prompt_ids)
 
     def result(self, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """Returns the finished batch; asserts that it holds no prompt twice, or no group twice, and at most B groups.
+        """Return the finished batch. Asserts that it holds no prompt twice, or no group twice, and at most B groups.
 
         Joined responses come on top of B, so that the fill rate can exceed 1.
         """
@@ -102,7 +102,7 @@ def _visit(group: RolloutGroup, source: BatchSource, reason: str | None) -> Prom
 
 
 def reason_left_out(group: RolloutGroup) -> str:
-    """Returns why a filter left a fresh group out."""
+    """Return why a filter left a fresh group out."""
     if group.num_correct == 0:
         return "all_wrong"
     return "all_correct" if group.num_correct == group.group_size else "filtered"

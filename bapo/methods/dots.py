@@ -49,7 +49,7 @@ class Dots(MixingMethod):
         self._references: OrderedDict[str, Answered] = OrderedDict()
         """Least recently answered first."""
         self._features: dict[str, Vectors] = {}
-        """Of the references, and of what was chosen for the step under way."""
+        """Features of the references, and of the prompts chosen for the current step."""
         self.reconfigure(config)
 
     def reconfigure(self, config: RunConfig) -> None:

@@ -1,7 +1,7 @@
-"""A recorded step told line by line: what each line of a method's rule did, and with which groups.
+"""A recorded step explained line by line: the effect of each line of a method's rule, and on which groups.
 
-Each method words its own rule; what sorts and counts the groups is shared, so that a method that words nothing is told
-as well. Records are read here, nothing is decided.
+Each method words its own rule; the code that sorts and counts the groups is shared, so that a method without words is
+explained as well. Records are only read here.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Rule(NamedTuple):
     """A line of a method's rule in words."""
 
     title: str
-    """What it does."""
+    """The line's action, in a sentence."""
     why: str
-    """Why it is there, in a sentence."""
+    """The line's purpose, in a sentence."""
 
 
 class Answered(NamedTuple):
@@ -43,20 +43,20 @@ class WalkedStep:
     earlier: Mapping[str, Answered] = field(default_factory=dict)
     """Latest earlier evaluations of prompts, as far as they were looked up."""
     was_trained: bool = True
-    """False: the batch is what it would have been, and nobody trained on it."""
+    """False if the batch is hypothetical and was not trained on."""
 
     def visits(self, source: BatchSource) -> list[PromptVisit]:
-        """The step's groups of a source, in their order."""
+        """Return the step's groups of a source, in their order."""
         return [visit for visit in self.record.prompts if visit.source == source]
 
 
 class Outcome(NamedTuple):
-    """Groups that fared alike in a line."""
+    """Groups that a line treated the same way."""
 
     name: str
     label: str
     why: str
-    """What they have in common."""
+    """The property that the groups share."""
     treatment: Treatment
     visits: Sequence[PromptVisit]
 
@@ -67,13 +67,13 @@ class Line(NamedTuple):
     key: str
     """Stable name, for links."""
     number: str
-    """In the source's listing; empty where it has none."""
+    """Number in the source's listing; empty if it has none."""
     rule: Rule
     said: str
-    """What happened in this step."""
+    """The line's effect in this step."""
     outcomes: Sequence[Outcome]
     gone: str = "The line touched them in the recorded step, and would not have."
-    """What groups have in common that the line would not have touched under other thresholds."""
+    """Description of the groups that the line would not have touched under other thresholds."""
 
 
 class Reason(NamedTuple):
@@ -130,12 +130,12 @@ UPDATE = Rule(
 
 
 def groups(count: int) -> str:
-    """A number of groups in words."""
+    """Return a number of groups in words."""
     return "1 group" if count == 1 else f"{count:,} groups"
 
 
 def by_reason(visits: Iterable[PromptVisit], trained: Outcome) -> list[Outcome]:
-    """The groups by what became of them: those trained on as `trained` words it, then one outcome per reason."""
+    """Return the groups by what became of them: those trained on as `trained` words it, then one outcome per reason."""
     in_batch: list[PromptVisit] = []
     left_out: dict[str, list[PromptVisit]] = {}
     for visit in visits:
@@ -157,7 +157,7 @@ def _left_out(name: str, visits: Sequence[PromptVisit]) -> Outcome:
 
 
 def sync_line(step: WalkedStep, rule: Rule = SYNC, number: str = "") -> Line:
-    """Whose weights α holds."""
+    """Return the line that syncs α, with the version of its weights."""
     record = step.record
     rollout, trainer = record.rollout_version, record.trainer_version
     if rollout is None or trainer is None:
@@ -174,11 +174,11 @@ def sync_line(step: WalkedStep, rule: Rule = SYNC, number: str = "") -> Line:
 
 
 def roll_out_line(step: WalkedStep, rule: Rule = ROLL_OUT, number: str = "") -> Line:
-    """All fresh groups, by whether their rewards are mixed."""
+    """Return all fresh groups, by whether their rewards are mixed."""
     record = step.record
     fresh, size = step.visits(BatchSource.FRESH), record.group_size
     sorts = (
-        ("none", f"0/{size} right", "Nobody solves it yet.", [v for v in fresh if v.num_correct == 0]),
+        ("none", f"0/{size} right", "No response solves it yet.", [v for v in fresh if v.num_correct == 0]),
         ("some", "Mixed", "Some right, some wrong.", [v for v in fresh if 0 < v.num_correct < size]),
         ("all", f"{size}/{size} right", "Solved.", [v for v in fresh if v.num_correct == size]),
     )
@@ -191,7 +191,7 @@ def roll_out_line(step: WalkedStep, rule: Rule = ROLL_OUT, number: str = "") -> 
 
 
 def chosen_line(step: WalkedStep, rule: Rule = CHOOSE, number: str = "") -> Line:
-    """The fresh groups by whether they were trained on, and why not."""
+    """Return the fresh groups by whether they were trained on, and why not."""
     fresh, size = step.visits(BatchSource.FRESH), step.record.group_size
     # The rewards of another trainer need not be 0 and 1: that all are right, or none, says nothing of its gradient.
     homogeneous = (0, size) if step.section.is_trainable else ()
@@ -210,7 +210,7 @@ def chosen_line(step: WalkedStep, rule: Rule = CHOOSE, number: str = "") -> Line
 
 
 def reused_line(step: WalkedStep, rule: Rule = REUSE, number: str = "") -> Line:
-    """The stored groups that were trained on again."""
+    """Return the stored groups that were trained on again."""
     reused, candidates = step.visits(BatchSource.REUSED), step.record.counts.x3_candidates
     of = "" if candidates is None else f" of {candidates:,} that could have been"
     trained = Outcome("reused", "Trained on again", "Stored in an earlier step.", "trained", ())
@@ -218,7 +218,7 @@ def reused_line(step: WalkedStep, rule: Rule = REUSE, number: str = "") -> Line:
 
 
 def stored_line(step: WalkedStep, rule: Rule = STORE, number: str = "") -> Line:
-    """The buffer of stored groups after the step."""
+    """Return the buffer of stored groups after the step."""
     buffer = step.record.high_quality_buffer
     if buffer is None:
         said = "The buffer is not recorded."
@@ -231,13 +231,13 @@ def stored_line(step: WalkedStep, rule: Rule = STORE, number: str = "") -> Line:
 
 
 def update_line(step: WalkedStep, rule: Rule = UPDATE, number: str = "") -> Line:
-    """What the batch did to the policy."""
+    """Return what the batch did to the policy."""
     record, update = step.record, step.record.update
     batch = record.counts.batch
     if record.skipped or not batch:
         said = "The batch was empty: no update, but the step counts."
     elif not step.was_trained:
-        said = "Not known: nobody trained on this batch."
+        said = "Not known: this batch was not trained on."
     elif update is None:
         said = f"Trained on {groups(batch)}; the figures of the update are not recorded."
     else:
@@ -252,12 +252,12 @@ def update_line(step: WalkedStep, rule: Rule = UPDATE, number: str = "") -> Line
 
 
 def observed_lines(step: WalkedStep) -> list[Line]:
-    """A step of another trainer's run, as far as it was told."""
+    """Return a step of another trainer's run, as far as its trainer reported it."""
     rolled = Rule(
         "The trainer answers the prompts of the step.",
         "A response counts as right where its reward is above the run's threshold.",
     )
-    chosen = Rule("The trainer chooses what it trains on.", "Its rule is its own; what it told is who was trained on.")
+    chosen = Rule("The trainer chooses what it trains on.", "Its rule is not recorded; what it trained on is.")
     updated = Rule("The trainer updates its policy.", "How it does is its own; what it logged is in the charts.")
     return [roll_out_line(step, rolled), chosen_line(step, chosen), update_line(step, updated)]
 

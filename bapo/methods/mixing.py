@@ -36,19 +36,19 @@ class MixingMethod(ReplayMethod[HighQualityBuffer]):
         self._seed = config.training.seed
 
     def _reused_share(self, step: int) -> Fraction:
-        """Share of the training batch that comes from the buffer, exactly as the decimal it is written as."""
+        """Return the share of the training batch that comes from the buffer, exactly as its decimal is written."""
         raise NotImplementedError
 
     def _is_stored(self, group: RolloutGroup, step: int) -> bool:
-        """Returns whether a fresh group enters the buffer."""
+        """Return whether a fresh group enters the buffer."""
         raise NotImplementedError
 
     def _most_reused(self, step: int) -> int:
-        """round(share·B), half up."""
+        """Return round(share·B), half up."""
         return math.floor(self._reused_share(step) * self._batch_size + Fraction(1, 2))
 
     def _num_fresh(self, step: int) -> int:
-        """Prompts to roll out: B less what the buffer gives, at least one and at most the rollout batch."""
+        """Return the number of prompts to roll out: B less those of the buffer, from 1 to the rollout batch size."""
         num_reused = min(self._most_reused(step), len(self._buffer))
         return min(max(1, self._batch_size - num_reused), self._rollout_size)
 

@@ -27,9 +27,9 @@ class PlainMethod:
     """Base of methods without thresholds; a subclass composes the batch and overrides what differs."""
 
     rolls_out: ClassVar[Rule] = ROLL_OUT
-    """How prompts are chosen and answered, in words."""
+    """Rule in words by which prompts are chosen and answered."""
     chooses: ClassVar[Rule] = CHOOSE
-    """Which fresh groups are trained on, in words."""
+    """Rule in words by which fresh groups are chosen for training."""
 
     def __init__(self) -> None:
         self._mean_accuracy = MeanAccuracy()
@@ -59,7 +59,7 @@ class PlainMethod:
             *([sync_line(step)] if self._sync_interval > 1 else []),
             roll_out_line(step, self.rolls_out),
             chosen_line(step, self.chooses),
-            # A method of its own kind may train on stored groups without being a ReplayMethod.
+            # A third-party method may train on stored groups without being a ReplayMethod.
             *([reused_line(step)] if step.visits(BatchSource.REUSED) else []),
             update_line(step),
         ]

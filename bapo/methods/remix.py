@@ -39,7 +39,7 @@ class Remix(MixingMethod):
         self._take_common(config)
 
     def _is_mixed(self, step: int) -> bool:
-        """Returns whether training is still mixed, before the reincarnation (t ≤ T)."""
+        """Return whether training is still mixed, before the reincarnation (t ≤ T)."""
         return self._method.reincarnation_step is None or step <= self._method.reincarnation_step
 
     def syncs_rollout_policy(self, step: int) -> bool:

@@ -30,11 +30,11 @@ class ReplayMethod(PlainMethod, Generic[BufferT]):
     """Base of methods with one buffer; a subclass says which groups are stored and which are trained on again."""
 
     name_in_checkpoint: ClassVar[str] = "buffer"
-    """Of the buffer's state."""
+    """Name of the buffer's state in a checkpoint."""
     stores: ClassVar[Rule] = STORE
-    """Which groups are stored, in words."""
+    """Rule in words by which groups are stored."""
     reuses: ClassVar[Rule] = REUSE
-    """Which stored ones are trained on again, in words."""
+    """Rule in words by which stored groups are trained on again."""
 
     def __init__(self, buffer: BufferT) -> None:
         super().__init__()

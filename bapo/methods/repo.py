@@ -18,7 +18,7 @@ from bapo.rollout import BatchSource, RolloutGroup
 
 
 class Repo(ReplayMethod[PastGroups]):
-    """Trains on every fresh group and, beside it, on responses that its prompt got in earlier steps.
+    """Trains on every fresh group and also on responses that its prompt got in earlier steps.
 
     J(θ) = J_on(θ) + λ·J_off(θ): the fresh responses are standardised among themselves, the retrieved ones among
     themselves; λ scales the advantages of the latter. What is retrieved comes on top of the batch size B.
@@ -66,7 +66,7 @@ class Repo(ReplayMethod[PastGroups]):
         return composition.result(self._fresh, reevaluated)
 
     def _join_past(self, composition: Composition, past: Sequence[RolloutGroup]) -> None:
-        """The off-policy part of one prompt, standardised over all that was retrieved ("split")."""
+        """Add the off-policy part of one prompt, standardised over all that was retrieved ("split")."""
         method = self._method
         if len(past) < method.min_groups:
             return

@@ -20,7 +20,7 @@ class Retrieved(NamedTuple):
 
 
 def retrieve(strategy: Strategy, past: Sequence[RolloutGroup], limit: int) -> list[Retrieved]:
-    """At most `limit` responses of the past groups (oldest first), newest groups first; `full` takes all.
+    """Return at most `limit` responses of the past groups (oldest first), newest groups first; `full` takes all.
 
     `recency`: the newest. `reward`: the right ones, then wrong ones. `variance`: those with the largest variance of
     rewards; of two such choices the one with more right responses. Where a strategy leaves a choice, newer ones.
@@ -45,6 +45,6 @@ def retrieve(strategy: Strategy, past: Sequence[RolloutGroup], limit: int) -> li
 
 
 def _most_varied(size: int, num_right: int, num_wrong: int) -> int:
-    """Returns how many of `size` responses are correct at the largest variance c(n - c)/n²: half, rounded up."""
+    """Return how many of `size` responses are correct at the largest variance c(n - c)/n²: half, rounded up."""
     fewest, most = max(0, size - num_wrong), min(size, num_right)
     return min(max((size + 1) // 2, fewest), most)

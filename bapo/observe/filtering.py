@@ -13,7 +13,7 @@ from bapo.observe.group import DATA_SOURCE, identity, prompt_text
 def without(
     path: str | Path, *, prompt_column: str = "prompt", source_column: str = "data_source"
 ) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether a row of a dataset stays, for `dataset.filter(observe.without("prompts.csv"))`.
+    """Return whether a row of a dataset stays, for `dataset.filter(observe.without("prompts.csv"))`.
 
     `path`: what `bapo findings RUN --prompts KIND` printed. The columns are those that the run was observed with; rows
     without a data source are those of a run without one. Raises ValueError for a file that lists no prompts.

@@ -17,13 +17,13 @@ from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
 from bapo.run.run_folder import CONFIG_FILE, read_config, write_atomically
 
 OBSERVATION = "observation"
-"""In the data of an attempt's first record: tells it from all others."""
+"""Key in the data of an attempt's first record whose value identifies the run."""
 FOLDERS = Path("observed-runs")
-"""Where runs lie whose caller names no folder."""
+"""Folder of runs whose caller names none."""
 
 
 def new_folder(name: str) -> Path:
-    """A folder of its own for a run of this name: two runs of one script are two runs."""
+    """Return a new folder for a run of this name: two runs of one script are two runs."""
     plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
     number = 1
     while (folder := FOLDERS / (plain if number == 1 else f"{plain}-{number}")).exists():
@@ -34,7 +34,7 @@ def new_folder(name: str) -> Path:
 def config_of(
     own: Mapping[str, Any], *, trainer: str, trainer_version: str, reward_threshold: float, sizes: Sizes | None
 ) -> RunConfig:
-    """The config of an observed run: what its user told, and its sizes once they are known. Raises ConfigError."""
+    """Return the config of an observed run: its user's values, and its sizes once known. Raises ConfigError."""
     explicit: dict[str, Any] = {
         "method": {
             "type": "observed",
@@ -51,7 +51,7 @@ def config_of(
 
 
 def _scalar(value: Any) -> bool | int | float | str | None:
-    """The value as JSON has it; what JSON has no word for, as Python writes it."""
+    """Return the value as JSON has it; what JSON has no word for, as Python writes it."""
     if value is None or isinstance(value, bool | str):
         return value if not isinstance(value, str) else value[:10_000]
     if isinstance(value, int) and abs(value) < 2**53:
@@ -68,7 +68,7 @@ def claimed_sizes(folder: Path, config: RunConfig) -> Sizes | None:
     """
     if not (folder / CONFIG_FILE).exists():
         if attempt_folders(folder):
-            remedy = f"it has attempts and no {CONFIG_FILE}, so that nobody knows what they are: choose another folder"
+            remedy = f"it has attempts but no {CONFIG_FILE}, so that their config is unknown: choose another folder"
             raise ConfigError([ConfigProblem("folder", str(folder), remedy)])
         write_config(folder, config)
         return None
@@ -87,7 +87,7 @@ def claimed_sizes(folder: Path, config: RunConfig) -> Sizes | None:
 
 
 def sizes_of(config: RunConfig) -> Sizes | None:
-    """Sizes of an observed run's groups; None where it has recorded no step."""
+    """Return the sizes of an observed run's groups; None if it has recorded no step."""
     if "rollout" not in config.model_fields_set:
         return None
     return Sizes(config.rollout.group_size, config.rollout.batch_size)
@@ -99,7 +99,7 @@ def write_config(folder: Path, config: RunConfig) -> None:
 
 
 def latest_step(folder: Path) -> StepRecord | None:
-    """The step that the newest attempt with any has recorded last."""
+    """Return the step that the newest attempt with any has recorded last."""
     for attempt in reversed(attempt_folders(folder)):
         found = None
         for record in read_records(attempt / RECORDS_FILE):
@@ -111,7 +111,7 @@ def latest_step(folder: Path) -> StepRecord | None:
 
 
 def continued(folder: Path, attempt: int, config: RunConfig) -> Observation:
-    """An observation that adds to an earlier attempt, after the last step that it records."""
+    """Return an observation that adds to an earlier attempt, after the last step that it records."""
     assert isinstance(config.method, ObservedConfig), "other runs have no ranks"
     observation = Observation(attempt=attempt, reward_threshold=config.method.reward_threshold, sizes=sizes_of(config))
     if (latest := latest_step(folder)) is not None:
@@ -123,5 +123,5 @@ def continued(folder: Path, attempt: int, config: RunConfig) -> Observation:
 
 
 def new_identity() -> str:
-    """Tells this run from all others, wherever its folder is copied."""
+    """Return a unique identity of a run, which copies of its folder keep."""
     return uuid.uuid4().hex

@@ -17,9 +17,9 @@ Message = Mapping[str, Any]
 Prompt = str | Sequence[Message]
 
 MOST_CHARACTERS = 100_000
-"""As much of a prompt or a response as is kept as text; the identity is that of the whole prompt."""
+"""Longest text kept of a prompt or a response; the identity is that of the whole prompt."""
 DATA_SOURCE = "observed"
-"""Where the trainer names no data source."""
+"""Data source of prompts for which the trainer names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Group:
     num_tokens: Sequence[int] | None = None
     """Length of each response in tokens."""
     is_cut: Sequence[bool] | None = None
-    """Whether each response was cut at the token limit."""
+    """True if each response was cut at the token limit."""
     answer: str | Mapping[str, Any] | None = None
     """Ground truth that the rewards were computed with."""
     policy_version: int | None = None
     """Training steps that the policy which answered had completed: `step - 1` on-policy."""
     in_batch: bool = True
-    """Whether the trainer trains on the group in this step."""
+    """True if the trainer trains on the group in this step."""
     source: str | None = None
     """Data source of the prompt, such as "gsm8k"; None: that of the step."""
 
@@ -63,9 +63,9 @@ class CheckedGroup(NamedTuple):
     total: float
     """Sum of the rewards."""
     is_plain: bool
-    """Whether all rewards are 0 or 1."""
+    """True if all rewards are 0 or 1."""
     is_constant: bool
-    """Whether all rewards are equal, so that the group has no gradient."""
+    """True if all rewards are equal, so that the group has no gradient."""
     num_tokens: Sequence[int] | None
     is_cut: Sequence[bool] | None
     policy_version: int | None
@@ -74,17 +74,17 @@ class CheckedGroup(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _identity(data_source: str, text: str) -> str:
-    # Most prompts come again each epoch, and the hash is the dearest part of a step.
+    # Most prompts come again each epoch, and the hash is the most expensive part of a step.
     return prompt_identity(data_source, text)
 
 
 def identity(data_source: str, text: str) -> str:
-    """As `prompt_identity`; what is very long is not kept to be found again."""
+    """Return the identity as `prompt_identity` does; that of a very long prompt is not cached."""
     return _identity(data_source, text) if len(text) <= 4_000 else prompt_identity(data_source, text)
 
 
 def prompt_text(prompt: Prompt) -> str:
-    """The prompt as one text; a chat of one message is its content, so that it equals the same prompt as a text.
+    """Return the prompt as one text; a chat of one message is its content, so that it equals the same prompt as a text.
 
     Raises RejectedGroupError for anything else.
     """
@@ -104,7 +104,7 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def checked(group: Group, group_size: int, threshold: float, source: str | None) -> CheckedGroup:
-    """A group of `group_size` responses, counted by the threshold. Raises RejectedGroupError."""
+    """Return a group of `group_size` responses, counted by the threshold. Raises RejectedGroupError."""
     try:
         return _checked(group, group_size, threshold, source)
     except RejectedGroupError:
@@ -185,7 +185,7 @@ def _is_data_source(name: str) -> bool:
 
 
 def numbers(values: Any) -> list[float]:
-    """Numbers of a list, an array or a tensor. Raises RejectedGroupError."""
+    """Return the numbers of a list, an array or a tensor. Raises RejectedGroupError."""
     listed = _listed(values)
     try:
         if isinstance(listed, str | Mapping):
@@ -197,7 +197,7 @@ def numbers(values: Any) -> list[float]:
 
 
 def clipped(text: str) -> str:
-    """The text, cut where it is too long to be kept; a prompt of a megabyte must not fill the journal."""
+    """Return the text, cut where it is too long to be kept; a prompt of a megabyte must not fill the journal."""
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"{text[:MOST_CHARACTERS]} … ({len(text) - MOST_CHARACTERS:,} characters more)"

@@ -1,6 +1,6 @@
-"""Shows an observed run on a server while it trains: sends what the journal has, in a thread of its own.
+"""Upload of an observed run while it trains: a thread sends the lines of the journal to a server.
 
-The journal is the only memory. Whatever is not sent when the process dies is sent by the next one that goes on with the
+The journal is the only memory. Lines not sent when the process dies are sent by the next one that continues the
 folder, or by `bapo import`.
 """
 
@@ -25,9 +25,9 @@ LOG = logging.getLogger("bapo.observe")
 URL_VARIABLE = "BAPO_URL"
 """Another name of the variable BAPO_SERVER."""
 INTERVAL_SECONDS = 0.5
-"""Between two looks at the files; steps that come faster travel together."""
+"""Pause between two reads of the files; faster steps are sent together."""
 CLOSING_SECONDS = 30.0
-"""As long as the end of a run waits for a server that is away, or takes nothing."""
+"""Longest time that the end of a run waits for a server that is away, or accepts nothing."""
 CLOSING_PAUSE_SECONDS = 1.0
 """The longest wait between two tries then: a server that is back is not missed."""
 TIMEOUT_SECONDS = 10.0
@@ -53,7 +53,7 @@ def live_upload(
 
 
 def _is_refused(error: Exception) -> bool:
-    """Whether the server's answer will be the same the next time."""
+    """Return whether a retry would get the same answer from the server."""
     if isinstance(error, BapoError):
         return not error.is_passing and error.code not in _BEGIN_AGAIN
     return isinstance(error, ConfigError)
@@ -64,7 +64,7 @@ class Live:
 
     def __init__(self, folder: Path, login: ServerLogin, *, name: str, project: str | None, group: str | None) -> None:
         self.run_id: str | None = None
-        """Of the run on the server, once it is known there."""
+        """Identifier of the run on the server; `None` until the server knows it."""
         self._folder = folder
         self._login = login
         self._name = name
@@ -87,7 +87,7 @@ class Live:
         self._thread.start()
 
     def wake(self) -> None:
-        """There are new lines."""
+        """Wake the thread: there are new lines."""
         self._news.set()
 
     def finish(self, seconds: float = CLOSING_SECONDS) -> None:

@@ -1,6 +1,6 @@
-"""Puts together what several ranks tell of one run: each step once, the groups of all ranks in the order of the ranks.
+"""Merging of the ranks of one run: each step once, the groups of all ranks in the order of the ranks.
 
-Rank 0 does this in a thread of its own, from the files of all. A step waits for each rank that runs, and a while for
+Rank 0 does this in a thread, from the files of all. A step waits for each rank that runs, and for a limited time for
 one that does not; recorded without it, it says so (`missing_ranks`). A rank that is past a step has no part in it.
 """
 
@@ -37,13 +37,13 @@ from bapo.run.run_folder import LOCK_FILE, exclusive, next_attempt, read_config
 
 LOG = logging.getLogger("bapo.observe")
 PATIENCE_SECONDS = 60.0
-"""As long as a step waits for a rank that does not run: one that has not started, or was killed."""
+"""Longest wait of a step for a rank that does not run: one that has not started, or was killed."""
 CLOSING_SECONDS = 30.0
-"""As long as the end of rank 0 waits for the others."""
+"""Longest wait of the end of rank 0 for the other ranks."""
 FAILING_SECONDS = 2.0
-"""The same where rank 0 ended by an error."""
+"""Longest wait if rank 0 ended by an error."""
 INTERVAL_SECONDS = 0.2
-"""Between two looks at the files of other ranks."""
+"""Pause between two reads of the other ranks' files."""
 
 
 class _Next(NamedTuple):
@@ -65,7 +65,7 @@ class Merger:
         world_size: int,
         readers: dict[int, RankReader] | None = None,
     ) -> None:
-        """`readers`: of ranks that lived on as rank 0 began again."""
+        """Take `readers` of the ranks that kept running while rank 0 restarted."""
         self.readers = readers or {}
         self._run = run
         self._folder = folder
@@ -89,7 +89,7 @@ class Merger:
         self._thread.start()
 
     def wake(self) -> None:
-        """There is a new part."""
+        """Wake the thread: there is a new part."""
         self._news.set()
 
     def finish(self, error: BaseException | None) -> None:
@@ -122,7 +122,7 @@ class Merger:
         return num_done == self._world_size or time.monotonic() > self._ends_at
 
     def merge(self, *, is_rest: bool) -> None:
-        """Record every step that all ranks told; with `is_rest`, all that there is. Raises ValueError."""
+        """Record every step that all ranks reported; with `is_rest`, all that there is. Raises ValueError."""
         for file in files_of_ranks(self._folder, self._observation.attempt):
             if file.world_size == self._world_size:
                 self._reader(file.rank).add(file)
@@ -158,16 +158,16 @@ class Merger:
         return _Next(step, parts, [rank for rank in range(self._world_size) if rank not in parts])
 
     def _head(self, rank: int) -> PartOfStep | None:
-        """The next part of a rank; one that came too late is left out."""
+        """Return the next part of a rank; one that came too late is left out."""
         reader = self.readers[rank]
         while (head := reader.head()) is not None and head.told.step <= self._observation.step:
             reader.take()
-            message = f"rank {rank} told step {head.told.step} after it was recorded: tell each step once, in order"
+            message = f"rank {rank} reported step {head.told.step} after it was recorded: report steps once, in order"
             self._observation.reject("late_rank", message, count=len(head.told.groups))
         return head
 
     def _awaited(self, ranks: Sequence[int]) -> list[int]:
-        """Those of the ranks that may still tell the next step."""
+        """Return the ranks that may still report the next step."""
         asked = [rank for rank in ranks if rank not in self.readers or not self.readers[rank].has_ended]
         newest = {rank: file for rank in asked if rank in self.readers and (file := self.readers[rank].newest)}
         living = living_ranks(self._folder, newest) if newest else frozenset()
@@ -181,7 +181,7 @@ class Merger:
         if time.monotonic() - self._waits_since > PATIENCE_SECONDS and not self._told_of_wait:
             self._told_of_wait = True
             message = (
-                f"steps wait for rank {ranks[0]}, which runs and told nothing for {PATIENCE_SECONDS:g} s: call step "
+                f"steps wait for rank {ranks[0]}, which runs but is silent for {PATIENCE_SECONDS:g} s: call step "
                 "on every rank, with groups=[] on one that has none"
             )
             LOG.warning("%s", message)
@@ -192,13 +192,13 @@ class Merger:
             self.readers[rank].take()
             self._observation.rejections.update(part.rejections)
         for rank in found.missing:
-            message = f"rank {rank} told nothing of step {found.step}, which is recorded without its groups"
+            message = f"rank {rank} reported nothing of step {found.step}, which is recorded without its groups"
             self._observation.reject("missing_rank", message)
         told = [part.told for part in found.parts.values()]
         self._run.record(f"step {found.step}", lambda: self._observation.lines_of_told(told, found.missing))
 
     def _evaluate(self, step: int, dataset: str, *, is_rest: bool) -> None:
-        """Record answers to a held-out set once all ranks told theirs: a part of a set has another accuracy."""
+        """Record answers to a held-out set once all ranks reported theirs: a part of a set has another accuracy."""
         parts = self._evaluations[step, dataset]
         missing = [rank for rank in range(self._world_size) if rank not in parts]
         if missing and not is_rest:
@@ -224,9 +224,9 @@ class Merger:
 
 
 def merge_rest(folder: Path, *, before: int) -> dict[int, RankReader]:
-    """Record what ranks told in attempts before this one and nobody merged; the readers of ranks that live on.
+    """Record the unmerged reports of earlier attempts' ranks. Returns the readers of ranks that still run.
 
-    The folder is held, so that none of these attempts goes on. Raises ConfigError for lines that no rank wrote, and
+    The folder is locked, so that none of these attempts continues. Raises ConfigError for lines that no rank wrote, and
     OSError.
     """
     living: dict[int, RankReader] = {}
@@ -257,9 +257,9 @@ def merge_rest(folder: Path, *, before: int) -> dict[int, RankReader]:
 
 
 def merge_left_over(folder: Path) -> None:
-    """Complete a run whose rank 0 is gone for good by what the ranks told; a run that goes on is left alone.
+    """Complete a run whose rank 0 is gone for good by the other ranks' reports; a run in progress is left alone.
 
-    Raises ConfigError and OSError as `merge_rest`, and OutsideError for a folder with a link: it may be from anybody,
+    Raises ConfigError and OSError as `merge_rest`, and OutsideError for a folder with a link: anyone may have made it,
     and is written to.
     """
     if not attempts_of_ranks(folder):

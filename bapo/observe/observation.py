@@ -54,12 +54,12 @@ class ToldStep(NamedTuple):
     step: int
     groups: Sequence[CheckedGroup]
     num_rejected: int
-    """Groups that were told and cannot be recorded."""
+    """Number of reported groups that cannot be recorded."""
     metrics: Mapping[str, float | str]
     samples: Sequence[bytes]
     """Lines about responses and prompts."""
     at: float | None
-    """When it was told, in Unix time; None where nobody knows."""
+    """Time of the report, in Unix time; `None` if it is not known."""
 
 
 class ToldEvaluation(NamedTuple):
@@ -95,7 +95,7 @@ class Observation:
         samples_per_step: int = 4,
         is_past: bool = False,
     ) -> None:
-        """`is_past`: of steps that were trained before, whose time is known only if it was recorded."""
+        """Take `is_past`: True for steps of the past, whose time is known only if it was recorded."""
         self.attempt = attempt
         self.reward_threshold = reward_threshold
         self.num_steps = num_steps
@@ -103,7 +103,7 @@ class Observation:
         self.step = 0
         """Latest recorded step of this attempt."""
         self.rejections: Counter[str] = Counter()
-        """What was left out, by kind."""
+        """Number of items left out, by kind."""
         self._untold: list[tuple[str, str]] = []
         self._samples_per_step = samples_per_step
         self._is_past = is_past
@@ -140,7 +140,7 @@ class Observation:
         *,
         at: float | None = None,
     ) -> Lines:
-        """The lines of a training step. Raises RejectedStepError for a step that cannot be recorded.
+        """Return the lines of a training step. Raises RejectedStepError for a step that cannot be recorded.
 
         Groups that cannot be recorded are left out and counted. `at`: when a step of the past was made, in Unix time.
         """
@@ -155,7 +155,7 @@ class Observation:
         *,
         at: float | None = None,
     ) -> ToldStep:
-        """What of a step can be recorded; the rest is counted. Raises RejectedStepError as `lines_of_step`."""
+        """Return what of a step can be recorded; the rest is counted. Raises RejectedStepError as `lines_of_step`."""
         step = self._checked_step(step)
         groups = list(groups)
         named = _sources(sources, len(groups))
@@ -184,7 +184,7 @@ class Observation:
         )
 
     def lines_of_told(self, parts: Sequence[ToldStep], missing_ranks: Sequence[int] = ()) -> Lines:
-        """The lines of a step of which each process told its part, in the order of their ranks.
+        """Return the lines of a step of which each process reported its part, in the order of their ranks.
 
         A metric that several give is their mean. Raises RejectedStepError where no part has a group.
         """
@@ -317,7 +317,7 @@ class Observation:
         }
 
     def _samples(self, step: int, found: Sequence[CheckedGroup], given: Sequence[Group]) -> list[bytes]:
-        """Groups with their responses, evenly spaced."""
+        """Return groups with their responses, evenly spaced."""
         lines = []
         told = [place for place, group in enumerate(given) if group.responses is not None]
         num_samples = min(self._num_samples(step), len(told))
@@ -331,7 +331,7 @@ class Observation:
         return self._samples_per_step
 
     def _prompts(self, found: Sequence[CheckedGroup], given: Sequence[Group]) -> list[bytes]:
-        """The prompts that are there for the first time."""
+        """Return the prompts that occur for the first time."""
         lines = []
         for group, its in zip(found, given, strict=True) if self._samples_per_step else ():
             if group.prompt_id not in self._prompts_told:
@@ -341,7 +341,7 @@ class Observation:
         return lines
 
     def _line(self, content: Mapping[str, Any]) -> bytes:
-        """The content as a line; none of what JSON cannot hold, such as half a surrogate pair."""
+        """Return the content as a line; none of what JSON cannot hold, such as half a surrogate pair."""
         try:
             return orjson.dumps(content, default=str) + b"\n"
         except TypeError as error:
@@ -384,13 +384,13 @@ class Observation:
     def lines_of_evaluation(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> Lines:
-        """The lines of a held-out set, one group per problem, all of one size k. Raises RejectedStepError."""
+        """Return the lines of a held-out set, one group per problem, all of one size k. Raises RejectedStepError."""
         return self.lines_of_told_evaluation([self.told_evaluation(step, dataset, groups, at=at)])
 
     def told_evaluation(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> ToldEvaluation:
-        """Answers to a held-out set that can be recorded. Raises RejectedStepError as `lines_of_evaluation`."""
+        """Return the recordable answers to a held-out set. Raises RejectedStepError as `lines_of_evaluation`."""
         number = _whole(step)
         if number is None or not 0 <= number <= MAX_STEP:
             raise RejectedStepError("evaluation", f"step = {step!r}: give the training steps completed, from 0")
@@ -406,7 +406,7 @@ class Observation:
         return ToldEvaluation(number, dataset, found, samples, at if self._is_past else time.time())
 
     def lines_of_told_evaluation(self, parts: Sequence[ToldEvaluation]) -> Lines:
-        """The lines of a held-out set of which each process told its part. Raises RejectedStepError."""
+        """Return the lines of a held-out set of which each process reported its part. Raises RejectedStepError."""
         step, dataset = parts[0].step, parts[0].dataset
         found = [group for part in parts for group in part.groups]
         sizes = {len(group.rewards) for group in found}
@@ -432,7 +432,7 @@ class Observation:
         return Lines(dump_record(record), b"".join(line for part in parts for line in part.samples))
 
     def line_of_event(self, event: str, message: str, data: Mapping[str, Any] | None = None) -> bytes:
-        """The line of something that happened between steps."""
+        """Return the line of something that happened between steps."""
         record = EventRecord.model_validate(
             {
                 "schema": OBSERVED_SCHEMA,
@@ -464,7 +464,7 @@ def _sizes_of(groups: Sequence[Group]) -> Sizes:
 
 
 def _sizes(lengths: Iterable[int], num_groups: int) -> Sizes:
-    """The size that most groups have; of several, the largest. Raises RejectedStepError."""
+    """Return the size that most groups have; of several, the largest. Raises RejectedStepError."""
     counts = Counter(lengths)
     del counts[0]
     if not counts:
@@ -473,7 +473,7 @@ def _sizes(lengths: Iterable[int], num_groups: int) -> Sizes:
 
 
 def _merged_metrics(parts: Sequence[ToldStep]) -> Mapping[str, float | str]:
-    """The mean of what the parts give; one that is not finite makes it so."""
+    """Return the mean of what the parts give; one that is not finite makes it so."""
     if len(parts) == 1:
         return parts[0].metrics
     given: dict[str, list[float]] = {}

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("bapo.observe")
 MOST_PENDING_BYTES = 1_000_000
-"""Of events that wait for room on a full disk."""
+"""Most bytes of events that wait for room on a full disk."""
 
 
 class Files(Protocol):
-    """Where the lines of a run go."""
+    """The files to which the lines of a run are written."""
 
     @property
     def records(self) -> LineWriter:
-        """Of steps, evaluations and events."""
+        """Writer of steps, evaluations and events."""
 
     @property
     def samples(self) -> LineWriter:
-        """Of responses and prompts."""
+        """Writer of responses and prompts."""
 
 
 class ObservedRun:
@@ -48,7 +48,7 @@ class ObservedRun:
         files: Files | None = None,
         held: ExitStack | None = None,
     ) -> None:
-        """Without a folder: of a process that records nothing. `held` is let go with the end of the run."""
+        """Take the folder, `None` in a process that records nothing. `held` is released at the end of the run."""
         self.folder = folder
         self.live: Live | None = None
         self.num_lost = 0
@@ -137,7 +137,7 @@ class ObservedRun:
                 self.note_failure("an event")
 
     def finish(self, error: BaseException | None = None) -> None:
-        """The run has ended, by itself or by an error; what is not at the server yet is sent. May be called twice."""
+        """End the run, with the error that ended it, if any, and send the rest to the server. May be called twice."""
         if self._is_forked:
             return
         with self._lock:
@@ -147,7 +147,7 @@ class ObservedRun:
             lost = {"rejected": dict(self._observation.rejections), "num_lost": self.num_lost}
             if error is None:
                 left_out = ", ".join(f"{count:,} × {kind}" for kind, count in self._observation.rejections.items())
-                message = f"told up to step {self._observation.step:,}"
+                message = f"recorded up to step {self._observation.step:,}"
                 self.tell("finished", f"{message}; left out: {left_out}" if left_out else message, lost)
             elif isinstance(error, KeyboardInterrupt | SystemExit):
                 self.tell("stop", f"the trainer was stopped ({type(error).__name__})", lost)

@@ -1,4 +1,4 @@
-"""What one rank tells of a run that several record together, as lines of a file of its own.
+"""Reports of one rank of a run that several ranks record together, as lines of the rank's own file.
 
 Rank 0 reads these lines back and makes the records of them: `bapo.observe.merging`.
 """
@@ -34,7 +34,7 @@ class RankObservation(Observation):
         *,
         at: float | None = None,
     ) -> Lines:
-        """This rank's part of a step, which may have no group. Raises RejectedStepError."""
+        """Return this rank's part of a step, which may have no group. Raises RejectedStepError."""
         told = self.told_step(step, groups, metrics, sources, at=at)
         self.step = told.step
         rejections, self._passed_on = self.rejections - self._passed_on, Counter(self.rejections)
@@ -50,7 +50,7 @@ class RankObservation(Observation):
     def lines_of_evaluation(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> Lines:
-        """This rank's part of a held-out set, which may have no problem. Raises RejectedStepError."""
+        """Return this rank's part of a held-out set, which may have no problem. Raises RejectedStepError."""
         told = self.told_evaluation(step, dataset, groups, at=at)
         content = {
             "type": "evaluation",
@@ -61,7 +61,7 @@ class RankObservation(Observation):
         return Lines(orjson.dumps(content) + b"\n")
 
     def _num_samples(self, step: int) -> int:
-        """As many as fall to this rank, so that all ranks together keep those of a step; each has its turn."""
+        """Return the number of this rank's samples: all ranks together keep those of a step, in turn."""
         first = step * self._samples_per_step
         return sum((first + number) % self.world_size == self.rank for number in range(self._samples_per_step))
 
@@ -71,11 +71,11 @@ class PartOfStep(NamedTuple):
 
     told: ToldStep
     rejections: Mapping[str, int]
-    """What the rank has left out since its last part, by kind."""
+    """Number of items that the rank has left out since its last part, by kind."""
 
 
 def read_part(line: bytes, attempt: int) -> PartOfStep | ToldEvaluation | EventRecord:
-    """A line of a rank's file, for the records of an attempt. Raises ValueError for anything else."""
+    """Return a line of a rank's file, for the records of an attempt. Raises ValueError for anything else."""
     content = orjson.loads(line)
     try:
         if content["type"] not in ("step", "evaluation"):

@@ -1,6 +1,6 @@
-"""The files in which ranks tell their parts: `ranks/ATTEMPT/RANK-of-RANKS.NUMBER.jsonl` in the folder of their run.
+"""The files in which ranks report their parts: `ranks/ATTEMPT/RANK-of-RANKS.NUMBER.jsonl` in the folder of their run.
 
-Each start of a rank has a file of its own, which it holds locked while it lives. Who starts, and who asks whether
+Each start of a rank has a separate file, which it holds locked while it lives. A process that starts, or checks whether
 another one lives, holds `ranks/.lock` for that moment.
 """
 
@@ -25,12 +25,12 @@ _FILE = re.compile(r"(?P<rank>\d{1,5})-of-(?P<size>\d{1,6})\.(?P<number>\d{1,6})
 
 
 class RankFile(NamedTuple):
-    """What one process told."""
+    """The file of one process's reports."""
 
     attempt: int
     rank: int
     number: int
-    """Of the rank's starts in the attempt, from 1."""
+    """Number of the rank's start in the attempt, from 1."""
     world_size: int
 
     @property
@@ -48,7 +48,7 @@ def starting(run_folder: Path) -> Iterator[None]:
 
 
 def files_of_ranks(run_folder: Path, attempt: int) -> list[RankFile]:
-    """Those of one attempt, by rank and in the order of their starts."""
+    """Return the files of one attempt, by rank and in the order of their starts."""
     with suppress(FileNotFoundError, NotADirectoryError):
         names = names_inside(run_folder, (RANKS, str(attempt)))
         matches = (match for name in names if (match := _FILE.fullmatch(name)))
@@ -58,7 +58,7 @@ def files_of_ranks(run_folder: Path, attempt: int) -> list[RankFile]:
 
 
 def attempts_of_ranks(run_folder: Path) -> list[int]:
-    """Attempts of which there are parts, in order."""
+    """Return the attempts that have parts, in order."""
     with suppress(FileNotFoundError, NotADirectoryError):
         names = names_inside(run_folder, (RANKS,))
         return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) <= 6)
@@ -66,7 +66,7 @@ def attempts_of_ranks(run_folder: Path) -> list[int]:
 
 
 def open_rank_file(run_folder: Path, rank: int, world_size: int, held: ExitStack) -> LineWriter:
-    """A file for this start of a rank; `starting` is held. Raises ConfigError where the rank is running already.
+    """Return a file for this start of a rank; `starting` is held. Raises ConfigError where the rank is running already.
 
     While rank 0 runs, the others join its attempt; before, they wait for its next one.
     """
@@ -76,7 +76,7 @@ def open_rank_file(run_folder: Path, rank: int, world_size: int, held: ExitStack
         if each.rank != rank:
             continue
         if is_locked(run_folder.joinpath(*each.parts)):
-            remedy = f"another process of rank {rank} records to {run_folder}: give each process a rank of its own"
+            remedy = f"another process of rank {rank} records to {run_folder}: give each process a different rank"
             raise ConfigError([ConfigProblem("rank", rank, remedy)])
         if each.attempt == attempt:
             number = each.number + 1
@@ -88,7 +88,8 @@ def open_rank_file(run_folder: Path, rank: int, world_size: int, held: ExitStack
 
 
 def is_locked(path: Path) -> bool:
-    """Whether the process that wrote a file lives; `starting` is held, so that nobody mistakes this look for one."""
+    """Return whether the process that wrote a file lives; `starting` is held, so that no process takes this probe
+    for a lock."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -98,13 +99,13 @@ def is_locked(path: Path) -> bool:
 
 
 def living_ranks(run_folder: Path, newest: Mapping[int, RankFile]) -> frozenset[int]:
-    """Those whose newest process lives."""
+    """Return the ranks whose newest process lives."""
     with starting(run_folder):
         return frozenset(rank for rank, file in newest.items() if is_locked(run_folder.joinpath(*file.parts)))
 
 
 def remove_rank_files(run_folder: Path, attempt: int) -> None:
-    """Remove what processes that have ended told in an attempt; `starting` is held."""
+    """Remove the reports of an attempt's ended processes; `starting` is held."""
     for file in files_of_ranks(run_folder, attempt):
         path = run_folder.joinpath(*file.parts)
         if not is_locked(path):
@@ -122,7 +123,7 @@ class GrowingFile:
         self._opened: BinaryIO = open_inside(run_folder, file.parts)
 
     def next_line(self) -> bytes | None:
-        """The next line, newline included; None where none is whole yet."""
+        """Return the next line, newline included; None where none is whole yet."""
         start = self._opened.tell()
         line = self._opened.readline()
         if line.endswith(b"\n"):

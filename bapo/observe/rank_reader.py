@@ -1,4 +1,4 @@
-"""What one rank told and is not merged yet, over the starts of its process."""
+"""Unmerged reports of one rank, over the starts of its process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class RankReader:
         *,
         from_step: int = 0,
     ) -> None:
-        """`tell` hears of all that is no part of a step, in its place among them.
+        """Take `tell`, which receives all that is no part of a step, in its place among them.
 
         `from_step`: parts up to this step were merged by an earlier reader.
         """
         self.has_ended = False
-        """Whether its newest process said that it was done."""
+        """True if its newest process reported that it was done."""
         self.newest: RankFile | None = None
         self._folder = run_folder
         self._attempt = attempt
@@ -35,21 +35,21 @@ class RankReader:
         self._from_step = from_step
         self._files: list[GrowingFile] = []
         self._ahead: dict[RankFile, list[PartOfStep | ToldEvaluation | EventRecord]] = {}
-        """Read from a file whose turn has not come."""
+        """Parts that were read and not taken yet, by file."""
 
     def add(self, file: RankFile) -> None:
-        """A further start of the rank; one that is known already changes nothing."""
+        """Add a further start of the rank; one that is known already changes nothing."""
         if self.newest is None or file > self.newest:
             self.newest, self.has_ended = file, False
             self._files.append(GrowingFile(self._folder, file))
             self._ahead[file] = []
 
     def hand_over(self, attempt: int, tell: Callable[[ToldEvaluation | EventRecord], None]) -> None:
-        """Go on in another attempt from where this one stands: its process lived on as rank 0 began again."""
+        """Continue in another attempt from the current position: its process lived on while rank 0 restarted."""
         self._attempt, self._tell, self._from_step = attempt, tell, 0
 
     def head(self) -> PartOfStep | None:
-        """The earliest part of a step that was not taken; None where there is none yet. Raises ValueError."""
+        """Return the earliest part of a step that was not taken; None where there is none yet. Raises ValueError."""
         while self._files:
             current = self._files[0]
             part = self._next(current)
@@ -68,7 +68,7 @@ class RankReader:
         return None
 
     def take(self) -> None:
-        """The head is merged, or left out."""
+        """Drop the head: it is merged, or left out."""
         self._ahead[self._files[0].file].pop(0)
 
     def _next(self, file: GrowingFile) -> PartOfStep | ToldEvaluation | EventRecord | None:
@@ -79,7 +79,7 @@ class RankReader:
         return None if line is None else read_part(line, self._attempt)
 
     def _is_told_again(self, part: PartOfStep) -> bool:
-        """Whether a later process of the rank went back to this step or before it: then its part counts."""
+        """Return whether a later process of the rank went back to this step or before it: then its part counts."""
         for file in self._files[1:]:
             ahead = self._ahead[file.file]
             while not any(isinstance(each, PartOfStep) for each in ahead):

@@ -1,4 +1,4 @@
-"""A rank of a run that several record together: its calls go into a file of its own, which rank 0 merges."""
+"""A rank of a run that several record together: its calls are written to a separate file, which rank 0 merges."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class RankRun(ObservedRun):
         writer = open_rank_file(folder, observation.rank, observation.world_size, held)
         super().__init__(folder, observation, config, _Files(writer, writer), held)
         self.merger: Merger | None = None
-        """Of rank 0."""
+        """Merger of rank 0; `None` in other ranks."""
         # The config is completed by what is merged.
         self._has_sizes = True
 
     def finish(self, error: BaseException | None = None) -> None:
-        """This rank is done; rank 0 waits a while for the others, and ends the run."""
+        """End this rank; rank 0 waits a while for the others, and ends the run."""
         if self._is_forked:
             return
         super().finish(error)

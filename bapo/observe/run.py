@@ -130,7 +130,7 @@ def _checked_rank(rank: int | None) -> int:
 
 
 def _checked_world_size(world_size: int | None, rank: int, folder: str | Path | None) -> int:
-    """Number of ranks that record. Raises ConfigError."""
+    """Return the number of ranks that record. Raises ConfigError."""
     if world_size is None:
         return 1
     if not isinstance(world_size, int) or not 1 <= world_size <= MOST_RANKS:
@@ -145,7 +145,7 @@ def _checked_world_size(world_size: int | None, rank: int, folder: str | Path | 
 
 
 def _claimed(place: Path, config: RunConfig, observation: Observation, held: ExitStack) -> Journal:
-    """The journal of the next attempt, in a folder that nobody else writes. Raises ConfigError and OSError."""
+    """Return the journal of the next attempt, in a folder held by this process. Raises ConfigError and OSError."""
     # Let go when the process ends, however it does.
     held.enter_context(exclusive(place))
     folders.claimed_sizes(place, config)

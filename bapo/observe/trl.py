@@ -37,9 +37,9 @@ METRIC_NAMES = {
     "sampling/sampling_logp_difference/mean": "bapo/logprob_gap/mean",
     "sampling/sampling_logp_difference/max": "bapo/logprob_gap/max",
 }
-"""What verl or a trainer of ours calls the same figure; all others keep TRL's name."""
+"""Names that verl or our trainer uses for the same figure; all others keep TRL's name."""
 ARGUMENTS = ("inputs", "prompts", "completions", "completion_ids_list")
-"""Of TRL's `_calculate_rewards`."""
+"""Arguments of TRL's `_calculate_rewards`."""
 PLACES = ("output_dir", "logging_dir", "run_name", "resume_from_checkpoint", "report_to")
 """Settings that may differ when a run resumes after an interruption."""
 
@@ -118,7 +118,7 @@ class _Observer(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._trainer = trainer
         self._run = run
         self._step = 0
-        """That the groups were generated in, from 1."""
+        """Step in which the groups were generated, from 1."""
         self._groups: list[Group] = []
         self._evaluated: list[Group] = []
         self._metrics: dict[str, list[float]] = {}
@@ -126,7 +126,7 @@ class _Observer(TrainerCallback):  # type: ignore[misc, unused-ignore]
     def on_rewards(
         self, inputs: Any, prompts: Any, completions: Any, token_ids: Any, rewards_per_function: Any
     ) -> None:
-        """A generation has been scored. Every process must call this: it gathers what the others have."""
+        """Record a scored generation. Every process must call this: it gathers what the others have."""
         trainer = self._trainer
         rows: list[_Row | None]
         try:
@@ -155,12 +155,12 @@ class _Observer(TrainerCallback):  # type: ignore[misc, unused-ignore]
             self._run.note_failure("a generation of TRL")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """A step that will be logged waits for its figures, which come next."""
+        """Record a step that will not be logged; one that will be waits for its figures, which come next."""
         if not control.should_log:
             self._tell(state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
-        """What was logged belongs to the step that is done; of a step that generated nothing, to the next that did."""
+        """Add the figures to the step that is done; those of a step that generated nothing to the next that did."""
         for name, value in (logs or {}).items():
             # The record has the answers to an evaluation, which say more than their mean.
             if not isinstance(value, str | None) and not (self._evaluated and name.startswith("eval_")):
@@ -170,7 +170,7 @@ class _Observer(TrainerCallback):  # type: ignore[misc, unused-ignore]
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any] | None = None, **given: Any
     ) -> None:
-        """A held-out set has been answered."""
+        """Record the answers to a held-out set."""
         groups, self._evaluated = self._evaluated, []
         if groups:
             dataloader = given.get("eval_dataloader")
@@ -181,7 +181,7 @@ class _Observer(TrainerCallback):  # type: ignore[misc, unused-ignore]
             self._run.evaluation(state.global_step, dataset=_dataset_name(metrics or {}), groups=groups)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """A step that was to be logged and was not is told as it is."""
+        """Record a step that was to be logged and was not, as it is."""
         self._tell(state.global_step)
 
     def _tell(self, steps_done: int) -> None:
@@ -206,7 +206,7 @@ def _rows(inputs: Any, prompts: Any, completions: Any, token_ids: Any, columns: 
 
 
 def _weighted(trainer: Any, rewards_per_function: Any) -> list[float]:
-    """The weighted sum that TRL logs as `reward`: NaN where no function gave one."""
+    """Return the weighted sum that TRL logs as `reward`: NaN where no function gave one."""
     weights = [float(weight) for weight in trainer.reward_weights]
     rewards = []
     for given in rewards_per_function.tolist():
@@ -238,13 +238,13 @@ def _groups(trainer: Any, rows: Sequence[_Row], rewards: Sequence[float], size: 
 
 
 def _dataset_name(metrics: Mapping[str, Any]) -> str:
-    """Of a held-out set, by what Trainer puts before its metrics: "eval", or "eval_NAME" where there are several."""
+    """Return a held-out set's name, from the prefix of its metrics: "eval", or "eval_NAME" if there are several."""
     prefix = next((name.removesuffix("_runtime") for name in metrics if name.endswith("_runtime")), "eval")
     return prefix.removeprefix("eval_")
 
 
 def _settings(trainer: Any) -> dict[str, Any]:
-    """What differs from TRL's defaults, the seed, and what is trained with it."""
+    """Return what differs from TRL's defaults, the seed, and what is trained with it."""
     args = trainer.args
     given = args.to_dict()
     changed = {

@@ -28,7 +28,7 @@ from bapo.run.run_folder import read_config
 def describe_folder(
     run_folder: Path, *, name: str | None, group: str | None, project: str | None = None, live: bool = False
 ) -> ImportCreate:
-    """The request that starts the import. Raises ConfigError where the folder is not that of a run."""
+    """Return the request that starts the import. Raises ConfigError where the folder is not that of a run."""
     config = read_config(run_folder)
     attempts = attempt_folders(run_folder)
     if not attempts:
@@ -45,13 +45,13 @@ def describe_folder(
 
 
 def _told_name(first_attempt: Path) -> str | None:
-    """The name that an observed run was given; None where its first record tells none."""
+    """Return the name that an observed run was given; None if its first record contains none."""
     told = _told_at_start(first_attempt).get("name")
     return told if isinstance(told, str) and 0 < len(told) <= 200 else None
 
 
 def _told_at_start(attempt_folder: Path) -> Mapping[str, Any]:
-    """The data of an attempt's first record; empty where it has none."""
+    """Return the data of an attempt's first record; empty where it has none."""
     first = next(complete_lines(attempt_folder / RECORDS_FILE), b"{}")
     try:
         content = orjson.loads(first)
@@ -62,7 +62,7 @@ def _told_at_start(attempt_folder: Path) -> Mapping[str, Any]:
 
 
 def refuse_other_copy(client: Client, info: ImportInfo, run_folder: Path) -> None:
-    """Raises ConfigError where the server has an attempt of this number from another copy of an observed folder.
+    """Raise ConfigError if the server has an attempt of this number from another copy of an observed folder.
 
     Files are sent by byte offset: the rest of one would be added to the beginning of the other.
     """
@@ -77,15 +77,15 @@ def refuse_other_copy(client: Client, info: ImportInfo, run_folder: Path) -> Non
         if ours is not None and theirs is not None and ours != theirs:
             remedy = (
                 f"the server has an attempt {number} of run {info.run_id} from another copy of this folder: send it to "
-                "a project of its own, or train on in one copy only"
+                "a different project, or train on in one copy only"
             )
             raise ConfigError([ConfigProblem("run folder", str(run_folder), remedy)])
 
 
 def _identity(config: RunConfig, first_attempt: Path) -> str:
-    """Identifies the run wherever its folder lies, by its config and its first record, which holds a time.
+    """Return the run's identity, wherever its folder lies: its config and its first record, which holds a time.
 
-    The first record of an observed run has an identity of its own; its config is completed with its first step.
+    The first record of an observed run contains an identity; its config is completed with its first step.
     """
     known = config.model_dump(mode="json") if config.method.is_trainable else {}
     digest = hashlib.sha256(json.dumps(known, sort_keys=True).encode())
@@ -139,7 +139,7 @@ class SentFile:
 
 
 def files_of(run_folder: Path) -> list[SentFile]:
-    """The files of all attempts that a server stores, in their order."""
+    """Return the files of all attempts that a server stores, in their order."""
     return [
         SentFile(_number(folder), kind, folder / file_name)
         for folder in attempt_folders(run_folder)

@@ -28,11 +28,11 @@ OPTIONS = frozenset(
 )
 """Arguments of `bapo.observe.run` that may be given as `+trainer.bapo.NAME=VALUE`."""
 FIELDS = ["uid", "raw_prompt", "responses", "rm_scores", "reward_model", "data_source"]
-"""What is read of each row of a batch."""
+"""Fields that are read of each row of a batch."""
 
 
 class _Backend:
-    """What verl's Tracking logs to: keeps the groups of a step until verl logs it."""
+    """A backend of verl's Tracking that keeps the groups of a step until verl logs it."""
 
     def __init__(self, observed: ObservedRun, max_response_tokens: int) -> None:
         self._run = observed
@@ -43,7 +43,7 @@ class _Backend:
         self._evaluations: list[tuple[int, str, list[Group]]] = []
 
     def log(self, data: Mapping[str, Any], step: int) -> None:
-        """A step is done, or the validation before the first."""
+        """Record a step that is done, or the validation before the first."""
         groups, self._groups = self._groups, []
         if groups:
             numbers = {name: value for name, value in data.items() if _is_number(value)}
@@ -51,12 +51,12 @@ class _Backend:
         for number, dataset, answered in self._evaluations:
             self._run.evaluation(number, dataset=dataset, groups=answered)
         self._evaluations.clear()
-        # verl returns out of its loop after the last step, and tells nobody.
+        # verl returns out of its loop after the last step without calling any hook.
         if self._num_steps is not None and step >= self._num_steps:
             self._run.finish()
 
     def on_batch(self, trainer: Any, batch: Any) -> None:
-        """The rows of a step's batch, before verl clears them."""
+        """Take the rows of a step's batch, before verl clears them."""
         try:
             self._num_steps = int(trainer.total_training_steps)
             self._groups = _groups(trainer.tokenizer, batch, self._max_response_tokens)
@@ -64,13 +64,13 @@ class _Backend:
             self._run.note_failure("a batch of verl")
 
     def on_answers(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Texts of a validation, in the order in which `on_validation` has its rewards."""
+        """Take the texts of a validation, in the order in which `on_validation` has its rewards."""
         self._answers = list(zip(inputs, outputs, strict=True))
 
     def on_validation(
         self, step: int, sources: Sequence[str], uids: Sequence[str], rewards: Mapping[str, Sequence[float]]
     ) -> None:
-        """Rewards of a validation: a group per uid, a held-out set per data source."""
+        """Take the rewards of a validation: a group per uid, a held-out set per data source."""
         try:
             answers, self._answers = self._answers, ()
             found: dict[str, dict[str, list[tuple[str, str, float]]]] = {}
@@ -86,7 +86,7 @@ class _Backend:
 
 
 def _groups(tokenizer: Any, batch: Any, max_response_tokens: int) -> list[Group]:
-    """The groups of a batch, by uid in the order of their first rows."""
+    """Return the groups of a batch, by uid in the order of their first rows."""
     import transfer_queue as tq  # noqa: PLC0415 - verl's own import of it must come first
 
     last: dict[str, tuple[int, str, Mapping[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""`python -m bapo.own_data`: the check in a process of its own; a job as JSON comes in, what was found goes out."""
+"""`python -m bapo.own_data`: the check in a separate process; it reads a job as JSON and writes the findings."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 MEMORY_BYTES = 8 * 2**30
-"""Of address space: a small Parquet file can unpack to anything."""
+"""Address space, in bytes: a small Parquet file can unpack to anything."""
 CPU_SECONDS = 1_300
 
 

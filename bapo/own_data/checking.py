@@ -53,7 +53,7 @@ class OtherData(NamedTuple):
 
 
 class CheckedData(NamedTuple):
-    """What is known of a file, and the file of ours; no file where nothing is left."""
+    """Report on a file, and the converted file; no file if no row is left."""
 
     report: DataReport
     path: Path | None
@@ -136,7 +136,7 @@ class _Rows:
 
 
 def _identity(row: Mapping[str, Any]) -> bytes:
-    """What a run knows a problem by: prompt, source and images, or numbers and target."""
+    """Return what a run knows a problem by: prompt, source and images, or numbers and target."""
     if "nums" in row:
         return _digest(f"{row['nums']}={row['target']}")
     images = "".join(sha256(image["bytes"]).hexdigest() for image in row.get("images", ()))
@@ -165,7 +165,7 @@ def _beginning(text: str) -> str:
 
 
 def _near(kept: Sequence[Kept]) -> list[RepeatedRow]:
-    """Rows that pose nearly the same problem as an earlier one, by words and canonical forms; none with images."""
+    """Return rows with nearly the same problem as an earlier one, by words and canonical forms; none with images."""
     rows = {str(number): row for number, row in kept[:MOST_TEXTS] if not row.get("images")}
     texts = {name: _text(row) for name, row in rows.items()}
     forms = {name: form for name, row in rows.items() if (form := _form(row)) is not None}
@@ -181,7 +181,7 @@ def _near(kept: Sequence[Kept]) -> list[RepeatedRow]:
 
 
 def _overlaps(kept: Sequence[Kept], task: DataTask, others: Sequence[OtherData]) -> list[Overlap]:
-    """Problems with the text, or the canonical form, of one in another set, for each set that has some."""
+    """Return problems with the text, or the canonical form, of one in another set, for each set that has some."""
     places: dict[bytes, list[int]] = {}
     for number, row in kept:
         if not row.get("images"):
@@ -205,7 +205,7 @@ def _keys(row: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _sets(task: DataTask, others: Sequence[OtherData]) -> Iterator[tuple[str, bool, Iterator[Mapping[str, Any]]]]:
-    """Each set with its rows: those that ship, and those of the project that have our columns."""
+    """Yield each set with its rows: those that ship, and those of the project that have our columns."""
     if task == "countdown":
         shipped = countdown_problems(CountdownTaskConfig(num_train=1)).held_out
         for name, problems in shipped.items():
@@ -231,7 +231,7 @@ def _rows_of(path: Path, task: DataTask) -> Iterator[Mapping[str, Any]]:
 
 
 def _remarks(report: DataReport, mapping: ColumnMapping, marks: Collection[str]) -> list[Remark]:
-    """All that somebody should know of the file, the gravest first."""
+    """Return all remarks on the file, most severe first."""
     found = [*_refusals(report, mapping)]
     if found:
         return [Remark(severity="problem", text=text) for text in found]
@@ -268,7 +268,7 @@ def _refusals(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
 
 
 def _other_answer(trial: VerifierTrial, mapping: ColumnMapping) -> str:
-    """What to take as the answer in place of whole texts."""
+    """Return what to take as the answer in place of whole texts."""
     if trial.mark is None:
         return "Choose a column that holds the results alone, or write one."
     column = f"{mapping.columns.get('answer', '')}{trial.mark}"
@@ -306,8 +306,8 @@ def _warnings(report: DataReport, mapping: ColumnMapping) -> Iterator[str]:
     for overlap in report.overlaps:
         if overlap.is_test_set:
             yield (
-                f"{counted(overlap.num_problems, 'problem')} of the test set {overlap.name} stand in this file: what "
-                "is trained on does not measure how a policy does on new problems."
+                f"{counted(overlap.num_problems, 'problem')} of the test set {overlap.name} are also in this file: "
+                "what is trained on does not measure how a policy does on new problems."
             )
     if report.num_near:
         verb = "poses" if report.num_near == 1 else "pose"
@@ -350,7 +350,7 @@ def _notes(report: DataReport) -> Iterator[str]:
         )
     for overlap in report.overlaps:
         if not overlap.is_test_set:
-            yield f"{counted(overlap.num_problems, 'problem')} also stand in {overlap.name}."
+            yield f"{counted(overlap.num_problems, 'problem')} are also in {overlap.name}."
     if report.num_compared < report.num_kept:
         yield f"The first {report.num_compared:,} rows were compared for problems in other words."
 

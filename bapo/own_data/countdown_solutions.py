@@ -13,7 +13,7 @@ Term = tuple[Fraction, str]
 
 
 def solution(nums: Sequence[int], target: int) -> str | None:
-    """An expression that uses each number once and has the value `target`; None where there is none."""
+    """Return an expression that uses each number once and has the value `target`; None where there is none."""
     return _search([(Fraction(number), str(number)) for number in nums], target)
 
 

@@ -28,20 +28,20 @@ LONGEST_LINE = 10_000_000
 """Bytes of a row that are read."""
 PREVIEW_ROWS = 10
 MOST_CHARACTERS = 500
-"""Of a value in a preview."""
+"""Most characters of a value in a preview."""
 MOST_COLUMNS = 500
-"""Of a preview."""
+"""Most columns of a preview."""
 MOST_READ_COLUMNS = 10_000
-"""Of a file."""
+"""Most columns of a file."""
 LONGEST_NAME = 300
-"""Of a column in a preview."""
+"""Most characters of a column's name in a preview."""
 MOST_ROWS = 20_000_000
 """Rows of a file that are read: a Parquet file of some kilobytes can hold any number of empty ones."""
 MOST_LEVELS = 50
-"""Of lists and structures within one another."""
+"""Most levels of nested lists and structures."""
 _TOO_DEEP = f"lists or structures lie more than {MOST_LEVELS} deep within one another"
 MOST_DIGITS = 4_300
-"""Of a whole number that Python reads."""
+"""Most digits of a whole number that Python reads."""
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
 _LOOKED_AT = 65_536
@@ -66,12 +66,12 @@ class ReadRow(NamedTuple):
     number: int
     """Line of a JSONL or CSV file, row of a Parquet file; from 1."""
     values: Mapping[str, Any] | None
-    """None where the row cannot be read."""
+    """`None` if the row cannot be read."""
     reason: str = ""
 
 
 def check_beginning(ending: str, content: bytes) -> None:
-    """Raises FormatError where a file that begins so is not of the format that its name says."""
+    """Raise FormatError where a file that begins so is not of the format that its name says."""
     if content.startswith(LFS_POINTER):
         raise FormatError("this is a Git LFS pointer, not the file itself: run `git lfs pull` where it was cloned")
     if ending == ".parquet":
@@ -97,9 +97,9 @@ def check_beginning(ending: str, content: bytes) -> None:
 
 
 def read(path: Path, ending: str) -> Iterator[ReadRow]:
-    """Every row. Raises FormatError where the file as a whole cannot be read.
+    """Yield every row. Raises FormatError where the file as a whole cannot be read.
 
-    An archive holds a data set in parts, as the server has fetched them; nobody sends one: see `check_beginning`.
+    An archive holds a data set in parts, as the server has fetched them; users do not send one: see `check_beginning`.
     """
     with path.open("rb") as file:
         is_archive = file.read(len(_ZIP)) == _ZIP
@@ -107,7 +107,7 @@ def read(path: Path, ending: str) -> Iterator[ReadRow]:
 
 
 def read_single(path: Path, ending: str) -> Iterator[ReadRow]:
-    """Every row of a file that is no archive. Raises FormatError where the file as a whole cannot be read."""
+    """Yield every row of a file that is no archive. Raises FormatError where the file as a whole cannot be read."""
     with path.open("rb") as file:
         check_beginning(ending, file.read(_LOOKED_AT))
     match ending:
@@ -120,7 +120,7 @@ def read_single(path: Path, ending: str) -> Iterator[ReadRow]:
 
 
 def _rows_of_parts(path: Path, ending: str) -> Iterator[ReadRow]:
-    """The rows of all parts, counted through; one part at a time lies on the disk."""
+    """Yield the rows of all parts, counted through; one part at a time lies on the disk."""
     before = 0
     try:
         archive = zipfile.ZipFile(path)
@@ -151,7 +151,7 @@ def _rows_of_part(part: Path, ending: str, number: int) -> Iterator[ReadRow]:
 
 
 def preview(path: Path, ending: str) -> DataPreview:
-    """The first rows that can be read. Raises FormatError where there is none."""
+    """Return the first rows that can be read. Raises FormatError where there is none."""
     rows = []
     problem = "the file has no rows: give a file with problems"
     for row in read(path, ending):
@@ -169,7 +169,7 @@ def preview(path: Path, ending: str) -> DataPreview:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The parts of all rows by their paths, each followed by results that most of its texts mark."""
+    """Return the parts of all rows by their paths, each followed by results that most of its texts mark."""
     paths = (path for row in rows for path in leaf_paths(row) if len(path) <= LONGEST_NAME)
     found = list(dict.fromkeys(paths))
     columns = []

@@ -1,4 +1,4 @@
-"""Checks a file in a process of its own, bounded in time and memory: what people upload may be made to hurt."""
+"""Checks a file in a separate process, bounded in time and memory: uploads may be malicious."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ApartError(Exception):
 def check_apart(
     job: CheckJob, *, is_cancelled: Callable[[], bool], seconds: float = CHECK_SECONDS
 ) -> CheckResult | None:
-    """What was found; a check that takes too long, or too much memory, is a problem of the file.
+    """Return what was found; a check that takes too long, or too much memory, is a problem of the file.
 
     None where it was cancelled, which is asked at the start and then twice a second.
     """

@@ -22,7 +22,7 @@ class CheckJob(Described):
     ending: str
     """`.jsonl`, `.csv` or `.parquet`: the file itself lies under another name."""
     mapping: ColumnMapping | None
-    """None: the likeliest is taken."""
+    """Mapping of the columns; None to take the likeliest."""
     others: Sequence[OtherData] = ()
     out: Path
     """See `bapo.own_data.checking.check`."""
@@ -31,12 +31,12 @@ class CheckJob(Described):
 
 
 class CheckResult(Described):
-    """What was found."""
+    """Result of the check."""
 
     preview: DataPreview | None = None
     mapping: ColumnMapping | None = None
     report: DataReport | None = None
-    """None where the mapping lacks a column, or the file is not readable."""
+    """`None` if the mapping lacks a column, or the file is not readable."""
     path: Path | None = None
     """The file of ours; None where it cannot be registered."""
     sha256: str | None = None

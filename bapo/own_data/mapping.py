@@ -38,7 +38,7 @@ _MISSING = frozenset({"nan", "<na>", "nat", "null"})
 """Texts that tables write where a value is missing."""
 MOST_DIGITS = 18
 MOST_NUMBER = 10**MOST_DIGITS
-"""Of Countdown."""
+"""Largest number of Countdown."""
 _NUMBER = re.compile(r"\s*[-+]?[\d.,\s]*\d[\d.,]*\s*%?\s*")
 _MATHEMATICS = re.compile(r"[\\^_{}$]|\d\s*/\s*\d")
 
@@ -67,7 +67,7 @@ def completed(mapping: ColumnMapping, seen: DataPreview) -> ColumnMapping:
 
 
 def _numbers_and_target(names: Mapping[str, str]) -> dict[str, str] | None:
-    """Numbers and target of Countdown, of the row itself or of one of its structures."""
+    """Return numbers and target of Countdown, of the row itself or of one of its structures."""
     outer = dict.fromkeys(["", *(f"{name.rpartition('.')[0]}." for name in names if "." in name)])
     for within in outer:
         parts = [
@@ -80,7 +80,7 @@ def _numbers_and_target(names: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _first(names: Mapping[str, str], field: str) -> str | None:
-    """The column of that name, or else the part of a structure that is called so."""
+    """Return the column of that name, or else the part of a structure that is called so."""
     whole = next((names[name] for name in _NAMES[field] if name in names), None)
     if whole is not None:
         return whole
@@ -88,12 +88,12 @@ def _first(names: Mapping[str, str], field: str) -> str | None:
 
 
 def _result_column(seen: DataPreview, answer: str) -> str:
-    """The result that the answer's texts mark, where they do; no response repeats a whole text."""
+    """Return the result that the answer's texts mark, where they do; no response repeats a whole text."""
     return next((f"{answer}{mark}" for mark in MARKS if f"{answer}{mark}" in seen.columns), answer)
 
 
 def _verifier(seen: DataPreview, answer: str | None) -> str:
-    """`math` for numbers and formulas, `exact` for words."""
+    """Return `math` for numbers and formulas, `exact` for words."""
     if answer is None:
         return "math"
     place = list(seen.columns).index(answer)
@@ -103,7 +103,7 @@ def _verifier(seen: DataPreview, answer: str | None) -> str:
 
 
 def mapped(values: Mapping[str, Any], mapping: ColumnMapping) -> dict[str, Any]:
-    """The row in our columns. Raises RowError."""
+    """Return the row in our columns. Raises RowError."""
     given = {field: column_value(values, column) for field, column in mapping.columns.items()}
     row = (
         _countdown(given)
@@ -203,13 +203,13 @@ def _countdown(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(number: Any) -> Any:
-    """The number as an int where it is whole, as tables with gaps hold it as a float."""
+    """Return the number as an int where it is whole, as tables with gaps hold it as a float."""
     is_whole = isinstance(number, float | Decimal) and number == number // 1 and abs(number) < MOST_NUMBER
     return int(number) if is_whole else number
 
 
 def _parsed(value: Any) -> Any:
-    """A list or number that stands as a text, as in CSV."""
+    """Parse a list or number that is stored as text, as in CSV."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""What is known of an uploaded file: its first rows, the columns as they were mapped, and all that the check found."""
+"""Report on an uploaded file: its first rows, the columns as they were mapped, and all findings of the check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DataTask = Literal["file", "countdown"]
 Severity = Literal["problem", "warning", "note"]
 
 REQUIRED: Mapping[DataTask, Sequence[str]] = {"file": ("prompt", "answer"), "countdown": ("nums", "target")}
-"""What a row must have."""
+"""Required parts of a row."""
 OPTIONAL: Mapping[DataTask, Sequence[str]] = {"file": ("images", "data_source"), "countdown": ()}
 
 
@@ -27,14 +27,14 @@ class Described(BaseModel):
 
 
 class ColumnMapping(Described):
-    """Where the parts of a problem stand in a file, and what judges responses to it."""
+    """Columns that hold the parts of a problem, and the verifier of responses to it."""
 
     task: DataTask = "file"
     columns: Mapping[str, str] = {}
     """Our column, such as `prompt` → the file's; dots lead into structures, as in `reward_model.ground_truth`; `####`,
     `\\boxed` or `<answer>` behind a column's name is the result that its text marks so."""
     verifier: str = Field(default="math", max_length=4_000)
-    """As in `task.verifier`."""
+    """Verifier of responses, as in `task.verifier`."""
 
     @property
     def missing(self) -> Sequence[str]:
@@ -51,7 +51,7 @@ class DataPreview(Described):
 
     @property
     def choices(self) -> Sequence[str]:
-        """What may be named as a column: the parts, and the structures that they are parts of."""
+        """Names that may be chosen as a column: the parts, and the structures that they are parts of."""
         return list(dict.fromkeys([*self.columns, *(path for name in self.columns for path in outer_paths(name))]))
 
     def has(self, column: str) -> bool:
@@ -78,12 +78,12 @@ class RepeatedRow(Described):
 
 
 class Overlap(Described):
-    """Problems that stand in another data set as well."""
+    """Problems that another data set contains as well."""
 
     name: str
     """`@name` of a registered data set, or the name of a test set that ships."""
     is_test_set: bool
-    """Whether runs were evaluated on it."""
+    """True if runs were evaluated on it."""
     num_problems: int
     """Problems of this file that the other has."""
     rows: Sequence[int]
@@ -91,7 +91,7 @@ class Overlap(Described):
 
 
 class VerifierTrial(Described):
-    """How the verifier judged reference answers, and answers that are wrong."""
+    """Judgements of the verifier on reference answers, and on wrong answers."""
 
     verifier: str
     num_tried: int
@@ -104,8 +104,9 @@ class VerifierTrial(Described):
     num_whole_texts: int = 0
     """Reference answers, among those judged wrong, that are whole texts, which no response repeats."""
     mark: str | None = None
-    """What marks the result in most of these texts, as `####` does; the column's name with it behind names the
-    results."""
+    """Mark before the result in most of these texts, such as `####`; appended to the column's name it selects the
+    results.
+    """
     not_tried_because: str | None = None
 
 
@@ -113,7 +114,7 @@ class Remark(Described):
     """Something that the check found, in a sentence."""
 
     severity: Severity
-    """`problem`: the file cannot be registered; `warning`: it can, by whoever has read this."""
+    """Severity: `problem` blocks registration; `warning` requires the user to read it first."""
     text: str
 
 
@@ -144,10 +145,10 @@ class DataReport(Described):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the file cannot be registered."""
+        """True if the file cannot be registered."""
         return any(remark.severity == "problem" for remark in self.remarks)
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What has to be read before the file is registered."""
+        """Warnings that must be read before the file is registered."""
         return [remark.text for remark in self.remarks if remark.severity == "warning"]

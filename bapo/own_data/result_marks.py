@@ -24,7 +24,9 @@ MARKS: Mapping[str, Callable[[str], str | None]] = {
     r"\boxed": last_boxed,
     "<answer>": last_tagged,
 }
-"""What the name of a column may end in, and how the result is then taken from its text; None where it has none."""
+"""Possible endings of a column's name, each with the function that takes the result from its text; None without a
+result.
+"""
 
 
 def marked_result(text: str) -> tuple[str, str] | None:

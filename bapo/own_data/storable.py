@@ -1,4 +1,4 @@
-"""What JSON, PostgreSQL and a browser can all hold; foreign files bring more."""
+"""Values that JSON, PostgreSQL and a browser can all hold; files from elsewhere may contain others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def storable(value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON and a browser have the value: neither has NaN and infinities, and long numbers lose digits there."""
+    """Return whether JSON and a browser have the value: neither has NaN and infinities, and long numbers lose digits
+    there."""
     match value:
         case int():
             return abs(value) < _EXACT

@@ -29,7 +29,7 @@ Kept = tuple[int, Mapping[str, Any]]
 
 
 def sample(rows: Sequence[Kept]) -> list[Kept]:
-    """Rows spread evenly over all."""
+    """Return rows spread evenly over all."""
     count = min(MOST_TRIED, len(rows))
     return [rows[place * len(rows) // count] for place in range(count)]
 
@@ -92,7 +92,8 @@ def _answers(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
 
 
 def _wrong_reference(verifier: Verifier, problem: Problem, text: str) -> tuple[str, bool] | None:
-    """Why no response to the problem is rewarded, and whether because its answer is a whole text; None if one is."""
+    """Return why no response to the problem is rewarded, and whether because its answer is a whole text; None if one
+    is."""
     wrong = answer_problem(verifier.reference, problem.answer)
     if wrong is not None:
         return wrong, False
@@ -117,7 +118,7 @@ def _answer_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _response(answer: str) -> str:
-    """A response in the form that all verifiers of texts read."""
+    """Return a response in the form that all verifiers of texts read."""
     return f"So the answer is \\boxed{{{answer}}}."
 
 
@@ -128,7 +129,7 @@ def _wrong_answer(answer: str, others: Sequence[str]) -> str | None:
 
 
 def _countdown(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
-    """Countdown has no reference answers: solutions are searched for; a right one for another target is wrong."""
+    """Search for solutions, as Countdown has no reference answers; a right one for another target is wrong."""
     solvable = [(number, row) for number, row in tried if len(row["nums"]) <= MOST_SOLVED]
     if not solvable:
         return _untried(verifier.reference, f"problems of more than {MOST_SOLVED} numbers are not solved here")

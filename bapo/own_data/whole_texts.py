@@ -13,11 +13,13 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _LAST_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?!.*\d)", re.DOTALL)
 _SAYS_ANSWER = re.compile(r"\banswer\s*(?:is\b|:|=)", re.IGNORECASE)
 MOST_WORDS = 11
-"""Of an answer that a response may give in the same words."""
+"""Most words of an answer that a response may give in the same words."""
 MOST_LINE_WORDS = 3
-"""Of one that has several lines, as a grid of numbers or a matrix has, or where a number is the result."""
+"""Most words of a line of an answer with several lines, such as a grid of numbers or a matrix, or with a number as its
+result.
+"""
 MOST_LETTERS = 80
-"""Of several lines in a writing that has no spaces."""
+"""Most letters of several lines in a script without spaces."""
 
 
 def whole_text(answer: str, judges_right: Callable[[str], bool]) -> str | None:

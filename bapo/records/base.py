@@ -16,9 +16,9 @@ from bapo.config.descriptions import describe_properties
 from bapo.rollout import BatchSource
 
 SCHEMA = 3
-"""Of a trainer of ours."""
+"""Schema of our trainer's records."""
 OBSERVED_SCHEMA = 4
-"""Of an observer: fields that may be None may be absent."""
+"""Schema of an observer's records: fields that may be None may be absent."""
 
 RATIO_BIN_EDGES: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.2, 1.4, 2.0)
 """Edges of the ratio histogram: 13 bins, the outer two open, bin i = [edge i-1, edge i)."""

@@ -28,7 +28,7 @@ class EvaluationRecord(Record):
     step: int
     """Completed training steps; 0 is the base model."""
     dataset: str
-    """Such as "CD-34"."""
+    """Name of the held-out set, such as "CD-34"."""
     num_samples: int
     """k of avg@k."""
     num_correct: Counts
@@ -39,7 +39,7 @@ class EvaluationRecord(Record):
     version 0.2."""
     avg_at_k: Interval
     greedy: Interval | None = None
-    """None where an observed trainer sampled no greedy responses."""
+    """`None` if an observed trainer sampled no greedy responses."""
     pass_at: Mapping[int, Interval]
     timing: Figures
 

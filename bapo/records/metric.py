@@ -37,9 +37,9 @@ class Metric:
     is_mean_reward: bool = False
     """Drawn in percent only if all of its values lie between 0 and 1, as shares of right responses do."""
     is_signed: bool = False
-    """Its chart need not begin at 0."""
+    """True if its chart need not begin at 0."""
     only_recorded: bool = False
-    """Its chart is left out of a run that has not recorded it."""
+    """True if its chart is left out of a run that has not recorded it."""
 
 
 @dataclass(frozen=True, slots=True)

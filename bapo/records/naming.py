@@ -16,7 +16,8 @@ from bapo.records.wire import AnyRecord
 
 
 def metrics(record: AnyRecord) -> dict[str, float]:
-    """A record's finite scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have none."""
+    """Return a record's finite scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have
+    none."""
     match record:
         case StepRecord():
             return _step_metrics(record)
@@ -56,7 +57,7 @@ def _known(fields: Mapping[Any, float | None]) -> Mapping[Any, float]:
 _Named = tuple[tuple[str, tuple[str, ...]], ...]
 _known_names: dict[_Named, tuple[str, ...]] = {}
 _MOST_NAMINGS, _MOST_CHARACTERS = 256, 50_000
-"""The steps of a run name the same few hundred metrics; names that somebody makes up without end are not kept."""
+"""The steps of a run name the same few hundred metrics; an unbounded number of made-up names is not cached."""
 
 
 def _names(parts: _Named) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ class SampledResponse(Record):
     text: str
     reward: float
     is_correct: bool | None = None
-    """Whether the reward of an observed run is above its threshold; None where a reward is 0 or 1."""
+    """True if the reward of an observed run is above its threshold; None where a reward is 0 or 1."""
     num_tokens: int | None = None
     logprob_sum: float | None = None
 

@@ -83,7 +83,7 @@ class BufferState(Record):
 
 
 class Cost(Record):
-    """Everything generated so far, of an observed run as far as it was told. Rollouts count responses, dropped ones
+    """Everything generated so far, of an observed run as far as it was reported. Rollouts count responses, dropped ones
     included."""
 
     num_rollouts: Annotated[int, Metric("num_rollouts", "Rollouts", "responses", "What has training cost?")]
@@ -102,9 +102,9 @@ class Rewards(Record):
     num_constant_groups: int
     """Groups whose rewards are all equal: none of them has a gradient."""
     num_rejected_groups: int
-    """Groups that were told and are not in the record, such as those of another size or with a NaN."""
+    """Number of reported groups that are not in the record, such as those of another size or with a NaN."""
     missing_ranks: Counts = []
-    """Ranks that told nothing of the step, where several tell their parts: their groups are not in the record."""
+    """Ranks that did not report the step, if several ranks report their parts: their groups are not in the record."""
     values: Sequence[Sequence[float]] | None = None
     """Rewards of each group, in the order of `prompts`; None where all of them are 0 or 1."""
 
@@ -148,11 +148,11 @@ class StepRecord(Record):
     difficult_buffer: Annotated[BufferState | None, Metric("bapo/buffer/difficult/")] = None
     high_quality_buffer: Annotated[BufferState | None, Metric("bapo/buffer/high_quality/")] = None
     update: Annotated[UpdateStats | None, Metric("")] = None
-    """None in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
+    """`None` in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
     metrics: Figures = {}
-    """What an observed trainer logged for the step, by its own names."""
+    """Figures that an observed trainer logged for the step, by its own names."""
     rewards: Rewards | None = None
-    """None in a run of our own trainer, whose rewards are 0 and 1."""
+    """`None` in a run of our own trainer, whose rewards are 0 and 1."""
     reward_mean: Annotated[
         float,
         Metric(

@@ -42,7 +42,7 @@ class _VisitColumns(Record):
     reason: list[str | None]
 
     def visits(self) -> list[PromptVisit]:
-        """Row by row. Raises ValueError where the lists differ in length."""
+        """Return the visits, row by row. Raises ValueError if the lists differ in length."""
         columns = vars(self)
         if len({len(column) for column in columns.values()}) > 1:
             lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
@@ -51,7 +51,8 @@ class _VisitColumns(Record):
 
 
 def visit_columns(visits: Sequence[PromptVisit]) -> dict[str, list[Any]]:
-    """The prompts of a step field by field, as plain JSON values: an enumeration's members take far longer to write."""
+    """Return the prompts of a step field by field, as plain JSON values: an enumeration's members take far longer to
+    write."""
     return {
         "prompt_id": [visit.prompt_id for visit in visits],
         "source": [visit.source.value for visit in visits],

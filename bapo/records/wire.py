@@ -19,22 +19,22 @@ _ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
 
 
 def parse_record(line: str | bytes) -> AnyRecord:
-    """One journal line. Raises pydantic.ValidationError where it is not a record of a known schema."""
+    """Return one journal line. Raises pydantic.ValidationError where it is not a record of a known schema."""
     return _ADAPTER.validate_json(line)
 
 
 def read_record(content: Any) -> AnyRecord:
-    """A journal line that is parsed already. Raises pydantic.ValidationError as `parse_record`."""
+    """Return a journal line that is parsed already. Raises pydantic.ValidationError as `parse_record`."""
     return _ADAPTER.validate_python(content)
 
 
 def dump_record(record: Record) -> bytes:
-    """One journal line, newline included."""
+    """Return one journal line, newline included."""
     return record.model_dump_json(by_alias=True).encode() + b"\n"
 
 
 def comparable(record: AnyRecord) -> dict[str, Any]:
-    """The record without what may differ between equal runs: `timing`, `system` and `attempt`."""
+    """Return the record without what may differ between equal runs: `timing`, `system` and `attempt`."""
     # By way of JSON text, in which a NaN equals a NaN.
     content: dict[str, Any] = json.loads(dump_record(record))
     return {name: value for name, value in content.items() if name not in ("timing", "system", "attempt")}

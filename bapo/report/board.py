@@ -34,32 +34,32 @@ STYLE = """
 
 
 class Shown(NamedTuple):
-    """What a panel shows; figures that the server draws come in the colours of both schemes."""
+    """Content of a panel; figures that the server draws come in the colours of both schemes."""
 
     light: PanelData
     dark: PanelData
 
     def in_colours(self, palette: Palette) -> PanelData:
-        """For this palette."""
+        """Return the data for this palette."""
         return self.dark if palette.scheme == "dark" else self.light
 
 
 class Following(NamedTuple):
-    """How a page that is open keeps up with its board (`follow.js`)."""
+    """Settings by which an open page follows its board (`follow.js`)."""
 
     etag: str
-    """Of what it shows."""
+    """Tag of the shown content."""
     seconds: int
     """Between two questions."""
 
 
 def needs_both(panel: Panel) -> bool:
-    """Whether the server draws the panel, so that it is asked for once for each scheme."""
+    """Return whether the server draws the panel, so that it is asked for once for each scheme."""
     return isinstance(panel, PaperPanel)
 
 
 def sections_of_panel(panel: Panel, shown: Shown) -> list[Section]:
-    """The figures and tables of a panel; a text has none."""
+    """Return the figures and tables of a panel; a text has none."""
     data = shown.light
     if isinstance(panel, ChartPanel):
         chart = data.chart
@@ -109,7 +109,7 @@ def _table(table: PaperTable) -> TextTable:
 
 
 def text_html(data: PanelData) -> str:
-    """A text with its numbers, and what is wrong with those that cannot be shown."""
+    """Return a text with its numbers, and what is wrong with those that cannot be shown."""
     text = data.text
     if text is None:
         return f'<p class="paper-needs">{html.escape(data.problem or "There is nothing to show.")}</p>'
@@ -128,7 +128,7 @@ def board_document(
     scripts: Sequence[str] | None = None,
     following: Following | None = None,
 ) -> bytes:
-    """The whole board as one HTML file, without a single request.
+    """Return the whole board as one HTML file, without a single request.
 
     `scripts`: addresses of plotly.js and of `SCRIPTS`, for a page that loads them instead of holding them, and which
     is `following` the board. `expires_at`: when the link to that page ends.

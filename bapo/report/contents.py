@@ -32,16 +32,16 @@ _ORDER: tuple[Callable[[Selection], Section], ...] = (
 
 
 def selection_of(runs: Sequence[RecordedRun], by: str) -> Selection:
-    """The runs in their groups. Raises ValueError where none of them has the field to group by."""
+    """Return the runs in their groups. Raises ValueError where none of them has the field to group by."""
     named, sets = with_named_sets(runs)
     return Selection(named, grouped(named, by), sets.note())
 
 
 def sections_of(selection: Selection) -> list[Section]:
-    """Returns the figures and tables of the paper that the runs allow."""
+    """Return the figures and tables of the paper that the runs allow."""
     return [section(selection) for section in _ORDER]
 
 
 def names_of_sections() -> list[tuple[str, str]]:
-    """Name of every section and what people call it, in order, whatever runs there are."""
+    """Return the identifier and the displayed name of every section, in order, whatever runs there are."""
     return [(each.name, f"{each.number}: {each.title}") for each in sections_of(Selection([], []))]

@@ -50,7 +50,7 @@ class Movement(NamedTuple):
 
 
 def counts(selection: Selection) -> Section:
-    """Builds Figure 1: tracked prompts per accuracy."""
+    """Build Figure 1: tracked prompts per accuracy."""
     section = Section(
         "figure-1",
         "Figure 1",
@@ -59,7 +59,7 @@ def counts(selection: Selection) -> Section:
         "Tracked training prompts by how many of G responses are right, before training (outlines) and at the last "
         "sampling (filled); the runs of a method are counted together. Panels that count equally many prompts have one "
         "scale. Re-sampling alone moves prompts between bars: "
-        "the rates beside Figure 7 say how many.",
+        "the rates next to Figure 7 say how many.",
         "After GRPO, most prompts at 0/8 are still there.",
     )
     found = [each for group in selection.groups if (each := last_movement(group)) is not None]
@@ -80,7 +80,7 @@ def counts(selection: Selection) -> Section:
 
 
 def bins(selection: Selection) -> Section:
-    """Builds Figures 7 and 13: accuracy of tracked prompts over training."""
+    """Build Figures 7 and 13: accuracy of tracked prompts over training."""
     section = Section(
         "figure-7",
         "Figure 7, 13",
@@ -100,7 +100,7 @@ def bins(selection: Selection) -> Section:
 
 
 def unlocks(selection: Selection) -> Section:
-    """Builds the rates of Figure 7: unlocked and lost prompts."""
+    """Build the rates of Figure 7: unlocked and lost prompts."""
     section = Section(
         "figure-7-rates",
         "Figure 7, rates",
@@ -127,7 +127,7 @@ def unlocks(selection: Selection) -> Section:
 
 
 def composition(selection: Selection) -> Section:
-    """Builds Figures 8 and 14: batch composition."""
+    """Build Figures 8 and 14: batch composition."""
     section = Section(
         "figure-8",
         "Figure 8, 14",
@@ -148,7 +148,7 @@ def composition(selection: Selection) -> Section:
 
 
 def rollouts(selection: Selection) -> Section:
-    """Builds Figure 9: rollouts generated."""
+    """Build Figure 9: rollouts generated."""
     section = Section(
         "figure-9",
         "Figure 9",
@@ -170,7 +170,7 @@ def rollouts(selection: Selection) -> Section:
 
 
 def times(selection: Selection) -> Section:
-    """Builds Table 2: cost and time."""
+    """Build Table 2: cost and time."""
     section = Section(
         "table-2",
         "Table 2",
@@ -193,7 +193,7 @@ def times(selection: Selection) -> Section:
 
 
 def saved(selection: Selection) -> Section:
-    """Builds the savings at equal accuracy."""
+    """Build the savings at equal accuracy."""
     section = Section(
         "savings",
         "Savings",
@@ -213,7 +213,7 @@ def saved(selection: Selection) -> Section:
 
 
 def migration(selection: Selection) -> Section:
-    """Builds Figure 15: accuracy transitions."""
+    """Build Figure 15: accuracy transitions."""
     section = Section(
         "figure-15",
         "Figure 15",
@@ -243,7 +243,7 @@ def migration(selection: Selection) -> Section:
 
 
 def datasets(selection: Selection) -> Section:
-    """Builds Table 4: data sets."""
+    """Build Table 4: data sets."""
     section = Section(
         "table-4",
         "Table 4",
@@ -261,7 +261,7 @@ def datasets(selection: Selection) -> Section:
 
 
 def last_movement(group: Group) -> Movement | None:
-    """Returns the movement from step 0 to the last sampling that all of the group's runs have."""
+    """Return the movement from step 0 to the last sampling that all of the group's runs have."""
     runs = [run for run in group.runs if run.tracking]
     steps = [step for step in common_steps(runs) if step > 0]
     return _movement(group, steps[-1]) if steps else None
@@ -277,7 +277,7 @@ def _movement(group: Group, step: int) -> Movement | None:
 
 
 def _movements(groups: Sequence[Group]) -> tuple[Group | None, list[Movement]]:
-    """The null and three later steps of the first group that has them, of BAPO where one is."""
+    """Return the null and three later steps of the first group that has them, of BAPO where one is."""
     preferred = sorted(groups, key=lambda group: group.label != "BAPO")
     for group in preferred:
         runs = [run for run in group.runs if run.tracking]
@@ -291,7 +291,7 @@ def _movements(groups: Sequence[Group]) -> tuple[Group | None, list[Movement]]:
 
 
 def named(figure: go.Figure, movement: Movement, part: str = "") -> go.Figure:
-    """The figure under the name of its group, and of which part of it this is."""
+    """Return the figure under the name of its group, and of which part of it this is."""
     title = f"{shown(movement.label)} (n = {movement.n})" + (f", {part}" if part else "")
     margin = {"l": 52, "r": 16, "t": TITLE_MARGIN + 28, "b": 40}
     return figure.update_layout(

@@ -29,11 +29,11 @@ from bapo.report.section import Section, Selection
 PAPER = "arXiv:2602.20722"
 TITLE = "Runs as the paper's figures and tables"
 SAVED_AS = ("svg", "png", "csv")
-"""What a reader can save a figure as."""
+"""Formats in which a reader can save a figure."""
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("files.js", "paper.js")
 FOLLOW = "follow.js"
-"""Of a page that keeps up with what it shows; it reads the page before `SCRIPTS` change it."""
+"""Script of a page that follows its source; it reads the page before `SCRIPTS` change it."""
 
 _POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
@@ -67,7 +67,8 @@ def report(
     now: datetime | None = None,
     findings: Mapping[str, FindingsReport] | None = None,
 ) -> bytes:
-    """The file's content; `base_url` is the dashboard's address, which the runs are linked to; `findings`: by run."""
+    """Return the file's content; `base_url` is the dashboard's address, which the runs are linked to; `findings`: by
+    run."""
     sections = sections_of(selection)
     made = (now or datetime.now(UTC)).astimezone(UTC)
     facts = (
@@ -90,7 +91,7 @@ def document(
     style: str = "",
     scripts: Sequence[str] | None = None,
 ) -> bytes:
-    """A file of sections; `before`, `after` and texts between the sections are HTML, all else is text.
+    """Return a file of sections; `before`, `after` and texts between the sections are HTML, all else is text.
 
     `scripts`: addresses of plotly.js and of `SCRIPTS`, for a page that loads them instead of holding them.
     """
@@ -135,19 +136,19 @@ def _inside() -> list[str]:
 
 
 def expected_bytes(figures: object) -> int:
-    """About how large the file becomes with these drawings of one scheme."""
+    """Estimate how large the file becomes with these drawings of one scheme."""
     return len(plotly_script()) + 2 * len(to_json_plotly(figures)) + 60_000
 
 
 @cache
 def plotly_script() -> str:
-    """plotly.js as it ships with plotly."""
+    """Return plotly.js as it ships with plotly."""
     source: str = get_plotlyjs()
     return source.replace("</script", "<\\/script")
 
 
 def drawings(sections: Sequence[Section], palette: Palette) -> dict[str, list[dict[str, Any]]]:
-    """Themed figures by section."""
+    """Return themed figures by section."""
     return {
         section.name: [themed(figure, palette) for figure in section.draw(palette)]
         for section in sections
@@ -156,13 +157,13 @@ def drawings(sections: Sequence[Section], palette: Palette) -> dict[str, list[di
 
 
 def figures_json(sections: Sequence[Section], palette: Palette) -> str:
-    """`drawings` as JSON that may stand inside of a script element."""
+    """Return `drawings` as JSON that is safe inside a script element."""
     text: str = to_json_plotly(drawings(sections, palette))
     return text.replace("<", "\\u003c")
 
 
 def section_html(section: Section) -> str:
-    """A section as HTML; paper.js draws its figures into it."""
+    """Return a section as HTML; paper.js draws its figures into it."""
     tools = "" if section.draw is None else f'<div class="paper-tools">{_save_buttons(section.name)}</div>'
     parts = [
         f'<section class="paper-section" id="{section.name}">',
@@ -228,7 +229,7 @@ def _groups(groups: Sequence[Group]) -> str:
 
 
 def remarks_on(groups: Sequence[Group]) -> list[str]:
-    """Returns remarks that a reader must know before comparing the groups."""
+    """Return remarks that a reader must know before comparing the groups."""
     remarks = [remark for group in groups for remark in _group_remarks(group)]
     if any(" · " in group.label for group in groups):
         remarks.append(

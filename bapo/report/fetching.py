@@ -25,7 +25,7 @@ _TRACKING = TypeAdapter(list[TrackingRecord])
 
 
 async def fetch_runs(client: AsyncClient, run_ids: Sequence[str]) -> list[RecordedRun]:
-    """The runs in the order of their identifiers, everything at once.
+    """Return the runs in the order of their identifiers, everything at once.
 
     Raises:
         ApiError: one of them does not exist, or may not be seen.
@@ -38,7 +38,7 @@ async def fetch_runs(client: AsyncClient, run_ids: Sequence[str]) -> list[Record
 
 
 async def fetch_run(client: AsyncClient, run_id: str, *, most_steps: int = 100_000) -> RecordedRun:
-    """One run; with more than `most_steps` steps, a sample of them."""
+    """Return one run; with more than `most_steps` steps, a sample of them."""
     run = await client.run(run_id)
     steps, evaluations, tracking = await asyncio.gather(
         client.metrics(run_id, STEP_KEYS, from_step=1, max_points=most_steps if run.step > most_steps else None),
@@ -74,7 +74,7 @@ async def _records(client: AsyncClient, run: RunDetail, kind: str) -> list[dict[
 
 
 def sampled_steps(interval: int, last_step: int, most: int) -> list[int] | None:
-    """At which steps to fetch what is recorded every `interval` steps and at the end; None where all may be."""
+    """Choose the steps to fetch of records made every `interval` steps and at the end; None if all may be fetched."""
     due = [*range(0, last_step, interval), last_step]
     if len(due) <= most:
         return None
@@ -84,7 +84,7 @@ def sampled_steps(interval: int, last_step: int, most: int) -> list[int] | None:
 async def records_between(
     client: AsyncClient, run_id: str, kind: str, from_step: int = 0, to_step: int | None = None
 ) -> list[dict[str, Any]]:
-    """All records of a kind, page by page."""
+    """Return all records of a kind, page by page."""
     records: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:

@@ -13,12 +13,12 @@ from bapo.analysis.number_format import bounds_text, percent
 
 
 def findings_of(run_folder: Path) -> FindingsReport:
-    """The findings of the run in a folder. Raises ConfigError where it holds none."""
+    """Return the findings of the run in a folder. Raises ConfigError where it holds none."""
     return find(read_stream(run_folder)).report
 
 
 def findings_table(reports: Mapping[str, FindingsReport]) -> str:
-    """HTML of the findings by run name; of a run without one, how many kinds were checked."""
+    """Render the findings by run name as HTML; for a run without one, the number of checked kinds."""
     rows: list[tuple[str, str, str, str, str]] = []
     for name, report in reports.items():
         checked = sum(check.outcome != "too_little" for check in report.checks)

@@ -1,4 +1,4 @@
-"""Draws a run's report in a process of its own, so that a drawing that hangs or dies takes nothing else with it."""
+"""Draws a run's report in a separate process, so that a drawing that hangs or dies takes nothing else with it."""
 
 from __future__ import annotations
 

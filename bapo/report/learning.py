@@ -30,7 +30,7 @@ NO_EVALUATIONS = "needs evaluations: set evaluation.enabled, and let a run reach
 
 
 def rewards(selection: Selection) -> Section:
-    """Builds Figure 4: training reward."""
+    """Build Figure 4: training reward."""
     section = Section(
         "figure-4",
         "Figure 4",
@@ -50,7 +50,7 @@ def rewards(selection: Selection) -> Section:
 
 
 def results(selection: Selection) -> Section:
-    """Builds Table 1: final test accuracy."""
+    """Build Table 1: final test accuracy."""
     section = Section(
         "table-1",
         "Table 1",
@@ -79,7 +79,7 @@ def _noted(selection: Selection) -> str:
 
 
 def group_accuracy(selection: Selection) -> Section:
-    """Builds Figure 5: test accuracy by initial accuracy."""
+    """Build Figure 5: test accuracy by initial accuracy."""
     section = Section(
         "figure-5",
         "Figure 5",
@@ -104,14 +104,14 @@ def group_accuracy(selection: Selection) -> Section:
 
 
 def ablations(selection: Selection) -> Section:
-    """Builds Figure 6: ablations of BAPO."""
+    """Build Figure 6: ablations of BAPO."""
     section = Section(
         "figure-6",
         "Figure 6",
         "Ablations of BAPO",
         "Which parts of BAPO matter? "
         "Each panel varies one thing and leaves the rest as most of the complete BAPO runs have it: the intervals v "
-        "and m, the parts X2 and X3 beside GRPO, and adaptive or fixed thresholds. "
+        "and m, the parts X2 and X3 next to GRPO, and adaptive or fixed thresholds. "
         f"{INTERVALS}",
         "Stable over v and m up to extreme delays; about 21 % worse without X2; adaptive thresholds converge best.",
     )
@@ -119,7 +119,7 @@ def ablations(selection: Selection) -> Section:
     if not any(panels):
         return section._replace(
             needs="needs complete BAPO runs that differ in v, m, c1, c2 or c3, or runs without X2 or X3, or GRPO, "
-            "beside BAPO."
+            "in addition to BAPO."
         )
     data = ablations_data(panels)
     missing = [
@@ -138,7 +138,7 @@ def ablations(selection: Selection) -> Section:
 
 
 def filters(selection: Selection) -> Section:
-    """Builds Figure 10: online filters."""
+    """Build Figure 10: online filters."""
     section = Section(
         "figure-10",
         "Figure 10",
@@ -163,7 +163,7 @@ def filters(selection: Selection) -> Section:
 
 
 def dynamics(selection: Selection) -> Section:
-    """Builds Figure 11: reward, entropy and response length."""
+    """Build Figure 11: reward, entropy and response length."""
     section = Section(
         "figure-11",
         "Figure 11",
@@ -183,7 +183,7 @@ def dynamics(selection: Selection) -> Section:
 
 
 def accuracy(selection: Selection) -> Section:
-    """Builds Figure 12: test accuracy over training."""
+    """Build Figure 12: test accuracy over training."""
     section = Section(
         "figure-12",
         "Figure 12",
@@ -199,7 +199,7 @@ def accuracy(selection: Selection) -> Section:
 
 
 def critics(selection: Selection) -> Section:
-    """Builds Figure 16: PPO and BA-PPO."""
+    """Build Figure 16: PPO and BA-PPO."""
     section = Section(
         "figure-16",
         "Figure 16",

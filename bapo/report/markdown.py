@@ -1,4 +1,4 @@
-"""Markdown that people wrote, as HTML that may stand in any page: no raw HTML, no images, links to web pages alone."""
+"""Markdown written by users, as HTML that is safe in any page: no raw HTML, no images, only links to web pages."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ _PARSER = _parser()
 
 
 def markdown_html(source: str) -> str:
-    """The text with its lists, tables, code and links; what looks like HTML stays text."""
+    """Return the text with its lists, tables, code and links; what looks like HTML stays text."""
     return str(_PARSER.render(source))

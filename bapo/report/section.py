@@ -27,11 +27,11 @@ class Section(NamedTuple):
     caption: str
     """The question that it answers, and how to read it."""
     paper: str = ""
-    """What the paper reports there, for comparison."""
+    """Results that the paper reports there, for comparison."""
     shows: str = ""
-    """Which runs, and how many seeds."""
+    """Selected runs, and their number of seeds."""
     needs: str = ""
-    """What the selected runs lack for it; else it has figures or a table."""
+    """Missing requirement of the selected runs; else the section has figures or a table."""
     draw: Draw | None = None
     table: TextTable | None = None
 
@@ -46,17 +46,17 @@ class Selection(NamedTuple):
 
 
 def shown_runs(groups: Sequence[Group]) -> str:
-    """Groups with their seeds: "BAPO (n = 3), GRPO (n = 1)"."""
+    """Return groups with their seeds: "BAPO (n = 3), GRPO (n = 1)"."""
     return ", ".join(f"{group.label} (n = {len(group.runs)})" for group in groups)
 
 
 def shown_counts(counts: Sequence[tuple[str, int]]) -> str:
-    """Labels with the number of runs that a figure used."""
+    """Return labels with the number of runs that a figure used."""
     return ", ".join(f"{label} (n = {n})" for label, n in counts)
 
 
 def smoothing_note(window: int) -> str:
-    """Says that points are means of several steps, where they are."""
+    """Say that points are means of several steps, where they are."""
     return f" Points are means of {window} steps." if window > 1 else ""
 
 

@@ -29,7 +29,7 @@ from bapo.study.tables import Table
 
 
 def facts_of(report: StudyReport) -> str:
-    """One line on where the figures come from."""
+    """Return one line on where the figures come from."""
     done = sum(run.state == "done" for run in report.runs)
     machine = f" · {report.machine}" if report.machine else ""
     return (
@@ -40,7 +40,7 @@ def facts_of(report: StudyReport) -> str:
 
 
 def head_of(report: StudyReport) -> list[tuple[str, str]]:
-    """Returns the lines above all figures: label and text."""
+    """Return the lines above all figures: label and text."""
     lines = [("Question", report.question)]
     if report.expectation:
         lines.append(("Expected before the first run", report.expectation))
@@ -62,7 +62,7 @@ def head_of(report: StudyReport) -> list[tuple[str, str]]:
 
 
 def sections_of_study(report: StudyReport) -> list[Section]:
-    """Builds all sections, regime by regime."""
+    """Build all sections, regime by regime."""
     found = []
     for number, regime in enumerate(report.regimes, start=1):
         several = len(report.regimes) > 1
@@ -89,7 +89,7 @@ def _sections(report: StudyReport, regime: StudyRegimeReport) -> Iterator[Sectio
 
 
 def _drawings(regime: StudyRegimeReport) -> dict[str, Draw]:
-    """By name of the section."""
+    """Return the drawing function of each section, by its name."""
     differences, curves = paired_differences_data(regime.differences), study_curves_data(regime.curves)
     unlocks = UnlockComparison([_group(each) for each in regime.unlocks])
     return {
@@ -117,7 +117,7 @@ def _cell(cell: tables.Cell | str) -> Cell:
 
 
 def study_document(report: StudyReport, *, base_url: str | None = None, now: datetime | None = None) -> bytes:
-    """The whole report as one HTML file; `base_url` is the dashboard's address, which the runs are linked to."""
+    """Return the whole report as one HTML file; `base_url` is the dashboard's address, which the runs are linked to."""
     made = (now or datetime.now(UTC)).astimezone(UTC)
     facts = f"{facts_of(report)} · made {made:%Y-%m-%d %H:%M} UTC · plotly {plotly.__version__}"
     return document(

@@ -36,9 +36,9 @@ SUFFIXES: Mapping[ArtifactKind, str] = MappingProxyType(
     }
 )
 MODEL_FOLDERS = (("model",), ("actor", "huggingface"))
-"""Where the local engine and where verl keep the model in Hugging Face format, in a checkpoint."""
+"""Folders of the model in Hugging Face format in a checkpoint: of the local engine, and of verl."""
 MODEL_SUFFIXES = frozenset({".json", ".safetensors", ".txt", ".model", ".jinja", ".md"})
-"""What belongs to such a model. Pickles are left out: nobody should have to load one."""
+"""Suffixes of such a model's files. Pickles are left out: loading one may run code."""
 JOURNAL_FILES = (RECORDS_FILE, SAMPLES_FILE, LOG_FILE, SUMMARY_FILE)
 
 DrawReport = Callable[[Path, Path], None]
@@ -62,7 +62,7 @@ class PackedFile(NamedTuple):
 
 
 def file_name(run_name: str, run_id: str, kind: ArtifactKind, step: int | None) -> str:
-    """Name of the download: letters, digits, dots and dashes only."""
+    """Return the name of the download: letters, digits, dots and dashes only."""
     what = checkpoint_name(step) if step is not None else kind
     return f"{_stem(run_name, run_id)}-{what}{SUFFIXES[kind]}"
 
@@ -107,7 +107,7 @@ def pack(
 
 
 def packed_as(out: Path) -> PackedFile | None:
-    """Size and checksum of a file that `pack` finished in an earlier process, or None."""
+    """Return size and checksum of a file that `pack` finished in an earlier process, or None."""
     try:
         packed = PackedFile(**json.loads(_note(out).read_bytes()))
         return packed if out.stat().st_size == packed.num_bytes else None
@@ -123,7 +123,7 @@ def _note(out: Path) -> Path:
 
 
 def _pack_checkpoint(run_folder: Path, step: int, top: str, out: Path) -> None:
-    """The model in Hugging Face format, each file compared with the checkpoint's own checksum."""
+    """Pack the model in Hugging Face format, each file compared with the checkpoint's own checksum."""
     checkpoint = (CHECKPOINTS_FOLDER, checkpoint_name(step))
     try:
         with open_inside(run_folder, (*checkpoint, MANIFEST_FILE)) as file:
@@ -168,7 +168,7 @@ def _suffix(parts: tuple[str, ...]) -> str:
 
 
 def _pack_journal(run_folder: Path, top: str, out: Path) -> None:
-    """Config, requests and all files of all attempts: a folder that `bapo import` takes."""
+    """Pack config, requests and all files of all attempts: a folder that `bapo import` takes."""
     with ArchiveWriter(out) as archive:
         for name, file, num_bytes in _journal(run_folder):
             archive.add(f"{top}/{name}", file, num_bytes)
@@ -195,7 +195,7 @@ def _attempts(run_folder: Path) -> list[str]:
 
 
 def _write_report(run_folder: Path, top: str, out: Path, draw: DrawReport) -> None:
-    """The report of a copy of the journal, taken safely: nothing outside the run's folder can get into it."""
+    """Write the report of a copy of the journal, taken safely: nothing outside the run's folder can get into it."""
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:
         copy = Path(folder) / top
         for name, file, num_bytes in _journal(run_folder):
@@ -219,7 +219,7 @@ def _config(run_folder: Path) -> dict[str, Any]:
 
 
 def _join(run_folder: Path, name: str, out: Path, *, heading: bool) -> None:
-    """One file of all attempts, one after the other."""
+    """Join one file of all attempts, one after the other."""
     with out.open("wb") as output:
         for attempt in _attempts(run_folder):
             try:

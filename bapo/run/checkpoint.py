@@ -28,12 +28,12 @@ class CheckpointError(OSError):
 
 
 def checkpoint_name(step: int) -> str:
-    """Name of the folder of a checkpoint, such as `step-000025`."""
+    """Return the name of the folder of a checkpoint, such as `step-000025`."""
     return f"{_PREFIX}{step:06d}"
 
 
 def checkpoint_step(name: str) -> int | None:
-    """Steps completed at the checkpoint in a folder of this name; None where the name is another's."""
+    """Return the steps completed at the checkpoint in a folder of this name; None where the name is another's."""
     digits = name.removeprefix(_PREFIX)
     return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
 
@@ -125,7 +125,7 @@ def newest_sound(run_folder: Path, *, last_step: int | None = None) -> tuple[Pat
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """Folders by step, sound or not."""
+    """Return the folders by step, sound or not."""
     found = (path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdigit())
     return sorted(found, key=lambda path: int(path.name.removeprefix(_PREFIX)))
 
@@ -174,7 +174,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _fault(folder: Path) -> str | None:
-    """Returns the fault of a checkpoint, or None."""
+    """Return the fault of a checkpoint, or None."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """The control file: what people ask of a running trainer, read at every step boundary.
 
-`control.jsonl` lies in the run's folder beside the attempts; lines are only ever appended. The trainer answers each
+`control.jsonl` lies in the run's folder next to the attempts; lines are only ever appended. The trainer answers each
 request once, in the journal: `parameter_change`, `parameter_refused`, `stop` or `request_withdrawn`, with the request's
 id. A stop ends the attempt, not the run: whether the run continues later is up to its owner.
 """
@@ -35,7 +35,7 @@ class ControlRequest(BaseModel):
     id: str = Field(min_length=1, max_length=100)
     """Unique within the run; the answer in the journal names it."""
     author: str = Field(min_length=1, max_length=200)
-    """Who asked."""
+    """Author of the request."""
     at_step: int | None = Field(default=None, ge=1)
     """First step that it holds for; empty: the next one."""
     set: Mapping[str, Any] = {}
@@ -43,7 +43,7 @@ class ControlRequest(BaseModel):
     stop: bool = False
     """End the attempt with a checkpoint."""
     when: StopMoment = "step"
-    """Of a stop: which boundary."""
+    """Boundary at which a stop takes effect."""
     withdraws: str | None = None
     """Identifier of an earlier request that shall not take effect; one that did already stays."""
 
@@ -60,7 +60,7 @@ def append_request(run_folder: Path, request: ControlRequest) -> None:
 
 
 def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[str]]:
-    """Reads all requests in order, and one message for each complete line that is none."""
+    """Read all requests in order, and return a message for each complete line that is none."""
     requests: list[ControlRequest] = []
     rejected: list[str] = []
     for number, line in enumerate(complete_lines(run_folder / CONTROL_FILE), start=1):
@@ -72,7 +72,7 @@ def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[
 
 
 def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
-    """The running config with new values. Raises ConfigError where a field cannot change or a value is illegal."""
+    """Return the running config with new values. Raises ConfigError if a field cannot change or a value is illegal."""
     steerable = steerable_fields(config.method.type)
     known = f"only {', '.join(steerable)} can" if steerable else f"nothing of {config.method.type} can"
     problems = [

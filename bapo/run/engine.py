@@ -11,7 +11,7 @@ from bapo.tasks.base import Task
 
 
 def build_engine(config: RunConfig, task: Task) -> Engine:
-    """The configured engine with the base model loaded.
+    """Return the configured engine with the base model loaded.
 
     Raises ConfigError where its packages, devices or the model cannot be used.
     """
@@ -30,7 +30,7 @@ def build_engine(config: RunConfig, task: Task) -> Engine:
 
 
 def local_engine() -> Callable[[RunConfig, Task], Engine]:
-    """The local engine's class, with all that it imports."""
+    """Return the local engine's class, with all that it imports."""
     with lasting_modules("torch"):
         from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415  (torch takes seconds to import)
 

@@ -25,7 +25,7 @@ class EvaluationRuns:
         self._tracked = tracked_problems(config, task)
 
     def due(self, completed: int, *, is_last: bool) -> Iterator[EvaluationRecord | TrackingRecord]:
-        """The records due after `completed` steps; at step 0, before training, and at the last all are.
+        """Yield the records due after `completed` steps; at step 0, before training, and at the last all are.
 
         None in runs of a method that is unmeasured.
         """
@@ -91,6 +91,6 @@ class EvaluationRuns:
 
 
 def tracked_problems(config: RunConfig, task: Task) -> list[Problem]:
-    """The fixed random subset of the training prompts that is followed."""
+    """Return the fixed random subset of the training prompts that is followed."""
     count = min(config.tracking.num_prompts, len(task.train))
     return generator(config.training.seed, 0, "tracked prompts").sample(list(task.train), count)

@@ -31,7 +31,7 @@ class ForkOrigin(BaseModel):
 
 _FROZEN: Mapping[str, str] = {
     "model.path": "the checkpoint holds the weights and the vocabulary of the parent's model",
-    "engine.type": "each engine writes checkpoints of its own kind",
+    "engine.type": "each engine writes checkpoints of a different kind",
     "engine.verl.strategy": "FSDP and Megatron write checkpoints of their own kinds",
     "task.": "the buffers and the shuffled passes hold the parent's prompts, judged by its verifier",
     "rollout.group_size": "the buffers hold groups of the parent's size",
@@ -44,7 +44,7 @@ _SPLIT_BY_MEGATRON = frozenset(
 
 
 def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[ConfigProblem]:
-    """Returns the reasons why the parent's checkpoint of `step` completed steps cannot continue with this config."""
+    """Return the reasons why the parent's checkpoint of `step` completed steps cannot continue with this config."""
     problems = []
     for field, (theirs, ours) in difference(config, parent).items():
         reason = next((why for frozen, why in _FROZEN.items() if field == frozen or _is_inside(field, frozen)), None)
@@ -86,12 +86,12 @@ def begin_fork(run_folder: Path, parent_folder: Path, origin: ForkOrigin) -> Non
 
 @contextmanager
 def _alone(run_folder: Path) -> Iterator[None]:
-    """While a run waits, one who keeps its checkpoint and one who starts it may come at the same time."""
+    """Hold the folder of a waiting run, which may be started while its checkpoint is being kept."""
     with held(run_folder / LOCK_FILE, waits=True):
         yield
 
 
 def read_origin(run_folder: Path) -> ForkOrigin | None:
-    """Reads the origin of the run in this folder; None where it is no fork."""
+    """Read the origin of the run in this folder; None if it is no fork."""
     path = run_folder / ORIGIN_FILE
     return ForkOrigin.model_validate_json(path.read_bytes()) if path.exists() else None

@@ -20,15 +20,15 @@ ROOM_BYTES = 4_096
 
 
 def can_fork(engine: EngineConfig, python: str, *, has_gpus: bool) -> bool:
-    """Whether a trainer may be forked that would be started with this Python.
+    """Return whether a trainer that would be started with this Python may be forked instead.
 
-    What CUDA and libraries of macOS set up does not survive a fork, and verl has an interpreter of its own.
+    What CUDA and libraries of macOS set up does not survive a fork, and verl runs in another interpreter.
     """
     return sys.platform == "linux" and engine.type == "local" and python == sys.executable and not has_gpus
 
 
 class ZygoteError(OSError):
-    """It did not start, or has ended."""
+    """The zygote did not start, or has ended."""
 
 
 class ForkedTrainer:
@@ -40,7 +40,7 @@ class ForkedTrainer:
         self._family = family
 
     def poll(self) -> int | None:
-        """Its exit code: None while it runs, 0 where nobody learned it, as the process that forked it has ended too."""
+        """Return its exit code: None while it runs, 0 if unknown because the process that forked it has ended too."""
         code = self._family.code_of(self.pid)
         if code is not None or self._family.is_alive:
             return code
@@ -55,7 +55,7 @@ class Zygote:
         self._family: _Family | None = None
 
     def fork(self, request: ForkRequest, environment: Mapping[str, str]) -> ForkedTrainer:
-        """The trainer, once it runs. `environment`: of the process that forks. Raises ZygoteError."""
+        """Return the trainer, once it runs. `environment`: of the process that forks. Raises ZygoteError."""
         with self._lock:
             if self._family is not None:
                 with suppress(ZygoteError):  # Without trainers it ends after a while.
@@ -107,7 +107,7 @@ class _Family:
             self.is_alive = False
 
     def code_of(self, pid: int) -> int | None:
-        """None while it runs, or where it is not known."""
+        """Return the exit code; None while it runs, or if it is not known."""
         assert self._process.stdout is not None
         with self._lock:
             while self.is_alive and select.select([self._process.stdout], [], [], 0)[0]:
@@ -115,7 +115,7 @@ class _Family:
             return self._codes[pid]
 
     def _read(self) -> list[Forked]:
-        """What it tells next; waits for it."""
+        """Wait for its next message and return it."""
         assert self._process.stdout is not None
         chunk = self._process.stdout.read(READ_BYTES)
         self.is_alive = bool(chunk)

@@ -1,4 +1,4 @@
-"""The load of the GPUs that a run trains on, read beside the training: both engines record it."""
+"""The load of the GPUs that a run trains on, read in the background during training, for both engines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class GpuLoad:
     def take(self) -> Mapping[str, float]:
         """Return means since the last call, or the newest reading; nothing where no driver answers."""
         with self._lock:
-            # A step that is shorter than the interval has none of its own.
+            # A step that is shorter than the interval has no reading.
             readings = self._readings or self._taken
             self._readings, self._taken = [], readings[-1:]
         if not readings:

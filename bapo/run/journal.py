@@ -19,7 +19,7 @@ from bapo.run.write_failures import remedy
 RECORDS_FILE = "records.jsonl"
 SAMPLES_FILE = "samples.jsonl"
 MOST_ATTEMPTS = 100_000
-"""A folder with a higher number is nobody's attempt."""
+"""Largest number of an attempt; a folder with a higher one is no attempt."""
 
 
 class JournalError(OSError):
@@ -57,7 +57,7 @@ class LineWriter:
     def write(self, line: bytes) -> None:
         """Append one line. A partial write (full disk) is taken back before JournalError is raised.
 
-        Raises JournalError, too, where the file was deleted or moved: nobody would read what is written.
+        Raises JournalError, too, if the file was deleted or moved: written lines would be lost.
         """
         before = os.fstat(self._descriptor).st_size
         if not self._is_there():
@@ -85,7 +85,7 @@ class LineWriter:
         return JournalError(f"cannot append to {self.path}: {cause}; {remedy(error)}, then start the run again")
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
     def __enter__(self) -> LineWriter:
@@ -111,23 +111,23 @@ class Journal:
         self.samples.write(dump_record(record))
 
     def close(self) -> None:
-        """Closes both files."""
+        """Close both files."""
         self.records.close()
         self.samples.close()
 
 
 def open_run_file(path: Path) -> BinaryIO:
-    """A file of a run folder, or of an attempt's folder in it, for reading.
+    """Return a file of a run folder, or of an attempt's folder in it, for reading.
 
-    Raises OutsideError where it, or the attempt's folder, is a link or no plain file: whoever wrote a folder that is
-    imported must not choose what else is read.
+    Raises OutsideError if it, or the attempt's folder, is a link or no plain file: the author of an imported folder
+    must not choose what else is read.
     """
     depth = 2 if _number_of(path.parent) is not None else 1
     return open_inside(path.parents[depth - 1], path.parts[-depth:])
 
 
 def complete_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a run's file that end in a newline, without it; none where there is no file."""
+    """Yield the lines of a run's file that end in a newline, without it; none where there is no file."""
     try:
         file = open_run_file(path)
     except FileNotFoundError:
@@ -139,12 +139,12 @@ def complete_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_records(path: Path) -> Iterator[AnyRecord]:
-    """The records of one journal file."""
+    """Yield the records of one journal file."""
     return (parse_record(line) for line in complete_lines(path))
 
 
 def attempt_folders(run_folder: Path) -> Sequence[Path]:
-    """attempt-1, attempt-2, … in order."""
+    """Return attempt-1, attempt-2, … in order."""
     numbered = ((number, path) for path in run_folder.glob("attempt-*") if (number := _number_of(path)) is not None)
     return [path for _, path in sorted(numbered)]
 
@@ -157,7 +157,8 @@ def _number_of(attempt_folder: Path) -> int | None:
 
 
 def merged_records(run_folder: Path) -> list[AnyRecord]:
-    """The run's history over its attempts: where a later attempt repeats a step, its record replaces the earlier one.
+    """Return the run's history over its attempts: where a later attempt repeats a step, its record replaces the earlier
+    one.
 
     A resumed attempt goes back to its checkpoint, so what an earlier attempt recorded after that step is replaced.
     """

@@ -37,11 +37,11 @@ class Lines:
     start_offset: int
     end_offset: int
     lines: Sequence[str]
-    """Without their newlines; bytes that are not UTF-8 are replaced."""
+    """Lines without their newlines; bytes that are not UTF-8 are replaced."""
 
 
 def read_lines(path: Path, offset: int, chunk_bytes: int = CHUNK_BYTES) -> Lines | None:
-    """The next whole lines after a byte offset; None where there are none yet.
+    """Return the next whole lines after a byte offset; None where there are none yet.
 
     Raises LineTooLongError, and OutsideError where the file or its folder is a link.
     """

@@ -11,7 +11,7 @@ _UNTOLD_EVENTS = frozenset({"failed"})
 
 
 def log_line(record: AnyRecord) -> str | None:
-    """Returns the line of a record, with its time in UTC; None for one that says nothing to people."""
+    """Return the line of a record, with its time in UTC; None for one that is not meant for people."""
     match record:
         case StepRecord():
             text = f"step {record.step}/{record.num_steps}: {step_line(record)}{_update(record)}"
@@ -29,7 +29,7 @@ def log_line(record: AnyRecord) -> str | None:
 
 
 def step_line(record: StepRecord) -> str:
-    """Returns the reward and the batch composition of a step."""
+    """Return the reward and the batch composition of a step."""
     counts = record.counts
     return (
         f"reward {record.reward_mean:.2f}  batch {counts.batch}/{counts.batch_size}: "
@@ -38,7 +38,7 @@ def step_line(record: StepRecord) -> str:
 
 
 def evaluation_line(record: EvaluationRecord) -> str:
-    """Returns the accuracy of an evaluation with its interval."""
+    """Return the accuracy of an evaluation with its interval."""
     value = record.avg_at_k
     return (
         f"step {record.step}: {record.dataset} avg@{record.num_samples} {value.value:.1%} "
@@ -47,7 +47,7 @@ def evaluation_line(record: EvaluationRecord) -> str:
 
 
 def event_line(record: EventRecord) -> str:
-    """Returns what happened between two steps."""
+    """Return what happened between two steps."""
     return f"step {record.step}: {record.event.replace('_', ' ')}: {record.message}"
 
 

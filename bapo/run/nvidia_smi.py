@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 10.0
 
 
 def query(*fields: str, gpus: str | None = None) -> list[list[str]]:
-    """The fields of each GPU, as `nvidia-smi --help-query-gpu` names them; none without a driver that answers.
+    """Return the fields of each GPU, as `nvidia-smi --help-query-gpu` names them; none without a driver that answers.
 
     `gpus`: indices or UUIDs with commas between them; all where it is None.
     """
@@ -32,7 +32,7 @@ def query(*fields: str, gpus: str | None = None) -> list[list[str]]:
 
 
 def number(text: str) -> float | None:
-    """A value of the driver; None for one that it does not know, such as `[N/A]`."""
+    """Return a value of the driver; None for one that it does not know, such as `[N/A]`."""
     try:
         return float(text)
     except ValueError:

@@ -9,7 +9,7 @@ START_TIME_TOLERANCE_SECONDS = 0.5
 
 
 def process_of(pid: int, created: float) -> psutil.Process | None:
-    """The process with this id that started then; None where it has ended."""
+    """Return the process with this id and start time; None if it has ended."""
     try:
         process = psutil.Process(pid)
         is_it = abs(process.create_time() - created) < START_TIME_TOLERANCE_SECONDS

@@ -28,7 +28,7 @@ def plus(cost: Cost, **added: int) -> Cost:
 
 
 def accuracy_histogram(groups: Iterable[RolloutGroup], group_size: int) -> list[int]:
-    """Groups by number of correct responses, 0..G."""
+    """Return groups by number of correct responses, 0..G."""
     counts = [0] * (group_size + 1)
     for group in groups:
         counts[group.num_correct] += 1
@@ -47,7 +47,7 @@ def step_record(
     timing: Mapping[str, float],
     system: Mapping[str, float],
 ) -> StepRecord:
-    """The journal's line of one training step."""
+    """Return the journal's line of one training step."""
     fresh, batch = outcome.fresh, outcome.batch
     difficult_buffer, high_quality_buffer = method.buffers(outcome.step)
     trained = [item.group for item in batch.items]
@@ -96,7 +96,7 @@ def _trained_reward_mean(items: Sequence[BatchItem]) -> float:
 def sample_records(
     outcome: StepOutcome, *, attempt: int, limit: int, problems: Mapping[str, Problem], engine: Engine
 ) -> Iterable[SampleRecord]:
-    """The responses of up to `limit` groups, in turn from X1, X2, X3 and from what was left out."""
+    """Return the responses of up to `limit` groups, in turn from X1, X2, X3 and from what was left out."""
     for group, source, in_batch in _spread(outcome.batch, outcome.fresh, outcome.reevaluated)[:limit]:
         problem = problems[group.prompt_id]
         yield SampleRecord(
@@ -123,7 +123,7 @@ def sample_records(
 
 
 def visited_prompts(outcome: StepOutcome) -> Iterable[str]:
-    """The prompts of the step, also those of which no response is kept."""
+    """Return the prompts of the step, also those of which no response is kept."""
     generations = (outcome.fresh, outcome.reevaluated)
     groups = [group for generation in generations if generation is not None for group in generation.groups]
     return dict.fromkeys(group.prompt_id for group in [*groups, *(item.group for item in outcome.batch.items)])
@@ -132,7 +132,7 @@ def visited_prompts(outcome: StepOutcome) -> Iterable[str]:
 def _spread(
     batch: ComposedBatch, fresh: Generation, reevaluated: Generation | None
 ) -> list[tuple[RolloutGroup, BatchSource, bool]]:
-    """Returns all groups of the step, alternating between the kinds so that a short list shows each."""
+    """Return all groups of the step, alternating between the kinds so that a short list shows each."""
     trained = {(item.group.prompt_id, item.source) for item in batch.items}
     left_out = [
         (group, source, False)

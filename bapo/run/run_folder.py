@@ -19,11 +19,11 @@ CONFIG_FILE = "config.json"
 SUMMARY_FILE = "summary.json"
 LOCK_FILE = ".trainer-lock"
 MARK_FILE = ".bapo-runs"
-"""In the folder of all runs: a number that tells it from other folders of the same path."""
+"""File in the folder of all runs: a number that distinguishes it from other folders of the same path."""
 UPLOADS_FOLDER = ".uploads"
-"""In the folder of all runs, which servers and workers share or copy: data and models that people uploaded."""
+"""Folder of uploaded data and models in the folder of all runs, which servers and workers share or copy."""
 RESTORING_FILE = ".restoring"
-"""In the folder of all runs while a backup is restored into it, and after a restore that was cut short."""
+"""File in the folder of all runs while a backup is restored into it, and after an interrupted restore."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -37,7 +37,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def mark_of(runs_dir: Path) -> int | None:
-    """The number in a folder of runs; None where it holds none that can be read."""
+    """Return the number in a folder of runs; None where it holds none that can be read."""
     try:
         return int((runs_dir / MARK_FILE).read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -45,7 +45,7 @@ def mark_of(runs_dir: Path) -> int | None:
 
 
 def unfinished_restore(runs_dir: Path) -> str | None:
-    """Why a server must not start with this folder of runs: a restore into it has not come to its end."""
+    """Return why a server must not start with this folder of runs: a restore into it has not come to its end."""
     if not (runs_dir / RESTORING_FILE).exists():
         return None
     return (
@@ -55,7 +55,7 @@ def unfinished_restore(runs_dir: Path) -> str | None:
 
 
 def read_config(run_folder: Path) -> RunConfig:
-    """The config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
+    """Return the config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
     path = run_folder / CONFIG_FILE
     try:
         with open_run_file(path) as file:
@@ -78,7 +78,7 @@ def claim_config(run_folder: Path, config: RunConfig) -> None:
         remedy = f"the run in {run_folder} was observed, and its trainer is not ours: train in another folder"
         raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
     path = run_folder / CONFIG_FILE
-    # A run that failed before its first step, by a wrong model path say, may be mended where it is.
+    # A run that failed before its first step, by a wrong model path say, may be corrected in place.
     if not path.exists() or not _has_trained(run_folder):
         run_folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, config.model_dump_json(indent=2).encode())
@@ -99,7 +99,7 @@ def _has_trained(run_folder: Path) -> bool:
 
 
 def next_attempt(run_folder: Path) -> int:
-    """Number of the attempt that would start now, from 1."""
+    """Return the number of the attempt that would start now, from 1."""
     folders = attempt_folders(run_folder)
     return int(folders[-1].name.removeprefix("attempt-")) + 1 if folders else 1
 

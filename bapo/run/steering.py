@@ -20,7 +20,7 @@ _ANSWERS = (*_REPEATED, "stop", "request_withdrawn")
 
 
 def answers(run_folder: Path) -> Iterator[EventRecord]:
-    """Returns the answers of the run's trainers to requests, in order."""
+    """Return the answers of the run's trainers to requests, in order."""
     for folder in attempt_folders(run_folder):
         for record in read_records(folder / RECORDS_FILE):
             if isinstance(record, EventRecord) and record.event in _ANSWERS and "id" in record.data:
@@ -28,7 +28,7 @@ def answers(run_folder: Path) -> Iterator[EventRecord]:
 
 
 def open_requests(run_folder: Path) -> list[ControlRequest]:
-    """The requests of the control file that no trainer has answered."""
+    """Return the requests of the control file that no trainer has answered."""
     answered = {record.data["id"] for record in answers(run_folder)}
     requests, _ = read_requests(run_folder)
     return [request for request in requests if request.id not in answered and request.withdraws is None]
@@ -54,7 +54,7 @@ class Steering:
         self._to_repeat = {request_id: step for request_id, step in self._to_repeat.items() if step > completed}
 
     def due(self, step: int, *, at_checkpoint: bool = False) -> Sequence[ControlRequest]:
-        """Requests that take effect before this step, in the file's order, withdrawals before all others.
+        """Return the requests that take effect before this step, in the file's order, withdrawals before all others.
 
         `at_checkpoint` says that the last completed step has its checkpoint, which some stops wait for.
         """
@@ -70,7 +70,8 @@ class Steering:
         return due
 
     def fulfilled_stops(self, step: int) -> Sequence[ControlRequest]:
-        """The stops that `due` left waiting for a checkpoint, which the end of the attempt before this step fulfils."""
+        """Return the stops that `due` left waiting for a checkpoint, which the end of the attempt before this step
+        fulfils."""
         stops = [request for request in self._requests if request.stop and self._is_open(request, step)]
         self._answered.update(request.id for request in stops)
         return stops
@@ -87,7 +88,7 @@ class Steering:
                 yield request
 
     def rejected(self) -> Sequence[str]:
-        """Messages about lines of the control file that `due` found to be no requests, each once."""
+        """Return messages about lines of the control file that `due` found to be no requests, each once."""
         new = self._rejected[self._num_reported :]
         self._num_reported = len(self._rejected)
         return new

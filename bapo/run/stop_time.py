@@ -1,4 +1,4 @@
-"""How long a trainer takes from SIGTERM to its end, from what its journals have measured.
+"""Time that a trainer takes from SIGTERM to its end, from the measurements in its journals.
 
 After SIGTERM a trainer finishes its step, evaluates and tracks where that is due, and writes a checkpoint.
 """
@@ -23,14 +23,14 @@ UNMEASURED_SECONDS = 45.0
 MARGIN = 1.5
 """A step may take longer than the longest one until now."""
 END_SECONDS = 10.0
-"""For the engine's end."""
+"""Allowance for the engine's shutdown."""
 
 
 class StopTime(NamedTuple):
-    """What a run's journals say of the time to start and to stop; None where nothing is measured yet."""
+    """Time to start and to stop, from a run's journals; None until it is measured."""
 
     start_seconds: float | None = None
-    """From the start of the newest attempt that made a step to the end of that step."""
+    """Time from the start of the newest attempt that made a step to the end of that step."""
     stop_seconds: float | None = None
     """The longest of the last steps, evaluations and checkpoints, one after another."""
 
@@ -41,7 +41,7 @@ def grace_seconds(stop_seconds: float | None) -> float:
 
 
 def seconds_to_fit(time: StopTime) -> float:
-    """Least time that a machine must have left to begin the run, make a step, and give it back."""
+    """Return the least time that a machine must have left to begin the run, make a step, and give it back."""
     start = UNMEASURED_SECONDS if time.start_seconds is None else time.start_seconds
     return start + grace_seconds(time.stop_seconds)
 
@@ -50,7 +50,7 @@ class StopWatch:
     """Follows the journals of a run's attempts."""
 
     def __init__(self, run_folder: Path, attempt: int) -> None:
-        """Nothing is read before the first `look`."""
+        """Prepare to read: nothing is read before the first `look`."""
         self._run_folder = run_folder
         self._attempt = attempt
         self._offset = 0

@@ -56,7 +56,7 @@ class Observer(Protocol):
     """Sees each record right after it is in the journal."""
 
     def on_record(self, record: AnyRecord) -> None:
-        """Called in the trainer's thread: return quickly."""
+        """Handle a record in the trainer's thread: return quickly."""
 
 
 class EvaluationSummary(BaseModel):
@@ -313,7 +313,7 @@ class _Attempt:
         for record in self._evaluation_runs.due(self._completed, is_last=self._completed == self._num_steps):
             num_problems = len(record.num_correct)
             if isinstance(record, EvaluationRecord):
-                # One greedy answer beside the samples.
+                # One greedy answer in addition to the samples.
                 num_rollouts = num_problems * (record.num_samples + 1)
                 self._cost = plus(self._cost, num_evaluation_rollouts=num_rollouts)
                 self._evaluations.setdefault(record.dataset, []).append(record)
@@ -458,14 +458,14 @@ class _Attempt:
 
 
 def cannot_write(error: Exception, run_folder: Path) -> bool:
-    """Returns whether the attempt failed because the disk is full or refuses: the run can resume from its last
+    """Return whether the attempt failed because the disk is full or refuses: the run can resume from its last
     checkpoint.
     """
     return isinstance(error, JournalError | checkpoint.CheckpointError) or is_write_failure(error, run_folder)
 
 
 def _has_begun(run_folder: Path) -> bool:
-    """Returns whether any attempt has recorded anything."""
+    """Return whether any attempt has recorded anything."""
     return any(True for folder in attempt_folders(run_folder) for _ in read_records(folder / RECORDS_FILE))
 
 
@@ -479,7 +479,7 @@ class _Log:
 
 
 def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary] = train) -> int:
-    """The trainer process of a worker; the exit code tells how it ended."""
+    """Run the trainer process of a worker; the exit code tells how it ended."""
     parser = argparse.ArgumentParser(prog="python -m bapo.run.trainer", description="Train the run in a folder.")
     parser.add_argument("run_folder", type=Path)
     parser.add_argument("--attempt", type=int, default=None)

@@ -1,7 +1,7 @@
-"""A trainer as a process of its own, started or forked.
+"""A trainer as a separate process, started or forked.
 
-It leads a session of its own, so that neither the end of whoever started it nor the terminal's Ctrl-C touches it. A
-process is known by its id and start time.
+It leads a separate session, so that neither the end of the process that started it nor the terminal's Ctrl-C touches
+it. The process is identified by its id and start time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class TrainerProcess:
 
     @classmethod
     def of(cls, process: psutil.Process) -> TrainerProcess:
-        """One that is found again."""
+        """Return the trainer process of a process that was found again."""
         return cls(process.pid, process.create_time())
 
     def is_running(self) -> bool:
-        """Whether it is running; reaps it if it is a child."""
+        """Return whether it is running; reaps it if it is a child."""
         if self._child is not None:
             return self._child.poll() is None
         return process_of(self.pid, self.created) is not None
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs, and always if this process did not start it."""
+        """Exit code; `None` while it runs, and always if this process did not start it."""
         return self._child.poll() if self._child is not None else None
 
     def ask_to_stop(self) -> None:
@@ -71,7 +71,7 @@ def start_trainer(
     command = [python, *MODULE, *arguments]
     if zygote is not None:
         request = ForkRequest(title=" ".join(command), arguments=arguments, threads=threads, log=log.absolute())
-        with suppress(ZygoteError):  # Why it cannot start, a trainer of its own will tell in its log.
+        with suppress(ZygoteError):  # A trainer started without the zygote will report the cause in its log.
             forked = zygote.fork(request, environment)
             return TrainerProcess(forked.pid, forked.created, forked)
     with log.open("ab") as output:

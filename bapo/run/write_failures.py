@@ -11,7 +11,7 @@ _BROKEN = frozenset({errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.E
 
 
 def is_write_failure(error: BaseException, run_folder: Path) -> bool:
-    """Whether storage refused: it is full, broken or read-only, or the run folder may not be written.
+    """Return whether storage refused: it is full, broken or read-only, or the run folder may not be written.
 
     A missing permission elsewhere, as for a data set, is the run's own failure: no later try would find it otherwise.
     """
@@ -23,7 +23,7 @@ def is_write_failure(error: BaseException, run_folder: Path) -> bool:
 
 
 def remedy(error: OSError) -> str:
-    """Returns the remedy."""
+    """Return the remedy."""
     if error.errno in _REFUSED:
         return "make the folder writable for the trainer's account"
     if error.errno in (errno.EMFILE, errno.ENFILE):

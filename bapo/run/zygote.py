@@ -2,7 +2,7 @@
 
 Nearly all of a trainer's first seconds are imports. Workers and `bapo study` start this process (`bapo.run.forking`). A
 request is a line of JSON on standard input (`ForkRequest`); answers are lines on standard output: the process that was
-forked, and later how it ended (`Forked`). A trainer leads a session of its own and outlives this process, which ends
+forked, and later how it ended (`Forked`). A trainer leads a separate session and outlives this process, which ends
 with its standard input, or after a while without trainers.
 
 Only for trainers without a GPU: what CUDA has set up does not survive a fork.
@@ -24,7 +24,7 @@ from setproctitle import setproctitle
 from bapo.run import engine, trainer
 
 IDLE_SECONDS = 600
-"""Without trainers."""
+"""Time without trainers after which this process ends."""
 TITLE_ROOM = "TITLE_ROOM"
 """A variable that means nothing: the titles of trainers, longer than that of this process, are written over it."""
 
@@ -35,13 +35,13 @@ class ForkRequest(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: str
-    """Its command line, for whoever looks for its process."""
+    """Command line shown in lists of processes."""
     arguments: tuple[str, ...]
-    """Of `bapo.run.trainer`."""
+    """Arguments of `bapo.run.trainer`."""
     threads: int
     """CPU threads of the processes that it starts in turn; its own engine sets its own."""
     log: Path
-    """Its standard output and error."""
+    """File of its standard output and error."""
 
 
 class Forked(BaseModel):
@@ -51,13 +51,13 @@ class Forked(BaseModel):
 
     pid: int
     created: float = 0.0
-    """When it started, in seconds since 1970; told once."""
+    """Start time, in seconds since 1970; reported once."""
     code: int | None = None
-    """Its exit code, negative for a signal; None while it runs."""
+    """Exit code, negative for a signal; `None` while it runs."""
 
 
 def main() -> int:
-    """Fork trainers until nobody asks any longer. Returns an exit code, also of each trainer, in its own process."""
+    """Fork trainers until standard input ends. Returns an exit code, also of each trainer, in its own process."""
     engine.local_engine()
     signal.signal(signal.SIGCHLD, _tell_endings)
     signal.signal(signal.SIGALRM, _end_if_idle)
@@ -76,7 +76,7 @@ def _train(request: ForkRequest) -> int:
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
     setproctitle(request.title)
-    # Told once it can be signalled as a group of its own.
+    # Reported once it can be signalled as a separate group.
     _tell(Forked(pid=os.getpid(), created=psutil.Process().create_time()))
     for descriptor, path, flags in ((0, os.devnull, os.O_RDONLY), (1, request.log, os.O_WRONLY | os.O_APPEND)):
         opened = os.open(path, flags | os.O_CREAT, 0o644)
@@ -89,7 +89,7 @@ def _train(request: ForkRequest) -> int:
 
 
 def _tell(forked: Forked) -> None:
-    with suppress(BrokenPipeError):  # Nobody listens any more: standard input ends too.
+    with suppress(BrokenPipeError):  # The reader is gone: standard input ends too.
         os.write(1, forked.model_dump_json().encode() + b"\n")
 
 

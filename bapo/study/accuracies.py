@@ -15,25 +15,25 @@ from bapo.study.observation import Observation
 from bapo.study.results import StudyCurve, StudyDifference, StudyScore
 
 MOST_POINTS = 60
-"""Of a curve."""
+"""Most points of a curve."""
 
 Arms = Mapping[str, Mapping[int, Observation]]
 """Arm → seed → run; ended ones only."""
 
 
 def mean_of(values: Sequence[float | None]) -> MeanEstimate | None:
-    """Mean with Student's 95 % interval over the values that there are."""
+    """Return mean with Student's 95 % interval over the values that there are."""
     return estimate([value for value in values if value is not None])
 
 
 def final(run: Observation, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
-    """The last evaluation after the first step."""
+    """Return the last evaluation after the first step."""
     found = run.accuracy(test_set, metric, "steps", sets)
     return float(found.y[-1]) if len(found.x) and found.x[-1] > 0 else None
 
 
 def base(run: Observation, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
-    """The evaluation of the model before training."""
+    """Return the evaluation of the model before training."""
     found = run.accuracy(test_set, metric, "steps", sets)
     return float(found.y[0]) if len(found.x) and found.x[0] == 0 else None
 
@@ -42,7 +42,7 @@ def base(run: Observation, test_set: str, metric: Metric, sets: Sequence[str]) -
 
 
 def scores_of(arms: Arms, sets: Sequence[str]) -> dict[str, list[StudyScore]]:
-    """Each arm's row of Table 1: the test sets, then their mean where there are several."""
+    """Return each arm's row of Table 1: the test sets, then their mean where there are several."""
     columns = [*sets, MEAN] if len(sets) > 1 else list(sets)
     best = {column: best_arm(arms, column, sets) for column in columns}
     return {
@@ -54,7 +54,7 @@ def scores_of(arms: Arms, sets: Sequence[str]) -> dict[str, list[StudyScore]]:
 
 
 def base_scores(arms: Arms, sets: Sequence[str]) -> list[StudyScore]:
-    """The base model: of all seeds once, for all arms begin with the same model and draws."""
+    """Return the base model: of all seeds once, for all arms begin with the same model and draws."""
     by_seed: dict[int, Observation] = {}
     for runs in arms.values():
         for seed, run in runs.items():
@@ -79,7 +79,7 @@ def _score(
 
 
 def best_arm(arms: Arms, column: str, sets: Sequence[str]) -> str | None:
-    """The arm with the highest mean avg@k, where the paired difference to every other arm excludes 0."""
+    """Return the arm with the highest mean avg@k, where the paired difference to every other arm excludes 0."""
     means = {arm: mean_of([final(run, column, "avg", sets) for run in runs.values()]) for arm, runs in arms.items()}
     known = {arm: mean.value for arm, mean in means.items() if mean is not None}
     if len(known) < 2:
@@ -109,7 +109,7 @@ def _differences(
     at: Budget,
     sets: Sequence[str],
 ) -> _Pairs:
-    """`first` minus `second`, seed by seed, each pair at the most that both of it have spent."""
+    """Subtract `second` from `first`, seed by seed, each pair at the largest budget that both have spent."""
     pairs = _Pairs([], [], [])
     for seed in sorted(first.keys() & second.keys()):
         curves = [run.accuracy(test_set, metric, at, sets) for run in (first[seed], second[seed])]
@@ -139,7 +139,7 @@ def difference(
     sets: Sequence[str],
     seeds: Sequence[int],
 ) -> StudyDifference:
-    """An arm against another over the seeds that both have."""
+    """Return an arm against another over the seeds that both have."""
     pairs = _differences(arms.get(arm, {}), arms.get(against, {}), test_set, metric, at, sets)
     found = estimate(pairs.values)
     deviation = stdev(pairs.values) if len(pairs.values) > 1 else 0.0
@@ -167,7 +167,8 @@ def difference(
 
 
 def curves_of(arms: Arms, budget: Budget, sets: Sequence[str]) -> list[StudyCurve]:
-    """Mean avg@k over the test sets, of each arm over what it has spent; arms without an evaluation are left out."""
+    """Return mean avg@k over the test sets, of each arm over what it has spent; arms without an evaluation are left
+    out."""
     found = []
     for arm, runs in arms.items():
         curves = [each for run in runs.values() if len((each := run.accuracy(MEAN, "avg", budget, sets)).x)]
@@ -190,7 +191,7 @@ def curves_of(arms: Arms, budget: Budget, sets: Sequence[str]) -> list[StudyCurv
 
 
 def _even(curves: Sequence[Curve]) -> Floats:
-    """As many positions as the longest curve has, up to where the first of them ends: n does not fall on the way."""
+    """Return as many positions as the longest curve has, up to the end of the shortest: n does not fall on the way."""
     end = min(float(each.x[-1]) for each in curves)
     return np.linspace(0.0, end, max(2, min(MOST_POINTS, max(len(each.x) for each in curves))))
 

@@ -24,11 +24,11 @@ MEAN = "mean"
 """In the place of a test set: the mean over all of them."""
 MOST_RUNS = 1_000
 MOST_CHARACTERS = 200_000
-"""Of a study file."""
+"""Most characters of a study file."""
 MOST_LEVELS = 32
 """Tables within tables; a config has four."""
 _SHOWN_COUNT = 10**9
-"""Of more runs the number is not written out."""
+"""Largest number of runs that is written out."""
 _MOST_DOTS = 300
 """In a line."""
 _MOST_KEY_CHARACTERS = 200
@@ -36,7 +36,9 @@ _MOST_KEY_CHARACTERS = 200
 Metric = Literal["avg", "greedy", "pass"]
 """avg@k, accuracy of the greedy response, pass@k."""
 Budget = Literal["steps", "rollouts", "compute"]
-"""Where two arms are compared: after their last steps, or at the most rollouts, or CPU-seconds, that all have spent."""
+"""Point at which two arms are compared: after their last steps, or at the most rollouts, or CPU-seconds, that all have
+spent.
+"""
 
 _NAME = re.compile(r"[^\W_][\w .,;:+()=/<>≤≥½-]*", re.UNICODE)
 
@@ -58,7 +60,7 @@ PARTS_ALONE = {"parts": "alone"}
 
 
 class _ContradictionsError(ValueError):
-    """What parts of a declaration say against one another."""
+    """Contradictions between parts of a declaration."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -69,7 +71,7 @@ class Arm(Section):
     """One side of a comparison: a method with its settings."""
 
     name: Name
-    """As the report calls it."""
+    """Name of the arm in the report."""
     method: Annotated[str, Field(min_length=1, max_length=60)]
     """`method.type`."""
     set: Changes = Field(default={})
@@ -118,11 +120,11 @@ class Tuning(Section):
     ]
     """Dotted fields and their candidates; every combination is tried, in each regime."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=100)]
-    """Of the tuning runs; none of the study's own."""
+    """Seeds of the tuning runs; none of the study's own."""
     arms: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Arms that are tuned. Empty: all."""
     set: Changes = Field(default={})
-    """Fields that tuning runs set beside, such as fewer steps."""
+    """Further fields that tuning runs set, such as fewer steps."""
 
     @field_validator("set")
     @classmethod
@@ -135,9 +137,9 @@ class Declaration(Section):
 
     title: Annotated[str, Field(min_length=1, max_length=150)]
     question: Annotated[str, Field(min_length=1, max_length=5_000)]
-    """What the study shall answer."""
+    """Question that the study shall answer."""
     expectation: Annotated[str, Field(max_length=5_000)] = ""
-    """What its author expects, written down before the first run."""
+    """Result that its author expects, written down before the first run."""
     recipe: Annotated[str, Field(max_length=200)] | None = None
     """Shipped recipe that all runs start from."""
     config: Changes = Field(default={})
@@ -217,7 +219,7 @@ class Declaration(Section):
 
 
 def contradictions(study: Declaration) -> list[ConfigProblem]:
-    """Everything that one part of a declaration says against another."""
+    """Return everything that one part of a declaration says against another."""
     found: list[ConfigProblem] = []
 
     def problem(field: str, remedy: str) -> None:
@@ -283,7 +285,7 @@ def _count_in_words(count: int) -> str:
 
 
 def _reserved(study: Declaration) -> list[ConfigProblem]:
-    """Fields that would undo what makes runs comparable."""
+    """Return fields that would undo what makes runs comparable."""
     parts: list[tuple[str, Changes, Sequence[str]]] = [
         ("config", study.config, _EVERYWHERE),
         ("set", study.set, _EVERYWHERE),
@@ -302,12 +304,12 @@ def _reserved(study: Declaration) -> list[ConfigProblem]:
 
 
 _REASONS = {
-    "training.seed": "the seeds of a study stand in `seeds`: remove it",
-    "method.type": "what is trained stands in `method` of an arm: remove it",
+    "training.seed": "the seeds of a study belong in `seeds`: remove it",
+    "method.type": "the trained method belongs in `method` of an arm: remove it",
     "task.held_out": "a study evaluates on the test sets, and tunes on validation problems, by itself: remove it",
     "task": "all arms of a regime have the same problems: set it for the study or a regime",
-    "evaluation": "all arms of a regime are evaluated alike: set it for the study or a regime",
-    "tracking": "all arms of a regime are tracked alike: set it for the study or a regime",
+    "evaluation": "all arms of a regime are evaluated in the same way: set it for the study or a regime",
+    "tracking": "all arms of a regime are tracked in the same way: set it for the study or a regime",
     "model": "all arms of a regime start from the same model: set it for the study or a regime",
 }
 _EVERYWHERE = ("training.seed", "method.type", "task.held_out")
@@ -316,12 +318,12 @@ _OF_TUNING = ("training.seed", "method.type", "task", "model")
 
 
 def slug(name: str) -> str:
-    """A name as part of a folder's: "BAPO without X2" → "bapo-without-x2"."""
+    """Return a name as part of a folder's: "BAPO without X2" → "bapo-without-x2"."""
     return re.sub(r"[^a-z0-9.]+", "-", name.casefold().replace("½", "1-2")).strip("-") or "unnamed"
 
 
 def table_of(text: str) -> dict[str, Any]:
-    """What a study file says, before it is checked. Raises ConfigError where it is no TOML."""
+    """Return what a study file says, before it is checked. Raises ConfigError where it is no TOML."""
     if len(text) > MOST_CHARACTERS:
         remedy = f"is longer than {MOST_CHARACTERS:,} characters: shorten it"
         raise ConfigError([ConfigProblem("study", f"{len(text):,} characters", remedy)])
@@ -366,7 +368,7 @@ def _check_values(table: Mapping[str, Any]) -> None:
 
 
 def parse(text: str) -> Declaration:
-    """A declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
+    """Return a declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
     given = table_of(text)
     try:
         return Declaration.model_validate(given)
@@ -375,12 +377,12 @@ def parse(text: str) -> Declaration:
 
 
 def problems_in(error: ValidationError, given: Mapping[str, Any]) -> list[ConfigProblem]:
-    """The findings of pydantic in a study's terms."""
+    """Return the findings of pydantic in a study's terms."""
     return [problem for each in error.errors(include_url=False) for problem in _problems(each, given)]
 
 
 def with_values(problems: Iterable[ConfigProblem], given: Mapping[str, Any]) -> list[ConfigProblem]:
-    """The problems, each with what the file says where it has no value yet."""
+    """Return the problems, each with what the file says where it has no value yet."""
     return [
         each if each.value is not None else ConfigProblem(each.field, _at(given, each.field), each.remedy)
         for each in problems
@@ -413,7 +415,7 @@ def _at(given: Any, field: str) -> Any:
 
 
 def read(path: Path) -> str:
-    """The text of a study file. Raises ConfigError where it cannot be read."""
+    """Return the text of a study file. Raises ConfigError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -421,14 +423,14 @@ def read(path: Path) -> str:
 
 
 def shipped() -> dict[str, str]:
-    """The studies that come with the library: name → text."""
+    """Return the studies that come with the library: name → text."""
     folder = resources.files("bapo.study") / "shipped"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
     return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in files}
 
 
 def load(name_or_path: str) -> str:
-    """The text of a shipped study by name, or of a file. Raises ConfigError with the names there are."""
+    """Return the text of a shipped study by name, or of a file. Raises ConfigError with the names there are."""
     known = shipped()
     if name_or_path in known:
         return known[name_or_path]

@@ -1,4 +1,4 @@
-"""Diagnostics of the arms: unlocked prompts beside chance, batches, cost, stability."""
+"""Diagnostics of the arms: unlocked prompts compared with chance, batches, cost, stability."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _moved(run: Observation, step: int, replicate: int = 0) -> Matrix | None:
 
 
 def _common_steps(runs: Sequence[Observation]) -> list[int]:
-    """Steps after the first at which all runs sampled."""
+    """Return steps after the first at which all runs sampled."""
     sampled = [{each.step for each in run.tracking if each.step > 0 and each.num_correct} for run in runs]
     return sorted(set.intersection(*sampled)) if sampled else []
 
@@ -94,7 +94,7 @@ def _rate(matrix: Matrix | None, name: RateName) -> float | None:
 
 
 def composition_of(arm: str, runs: Sequence[Observation]) -> StudyComposition:
-    """Returns the batch composition of an arm."""
+    """Return the batch composition of an arm."""
 
     def per_step(name: str) -> MeanEstimate | None:
         return mean_of([_mean(run.groups(name)) for run in runs])
@@ -142,7 +142,7 @@ def _method(run: Observation) -> str:
 
 
 def costs_of(arms: Arms, reference: str, sets: Sequence[str]) -> list[StudyCost]:
-    """Returns the cost of each arm, in total and to reach the reference's mean final accuracy."""
+    """Return the cost of each arm, in total and to reach the reference's mean final accuracy."""
     known = [final(run, MEAN, "avg", sets) for run in arms.get(reference, {}).values()]
     target = mean_of(known)
     return [
@@ -184,7 +184,7 @@ def _sum(values: Floats) -> float | None:
 
 
 def stability_of(arm: str, runs: Sequence[Observation]) -> StudyStability:
-    """Migration of the tracked prompts (Fig. 15) and the quantities of Theorem 3.2."""
+    """Return the migration of the tracked prompts (Fig. 15) and the quantities of Theorem 3.2."""
     tracked = [run for run in runs if run.tracking]
     constants = _constants(runs[0].config)
 

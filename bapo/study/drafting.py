@@ -14,7 +14,7 @@ from bapo.config.resolve import flatten, resolve
 from bapo.study.plan import test_sets_of
 
 _APART = ("method.type", SEED_FIELD, "task.held_out")
-"""What a study says in a place of its own, or decides itself."""
+"""Fields that a study declares elsewhere, or decides itself."""
 
 
 class DraftedRun(NamedTuple):
@@ -28,7 +28,7 @@ class DraftedRun(NamedTuple):
 
 
 def drafted(runs: Sequence[DraftedRun]) -> dict[str, Any]:
-    """The table of a study file. Its question, and what else only a person knows, is left to be written."""
+    """Return the table of a study file. Its question, and what else only a person knows, is left to be written."""
     recipes = {recipe.name: flatten(recipe.explicit) for recipe in shipped_recipes()}
     names = {run.recipe for run in runs}
     recipe = names.pop() if len(names) == 1 else None

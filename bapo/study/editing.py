@@ -13,7 +13,7 @@ _ORDER = (
     *("title", "question", "expectation", "recipe", "seeds", "test_sets", "num_runs", "reference"),
     *("config", "set", "primary", "arms", "regimes", "tuning"),
 )
-"""Of the parts of a new file."""
+"""Order of the parts of a new file."""
 _TABLES = ("config", "set", "primary", "tuning")
 
 
@@ -30,16 +30,16 @@ class _Section(NamedTuple):
 
     path: tuple[str, ...]
     is_member: bool
-    """Whether it begins a member of a list of tables."""
+    """True if it begins a member of a list of tables."""
     head: str
     """The comments above the header, and the header."""
     body: Sequence[_Statement]
 
 
 def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
-    """The text of a study file that says `wanted`; statements that need no change stay as they are.
+    """Return the text of a study file that says `wanted`; statements that need no change stay as they are.
 
-    A part whose layout cannot be followed is written anew, without its comments. Raises ValueError where `text` is no
+    A part whose layout cannot be followed is rewritten without its comments. Raises ValueError where `text` is no
     TOML.
     """
     given = tomllib.loads(text)
@@ -54,7 +54,7 @@ def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
 
 
 def written(study: Mapping[str, Any]) -> str:
-    """A study file from scratch."""
+    """Return a study file from scratch."""
     order = [*(part for part in _ORDER if part in study), *(part for part in study if part not in _ORDER)]
     plain = [_line(part, study[part]) for part in order if not _is_section(part, study[part])]
     sections = "".join(_part(part, study[part]) for part in order if _is_section(part, study[part]))
@@ -140,7 +140,7 @@ def _followed_part(part: str, sections: Sequence[_Section], given: Any, wanted: 
 
 
 def _followed_members(part: str, sections: Sequence[_Section], given: Sequence[Any], wanted: Sequence[Any]) -> str:
-    """Members stay with their text: equal ones, then those of the same name, then those at the same place."""
+    """Keep the text of unchanged members: equal ones, then those of the same name, then those at the same place."""
     texts: list[list[_Section]] = []
     for section in sections:
         if section.is_member and len(section.path) == 1:
@@ -183,12 +183,13 @@ def _as_it_is(section: _Section) -> str:
 
 
 def _comments(head: str) -> str:
-    """What stands above a header."""
+    """Return the comments above a header."""
     return "".join(line for line in head.splitlines(keepends=True) if not line.lstrip().startswith("["))
 
 
 def _body(statements: Sequence[_Statement], given: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The statements of one table with changed ones replaced, dropped ones left out, and new ones behind the last."""
+    """Return the statements of one table with changed ones replaced, dropped ones left out, and new ones behind the
+    last."""
     lines: list[str] = []
     done: set[str] = set()
     end = 0
@@ -211,7 +212,7 @@ def _body(statements: Sequence[_Statement], given: Mapping[str, Any], wanted: Ma
 
 
 def _comment_of(statement: _Statement) -> str:
-    """The comment behind a value, with the blanks before it."""
+    """Return the comment behind a value, with the blanks before it."""
     line = statement.text.rstrip("\n")
     whole = tomllib.loads(line)
     for match in re.finditer(r"\s*#", line):
@@ -260,7 +261,7 @@ def _header_path(line: str) -> tuple[str, ...]:
 
 
 def _statements(text: str) -> Iterator[_Statement]:
-    """Comments and blank lines one by one; a key with as many lines as its value takes."""
+    """Yield comments and blank lines one by one; a key with as many lines as its value takes."""
     held = ""
     for line in text.splitlines(keepends=True):
         held += line

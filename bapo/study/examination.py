@@ -30,10 +30,10 @@ _MOST_ROUNDS = 4
 
 
 class Examination(NamedTuple):
-    """What was found in a study file."""
+    """Findings of the check of a study file."""
 
     declaration: Declaration | None
-    """None while anything is wrong."""
+    """`None` while anything is wrong."""
     problems: Sequence[ConfigProblem]
     warnings: Sequence[ConfigProblem]
     readable: Declaration | None
@@ -51,7 +51,7 @@ def examine(text: str) -> Examination:
     problems: list[ConfigProblem] = []
     stood_in: set[str] = set()
     study, left = None, given
-    # What stands in for one part may uncover another.
+    # A placeholder for one part may uncover another problem.
     for _ in range(_MOST_ROUNDS):
         try:
             study = Declaration.model_validate(left, context=PARTS_ALONE)
@@ -82,7 +82,7 @@ def examine(text: str) -> Examination:
 
 
 def checked(text: str) -> tuple[Declaration, Sequence[ConfigProblem]]:
-    """The study of a file, and its warnings. Raises ConfigError with everything that is wrong."""
+    """Return the study of a file, and its warnings. Raises ConfigError with everything that is wrong."""
     found = examine(text)
     if found.declaration is None:
         raise ConfigError(found.problems)
@@ -106,21 +106,21 @@ class _Parts:
 
 
 def _has_deeper(field: str, fields: Sequence[str]) -> bool:
-    """Whether one of the sorted fields is within this one."""
+    """Return whether one of the sorted fields is within this one."""
     inside = f"{field}."
     place = bisect_left(fields, inside)
     return place < len(fields) and fields[place].startswith(inside)
 
 
 def _first(problems: Sequence[ConfigProblem]) -> list[ConfigProblem]:
-    """As many of the problems as are said at once, and that there are more."""
+    """Return as many of the problems as are reported at once, and a note if there are more."""
     if len(problems) <= MOST_PROBLEMS:
         return list(problems)
     return [*problems[:MOST_PROBLEMS], more("study", len(problems) - MOST_PROBLEMS)]
 
 
 def _mended(given: Mapping[str, Any], errors: Sequence[ErrorDetails], stood_in: set[str]) -> dict[str, Any]:
-    """What is left once each refused part is taken out, or something stands in for it."""
+    """Return the declaration after each refused part was removed or replaced by a placeholder."""
     left = dict(given)
     # Each is copied once, however many of its members are refused.
     left |= {part: list(left[part]) for part in ("arms", "regimes") if isinstance(left.get(part), list)}

@@ -38,7 +38,7 @@ FAILURE_FILE = "failure.txt"
 
 
 class StudyState(BaseModel):
-    """The state of a study beside its declaration; `study.json`."""
+    """The state of a study, stored next to its declaration; `study.json`."""
 
     digest: str
     created_at: datetime
@@ -56,7 +56,7 @@ class StudyFolder:
 
     @classmethod
     def open(cls, path: Path) -> StudyFolder:
-        """An existing study. Raises ConfigError where the folder is none."""
+        """Return an existing study. Raises ConfigError where the folder is none."""
         if not (path / STATE_FILE).is_file():
             raise ConfigError([ConfigProblem("study folder", str(path), f"it holds no {STATE_FILE}: name another")])
         state = StudyState.model_validate_json((path / STATE_FILE).read_bytes())
@@ -68,7 +68,8 @@ class StudyFolder:
 
     @classmethod
     def begin(cls, path: Path, text: str, *, amend: str | None = None) -> StudyFolder:
-        """A study's folder, made where there is none; `amend` is why the declaration changes after the first run.
+        """Return a study's folder, made where there is none; `amend` is why the declaration changes after the first
+        run.
 
         Raises ConfigError for a declaration that differs from that of the runs there.
         """
@@ -133,7 +134,7 @@ class StudyFolder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any run has begun."""
+        """True if any run has begun."""
         return bool(self._existing())
 
     @property
@@ -152,15 +153,15 @@ class StudyFolder:
         write_atomically(self.path / TUNING_FILE, json.dumps(lines, indent=2).encode())
 
     def planned(self) -> list[PlannedRun]:
-        """Returns all planned runs; the final ones lack the chosen settings while those are unknown."""
+        """Return all planned runs; the final ones lack the chosen settings while those are unknown."""
         return [*tuning_runs(self.study), *final_runs(self.study, self.choices or {})]
 
     def run_folder(self, run: PlannedRun | StudyRunInfo) -> Path:
-        """Returns the folder of a run."""
+        """Return the folder of a run."""
         return self.path / RUNS_FOLDER / run.name
 
     def runs(self) -> list[StudyRunInfo]:
-        """Every planned run and what became of it."""
+        """Return every planned run and what became of it."""
         return [self._info(run) for run in self.planned()]
 
     def _info(self, run: PlannedRun) -> StudyRunInfo:
@@ -180,7 +181,7 @@ class StudyFolder:
         )
 
     def report(self) -> StudyReport:
-        """The report so far as the runs are done."""
+        """Return the report so far as the runs are done."""
         runs = self.runs()
         return build(
             self.study,
@@ -192,7 +193,7 @@ class StudyFolder:
         )
 
     def observed(self, runs: Sequence[StudyRunInfo]) -> dict[str, Observation]:
-        """Returns the observations of the runs that are done."""
+        """Return the observations of the runs that are done."""
         return {run.name: observe_folder(self.run_folder(run)) for run in runs if run.state == "done"}
 
     @contextmanager
@@ -208,7 +209,7 @@ class StudyFolder:
 
 
 def changed_fields(before: Declaration, after: Declaration) -> list[str]:
-    """Fields of the file that differ; arms and regimes by name."""
+    """Return fields of the file that differ; arms and regimes by name."""
     ours, theirs = _named(after.model_dump(mode="json")), _named(before.model_dump(mode="json"))
     return [field for field in dict.fromkeys([*theirs, *ours]) if ours.get(field) != theirs.get(field)]
 
@@ -244,7 +245,7 @@ def _last_step(attempt: Path) -> int:
 
 
 def is_held(run_folder: Path) -> bool:
-    """Returns whether a trainer is using the folder."""
+    """Return whether a trainer is using the folder."""
     lock = run_folder / LOCK_FILE
     if not lock.exists():
         return False
@@ -267,7 +268,7 @@ def prepare(folder: StudyFolder, run: PlannedRun) -> Path:
 
 
 def machine(*packages: str) -> str:
-    """CPU, cores, GPUs, and the versions of Python and of the packages that figures may depend on."""
+    """Describe CPU, cores, GPUs, and the versions of Python and of the packages that figures may depend on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

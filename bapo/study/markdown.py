@@ -14,7 +14,7 @@ from bapo.study.tables import Cell, Table
 
 
 def markdown(report: StudyReport) -> str:
-    """Formats the whole report as Markdown."""
+    """Format the whole report as Markdown."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -49,7 +49,7 @@ def _primary(report: StudyReport) -> Iterator[str]:
 
 
 def primary_result(found: StudyDifference) -> str:
-    """The primary comparison's outcome in one sentence."""
+    """Return the primary comparison's outcome in one sentence."""
     if found.difference is None:
         return "No result: no seed has an ended run of both arms."
     size = "" if found.effect_size is None else f", effect size d = {found.effect_size:+.2f}"
@@ -87,7 +87,7 @@ def _undone(report: StudyReport) -> Iterator[str]:
 
 
 def undone_lines(report: StudyReport) -> list[str]:
-    """The declared runs without a result, seeds of one arm and state together."""
+    """Return the declared runs without a result, seeds of one arm and state together."""
     found: dict[tuple[str, str, str, str, str], list[int]] = {}
     for run in report.runs:
         if run.state != "done":
@@ -184,7 +184,7 @@ def _runs(report: StudyReport) -> Iterator[str]:
 
 
 def table(content: Table) -> Iterator[str]:
-    """Formats a table as Markdown."""
+    """Format a table as Markdown."""
     yield f"| {' | '.join(content.heads)} |"
     yield f"|{'---|' * len(content.heads)}"
     for row in content.rows:
@@ -199,7 +199,7 @@ def _cell(cell: Cell | str) -> str:
 
 
 def text(value: str) -> str:
-    """Escapes a user's text for Markdown."""
+    """Escape a user's text for Markdown."""
     flat = " ".join(value.split())
     for sign in "\\`*_[]<>|#":
         flat = flat.replace(sign, f"\\{sign}")

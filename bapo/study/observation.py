@@ -43,15 +43,15 @@ class Observation(NamedTuple):
     tracking: Sequence[TrackingRecord]
 
     def column(self, key: str) -> Floats:
-        """A metric by step; NaN where a step lacks it."""
+        """Return a metric by step; NaN where a step lacks it."""
         return self.columns.get(key, np.full(len(self.steps), np.nan))
 
     def groups(self, name: str) -> Floats:
-        """One of `COUNTS` by step."""
+        """Return one of `COUNTS` by step."""
         return self.column(f"bapo/batch/{name}")
 
     def spent(self, budget: Budget) -> Floats:
-        """Returns the budget spent after each step; empty where it was not counted."""
+        """Return the budget spent after each step; empty where it was not counted."""
         match budget:
             case "steps":
                 return self.steps.astype(np.float64)
@@ -63,7 +63,7 @@ class Observation(NamedTuple):
                 return np.empty(0) if np.isnan(seconds).all() else known
 
     def accuracy(self, test_set: str, metric: Metric, budget: Budget, sets: Sequence[str]) -> Curve:
-        """A figure of the evaluations over what had been spent; `sets` are those that the mean is taken over."""
+        """Return a figure of the evaluations over what had been spent; `sets` are those that the mean is taken over."""
         wanted = sets if test_set == MEAN else [test_set]
         by_step: dict[int, list[float]] = {}
         for record in self.evaluations:
@@ -82,7 +82,7 @@ class Observation(NamedTuple):
 
 
 def figure_of(record: EvaluationRecord, metric: Metric) -> float | None:
-    """avg@k, greedy accuracy or pass@k of an evaluation."""
+    """Return avg@k, greedy accuracy or pass@k of an evaluation."""
     match metric:
         case "avg":
             return record.avg_at_k.value
@@ -94,7 +94,7 @@ def figure_of(record: EvaluationRecord, metric: Metric) -> float | None:
 
 
 def observe(config: Mapping[str, Any], records: Sequence[AnyRecord]) -> Observation:
-    """A run from its journal's records, in the order of their steps."""
+    """Return a run from its journal's records, in the order of their steps."""
     steps = [record for record in records if isinstance(record, StepRecord)]
     rows = [metrics(record) for record in steps]
     return Observation(
@@ -107,5 +107,5 @@ def observe(config: Mapping[str, Any], records: Sequence[AnyRecord]) -> Observat
 
 
 def observe_folder(run_folder: Path) -> Observation:
-    """A run from its folder. Raises ConfigError where the folder is none of a run."""
+    """Return a run from its folder. Raises ConfigError where the folder is none of a run."""
     return observe(read_config(run_folder).model_dump(mode="json"), merged_records(run_folder))

@@ -32,7 +32,7 @@ class PlannedRun(NamedTuple):
     arm: str
     seed: int
     point: Mapping[str, Any]
-    """Of the tuning grid; what was chosen of it in a final run."""
+    """Point of the tuning grid; the chosen one in a final run."""
     changes: Mapping[str, Any]
     """All fields that it sets on top of the recipe."""
 
@@ -42,7 +42,7 @@ Choices = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def base_of(study: Declaration) -> dict[str, Any]:
-    """Returns the fields that all runs start from. Raises ConfigError for a recipe that does not exist."""
+    """Return the fields that all runs start from. Raises ConfigError for a recipe that does not exist."""
     if study.recipe is None:
         return apply_changes({}, study.config)
     for recipe in shipped_recipes():
@@ -55,7 +55,7 @@ def base_of(study: Declaration) -> dict[str, Any]:
 
 
 def tuning_points(study: Declaration) -> list[dict[str, Any]]:
-    """Every combination of the tuning grid."""
+    """Return every combination of the tuning grid."""
     if study.tuning is None:
         return []
     grid = study.tuning.grid
@@ -63,7 +63,7 @@ def tuning_points(study: Declaration) -> list[dict[str, Any]]:
 
 
 def tuning_runs(study: Declaration) -> list[PlannedRun]:
-    """The runs that choose settings, on validation problems."""
+    """Return the runs that choose settings, on validation problems."""
     if study.tuning is None:
         return []
     beside = {**study.tuning.set, "task.held_out": "validation"}
@@ -85,7 +85,7 @@ def tuning_runs(study: Declaration) -> list[PlannedRun]:
 
 
 def final_runs(study: Declaration, choices: Choices) -> list[PlannedRun]:
-    """The runs that the results are read from, seed by seed: a study that is cut short has whole seeds."""
+    """Return the runs that the results are read from, seed by seed: a study that is cut short has whole seeds."""
     return [
         PlannedRun(
             _name(regime.name, arm.name, f"seed-{seed}"),
@@ -118,7 +118,7 @@ def _changes(study: Declaration, regime: Regime, arm: Arm, last: Mapping[str, An
 
 
 def resolved(study: Declaration, run: PlannedRun) -> Resolution:
-    """A run's complete config. Raises ConfigError where it cannot run."""
+    """Return a run's complete config. Raises ConfigError where it cannot run."""
     return resolve(apply_changes(base_of(study), run.changes))
 
 
@@ -155,7 +155,7 @@ def check(study: Declaration) -> list[ConfigProblem]:
 
 
 def _placed(study: Declaration, run: PlannedRun, problem: ConfigProblem) -> ConfigProblem:
-    """Locates a refused field in the study file."""
+    """Locate a refused field in the study file."""
     field = problem.field
     arm = next(arm for arm in study.arms if arm.name == run.arm)
     regime = next(regime for regime in study.regimes if regime.name == run.regime)
@@ -176,7 +176,7 @@ def _placed(study: Declaration, run: PlannedRun, problem: ConfigProblem) -> Conf
 
 
 def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
-    """Returns problems that keep the results from being read."""
+    """Return problems that keep the results from being read."""
     problems = []
     if not config.evaluation.enabled:
         problems.append(ConfigProblem("set.evaluation.enabled", False, "a study needs evaluations: leave it true"))
@@ -192,7 +192,7 @@ def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
 
 
 def test_sets_of(task: TaskSection) -> Sequence[str] | None:
-    """Returns the names of the sets that a task evaluates on; None where only the task itself knows them."""
+    """Return the names of the sets that a task evaluates on; None where only the task itself knows them."""
     match task:
         case CountdownTaskConfig():
             return CD_34, CD_4

@@ -13,7 +13,7 @@ SEEDS_SHOWN = (3, 5, 10, 20, 40)
 
 
 def power_of_design(num_seeds: int, spread: PairedSpread | None = None, given: float | None = None) -> StudyPower:
-    """What the seeds show, by the given deviation, else by earlier runs, else by the shipped studies."""
+    """Return what the seeds show, by the given deviation, else by earlier runs, else by the shipped studies."""
     if given is not None:
         middle, low, high, source, text = given, given, given, "given", "as given"
     elif spread is not None:

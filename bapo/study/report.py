@@ -41,7 +41,7 @@ def build(
     amendments: Sequence[StudyAmendment] = (),
     machine: str | None = None,
 ) -> StudyReport:
-    """The report over the runs that are done; `observed` by name of the run, others are named as not run."""
+    """Return the report over the runs that are done; `observed` by name of the run, others are named as not run."""
     counted = [run.name for run in runs if run.stage == "final" and run.state == "done" and run.name in observed]
     comparable, held_out_note = on_one_set(observed, counted)
     by_regime = {regime.name: _arms(study, regime.name, runs, comparable) for regime in study.regimes}
@@ -81,12 +81,12 @@ def build(
 
 
 def arms_of(study: Declaration) -> list[StudyArm]:
-    """The arms as the API has them."""
+    """Return the arms as the API has them."""
     return [StudyArm(name=arm.name, method=arm.method, set=arm.set) for arm in study.arms]
 
 
 def primary_words(study: Declaration) -> str:
-    """The primary comparison in words."""
+    """Return the primary comparison in words."""
     primary = study.primary
     sets = " and ".join(study.test_sets)
     where = (f"the mean of {sets}" if len(study.test_sets) > 1 else sets) if primary.test_set == MEAN else None
@@ -100,7 +100,7 @@ def primary_words(study: Declaration) -> str:
 def _arms(
     study: Declaration, regime: str, runs: Sequence[StudyRunInfo], observed: Mapping[str, Observation]
 ) -> dict[str, dict[int, Observation]]:
-    """The ended runs that count, by arm and seed."""
+    """Return the ended runs that count, by arm and seed."""
     found: dict[str, dict[int, Observation]] = {arm.name: {} for arm in study.arms}
     for run in runs:
         if run.stage == "final" and run.regime == regime and run.state == "done" and run.name in observed:
@@ -168,7 +168,7 @@ def _last(run: Observation) -> float | None:
 def tuning_of(
     study: Declaration, runs: Sequence[StudyRunInfo], observed: Mapping[str, Observation], choices: Choices
 ) -> list[StudyTuningPoint]:
-    """Every candidate with its accuracy on validation problems."""
+    """Return every candidate with its accuracy on validation problems."""
     points = []
     for regime in study.regimes:
         for arm in study.tuned_arms:
@@ -194,7 +194,7 @@ def tuning_of(
 
 
 def validation_sets(run: Observation) -> Sequence[str]:
-    """The sets of a run that was evaluated on validation problems; they carry the test sets' names."""
+    """Return the sets of a run that was evaluated on validation problems; they carry the test sets' names."""
     assert run.config["task"]["held_out"] == "validation", "a tuning run sees no test problem"
     return VALIDATION_SETS
 
@@ -202,7 +202,8 @@ def validation_sets(run: Observation) -> Sequence[str]:
 def choose(
     study: Declaration, runs: Sequence[StudyRunInfo], observed: Mapping[str, Observation]
 ) -> dict[tuple[str, str], dict[str, object]]:
-    """The candidate with the highest mean accuracy on validation problems, the first of equal ones, for each arm.
+    """Return the candidate with the highest mean accuracy on validation problems, the first of equal ones, for each
+    arm.
 
     Arms of which no tuning run ended with an evaluation are left out: they keep what they declare.
     """

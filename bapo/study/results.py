@@ -32,7 +32,7 @@ class StudyPower(Result):
     deviation_high: float
     """95 % interval; of the shipped studies, the least and the most of their comparisons."""
     source: Literal["project", "shipped", "given"]
-    """Where the deviation is from: earlier runs of the project, the shipped studies, or the caller."""
+    """Source of the deviation: earlier runs of the project, the shipped studies, or the caller."""
     source_text: str
     detectable: float | None
     """True difference, as a share, that 80 % of repetitions would show at 5 %, two-sided; None with one seed."""
@@ -42,7 +42,7 @@ class StudyPower(Result):
     more_seeds: Mapping[int, float] = {}
     """Seeds → the difference that so many would show."""
     text: str
-    """Such as "5 seeds show 2.1 points"."""
+    """Sentence such as "5 seeds show 2.1 points"."""
 
 
 class StudyRunInfo(Result):
@@ -54,7 +54,7 @@ class StudyRunInfo(Result):
     arm: str
     seed: int
     set: dict[str, Any]
-    """Of the tuning grid."""
+    """Fields of a point of the tuning grid."""
     state: StudyRunState
     reason: str | None
     """Why it failed or was stopped."""
@@ -104,7 +104,7 @@ class StudyDifference(Result):
     test_set: str
     at: Budget
     budget: CostSpread | None
-    """Where the seeds' pairs were compared; None for `steps`."""
+    """Budgets at which the seeds' pairs were compared; None for `steps`."""
     difference: MeanEstimate | None
     """Mean over the common seeds of arm minus against; None where there is none."""
     effect_size: float | None
@@ -128,20 +128,20 @@ class StudyCurve(Result):
 
 
 class StudyUnlocks(Result):
-    """Moves of an arm's tracked prompts from the base model to the last sampling, beside those of chance."""
+    """Moves of an arm's tracked prompts from the base model to the last sampling, compared with those of chance."""
 
     arm: str
     n: int
     step: int
     unlocked: MeanEstimate | None
-    """Of the prompts at 0/G, those above it."""
+    """Share of the prompts at 0/G that are above it at the end."""
     unlocked_null: MeanEstimate | None
     """The base model sampled again: what chance alone gives."""
     strictly_unlocked: MeanEstimate | None
-    """Of the prompts at 0/G, those at 1/2 or more."""
+    """Share of the prompts at 0/G that are at 1/2 or more at the end."""
     strictly_unlocked_null: MeanEstimate | None
     lost: MeanEstimate | None
-    """Of the prompts above 0/G, those now at 0/G."""
+    """Share of the prompts above 0/G that are now at 0/G."""
     lost_null: MeanEstimate | None
     unlocked_above_null: MeanEstimate | None
     """Unlocked minus its null, run by run."""
@@ -161,13 +161,13 @@ class StudyComposition(Result):
     fill: MeanEstimate | None
     """Groups trained on as a share of B."""
     share_x1: MeanEstimate | None
-    """Of the groups trained on."""
+    """Share of the groups trained on."""
     share_x2: MeanEstimate | None
     share_x3: MeanEstimate | None
     hit_rate: MeanEstimate | None
-    """Of the re-evaluated prompts, those that improved; None where none was re-evaluated."""
+    """Share of the re-evaluated prompts that improved; None if none was re-evaluated."""
     fresh_hit_rate: MeanEstimate | None
-    """Of the fresh groups, those that became X1; None for a method without a filter, which trains on all of them."""
+    """Share of the fresh groups that became X1; None for a method without a filter, which trains on all of them."""
 
 
 class StudyCost(Result):
@@ -200,7 +200,7 @@ class StudyMatrix(Result):
     worse: MeanEstimate | None
     """Share with fewer: the lower triangle."""
     solved_kept: MeanEstimate | None
-    """Of those at G/G, those still at (G - 1)/G or more."""
+    """Share of the prompts at G/G that are still at (G - 1)/G or more."""
 
 
 class StudyStability(Result):
@@ -244,9 +244,9 @@ class StudyRegimeReport(Result):
     cost: Sequence[StudyCost]
     stability: Sequence[StudyStability]
     num_comparisons: int
-    """Of arms with the reference, at equal steps, rollouts and compute."""
+    """Number of comparisons of arms with the reference, at equal steps, rollouts and compute."""
     num_apart: int
-    """Of these, whose interval excludes 0."""
+    """Number of these comparisons whose interval excludes 0."""
 
 
 class StudyTuningPoint(Result):
@@ -282,7 +282,7 @@ class StudyReport(Result):
     expectation: str
     digest: str
     version: str
-    """Of the product."""
+    """Version of the product."""
     machine: str | None
     recipe: str | None
     seeds: Sequence[int]

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     state: str
     reason: str | None
     seconds: float
-    """Of this call; 0 for a run that was done already."""
+    """Duration of this call, in seconds; 0 for a run that was done already."""
 
 
 Say = Callable[[Outcome], None]
@@ -131,7 +131,7 @@ class StudyRunner:
 
 
 def _note_failure(place: Path, code: int) -> None:
-    """The last line of a trainer's log is the reason; one that was killed has none, but an exit code."""
+    """Note the last line of a trainer's log as the reason; for a killed trainer, which has none, the exit code."""
     note = place / FAILURE_FILE
     if code in (0, EXIT_STOPPED):
         note.unlink(missing_ok=True)

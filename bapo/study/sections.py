@@ -31,13 +31,13 @@ class StudySection(NamedTuple):
     caption: str
     """The question that it answers, and how to read it."""
     paper: str = ""
-    """What the paper reports there."""
+    """Results that the paper reports there."""
     table: Table | None = None
-    """None where there is only something to draw."""
+    """`None` if there is only something to draw."""
 
 
 def sections_of(regime: StudyRegimeReport, reference: str) -> Iterator[StudySection]:
-    """The sections for which the regime has results; arms are compared with the reference."""
+    """Yield the sections for which the regime has results; arms are compared with the reference."""
     yield StudySection(
         "results",
         "Table 1",
@@ -88,7 +88,7 @@ def sections_of(regime: StudyRegimeReport, reference: str) -> Iterator[StudySect
             "Figure 15",
             "Accuracy transitions",
             "Do solved prompts stay solved? "
-            "Tracked prompts with more and with fewer correct responses than before training, in percent, beside the "
+            "Tracked prompts with more and with fewer correct responses than before training, in percent, next to the "
             "null: the base model sampled again. Solved kept: of those at G/G, at (G - 1)/G or more at the end.",
             "The lower triangle of the migration matrix is nearly empty.",
             tables.migration(regime),

@@ -1,4 +1,4 @@
-"""The tables of a study's report as plain text, for Markdown, the page and the terminal alike."""
+"""The tables of a study's report as plain text, for Markdown, the page and the terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
     text: str
     stands_out: bool = False
     is_name: bool = False
-    """Somebody's own words, to be shown as they are."""
+    """True if the text is a user's own words, to be shown unchanged."""
 
 
 class Table(NamedTuple):
@@ -42,12 +42,12 @@ class Table(NamedTuple):
 
 
 def name(text: str) -> Cell:
-    """Returns a cell with a user's own words on one line."""
+    """Return a cell with a user's own words on one line."""
     return Cell(" ".join(text.split()), is_name=True)
 
 
 def results(regime: StudyRegimeReport) -> Table:
-    """Lays out the results as Table 1."""
+    """Lay out the results as Table 1."""
     columns = regime.rows[0].scores
     heads = ["arm", "n"]
     for score in columns:
@@ -78,7 +78,7 @@ def _cells(scores: Sequence[StudyScore]) -> list[Cell | str]:
 
 
 def differences(found: Sequence[StudyDifference]) -> Table:
-    """Lays out paired differences."""
+    """Lay out paired differences."""
     with_budget = any(each.budget is not None for each in found)
     heads = ["arm", "n", "difference in points", "d", "verdict"] + (["compared at"] if with_budget else [])
     rows: list[list[Cell | str]] = []
@@ -95,7 +95,7 @@ def _verdict(found: StudyDifference) -> Cell:
 
 
 def multiplicity(regime: StudyRegimeReport) -> str:
-    """Returns a caution on many comparisons at once; empty for one or two arms beside the reference."""
+    """Return a caution on many comparisons at once; empty for one or two arms besides the reference."""
     if regime.num_comparisons <= 2 * len(AXES):
         return ""
     expected = 0.05 * regime.num_comparisons
@@ -107,7 +107,7 @@ def multiplicity(regime: StudyRegimeReport) -> str:
 
 
 def curves(found: Sequence[StudyCurve], budget: Budget) -> Table:
-    """Mean avg@k at a few positions that all arms have."""
+    """Return mean avg@k at a few positions that all arms have."""
     end = min(curve.x[-1] for curve in found)
     positions = _positions(found, budget, end)
     heads = ["arm", "n", *(f"{position:,.0f}" for position in positions)]
@@ -168,7 +168,7 @@ def unlocks(regime: StudyRegimeReport) -> Table:
 
 
 def composition(regime: StudyRegimeReport) -> Table:
-    """Lays out the batch composition."""
+    """Lay out the batch composition."""
     heads = ["arm", "fresh", "X1", "X2", "X3", "batch full, %", "X1, % of batch", "hits of fresh, %", "hits of X2, %"]
     rows: list[list[Cell | str]] = [
         [
@@ -185,7 +185,7 @@ def composition(regime: StudyRegimeReport) -> Table:
 
 
 def cost(regime: StudyRegimeReport) -> Table:
-    """Lays out the cost of the arms."""
+    """Lay out the cost of the arms."""
     heads = ["arm", "rollouts", "tokens", "CPU-seconds", "wall seconds", "method, % of step"]
     heads += ["reached by", "rollouts to reach", "CPU-seconds to reach"]
     rows: list[list[Cell | str]] = [
@@ -206,7 +206,7 @@ def cost(regime: StudyRegimeReport) -> Table:
 
 
 def migration(regime: StudyRegimeReport) -> Table:
-    """Lays out the shares of improved and worse prompts at the last sampling."""
+    """Lay out the shares of improved and worse prompts at the last sampling."""
     heads = ["arm", "step", "better", "null", "worse", "null", "solved kept", "null"]
     rows: list[list[Cell | str]] = []
     for each in regime.stability:
@@ -221,7 +221,7 @@ def migration(regime: StudyRegimeReport) -> Table:
 
 
 def _solved_kept(matrix: StudyMatrix) -> str:
-    """The share with its counts, and with an interval where the runs have enough such prompts."""
+    """Return the share with its counts, and with an interval where the runs have enough such prompts."""
     num_solved, num_kept = sum(matrix.counts[-1]), sum(matrix.counts[-1][-2:])
     share_kept = matrix.solved_kept
     if share_kept is None:
@@ -230,7 +230,7 @@ def _solved_kept(matrix: StudyMatrix) -> str:
 
 
 def stability(regime: StudyRegimeReport) -> Table:
-    """Lays out the quantities of Theorem 3.2."""
+    """Lay out the quantities of Theorem 3.2."""
     heads = [
         "arm",
         *(f"TV {name}" for name in SOURCES.values()),
@@ -257,14 +257,14 @@ def _tv(mean: MeanEstimate | None, most: MeanEstimate | None) -> str:
 
 
 def percent(value: MeanEstimate | None, *, interval: bool = True) -> str:
-    """41.3 [39.0, 43.6], within 0 and 100."""
+    """Format a share as 41.3 [39.0, 43.6], within 0 and 100."""
     if value is None:
         return MISSING
     return share(value.value) + (share_interval(value) if interval else "")
 
 
 def points(value: MeanEstimate | None) -> str:
-    """+0.4 [-1.2, +2.0], in percentage points."""
+    """Format a difference as +0.4 [-1.2, +2.0], in percentage points."""
     if value is None:
         return MISSING
     bounds = bounds_text(value.low, value.high, lambda bound: f"{100 * bound:+.1f}", ", ")
@@ -272,15 +272,15 @@ def points(value: MeanEstimate | None) -> str:
 
 
 def decimal(value: MeanEstimate | None) -> str:
-    """A mean with one digit."""
+    """Return a mean with one digit."""
     return MISSING if value is None else f"{value.value:.1f}"
 
 
 def number(value: MeanEstimate | None) -> str:
-    """A mean as a whole number."""
+    """Return a mean as a whole number."""
     return MISSING if value is None else f"{value.value:,.0f}"
 
 
 def spread(value: CostSpread | None) -> str:
-    """A median as a whole number."""
+    """Return a median as a whole number."""
     return MISSING if value is None else f"{value.median:,.0f}"

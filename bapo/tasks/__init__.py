@@ -24,7 +24,7 @@ SHIPPED: Mapping[type[TaskSection], Callable[[Any], Problems]] = {
 
 
 def build_task(section: TaskSection) -> Task:
-    """Returns the task of a `task` section, with its problems read or generated.
+    """Return the task of a `task` section, with its problems read or generated.
 
     Raises:
         ConfigError: the data cannot be used; names field, value and remedy.
@@ -43,7 +43,7 @@ def build_task(section: TaskSection) -> Task:
 
 
 def _listed_out(train: Sequence[Problem], section: TaskSection) -> Sequence[Problem]:
-    """The problems that are trained on. Raises ConfigError where none is left, or none of the task's is listed."""
+    """Return the problems that are trained on. Raises ConfigError if none is left, or none of the task's is listed."""
     excluded = section.excluded
     kept = [problem for problem in train if problem.prompt_id not in excluded]
     weights = section.weights
@@ -63,7 +63,7 @@ def _listed_out(train: Sequence[Problem], section: TaskSection) -> Sequence[Prob
 
 
 def verifier(section: TaskSection) -> Verifier:
-    """Returns the verifier of the section's task without reading its problems. Raises ConfigError."""
+    """Return the verifier of the section's task without reading its problems. Raises ConfigError."""
     return load_verifier(section.verifier)
 
 

@@ -175,7 +175,7 @@ class Answer(NamedTuple):
 
     value: str
     unit: str | None = None
-    """Its unit in one spelling, such as `dollar`, `degree`, `percent`, `cm^2`; None without one."""
+    """Unit in one spelling, such as `dollar`, `degree`, `percent`, `cm^2`; `None` without one."""
 
 
 def uniform(text: str) -> Answer:

@@ -51,9 +51,9 @@ class Task(Protocol):
         """Responses so far on which the verifier failed; they got no reward."""
 
     def reward(self, problem: Problem, response_text: str) -> int:
-        """Returns 1 for a verified response, 0 for any other; never raises, whatever the response."""
+        """Return 1 for a verified response, 0 for any other; never raises, whatever the response."""
 
 
 def has_images(task: Task) -> bool:
-    """Whether any of its problems, held-out ones included, has an image."""
+    """Return whether any of its problems, held-out ones included, has an image."""
     return any(problem.images for problems in (task.train, *task.evaluation_sets.values()) for problem in problems)

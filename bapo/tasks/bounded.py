@@ -35,7 +35,7 @@ class BoundedFunction:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Returns the function's result. Thread-safe: calls wait for one another. Raises CallFailedError."""
+        """Return the function's result. Thread-safe: calls wait for one another. Raises CallFailedError."""
         with self._lock:
             process = self._process or self._start()
             try:

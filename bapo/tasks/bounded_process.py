@@ -29,14 +29,14 @@ def _serve(function: Callable[..., Any], lines: IO[str], answers: IO[str]) -> No
 
 
 def _limit_cpu() -> None:
-    """Lets the kernel end the process when the next call computes for too long, even if the trainer is gone."""
+    """Let the kernel end the process when the next call computes for too long, even if the trainer is gone."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used.ru_utime + used.ru_stime) + CPU_SECONDS, most))
 
 
 def main(place: str) -> None:
-    """Loads the function, reports it, and serves."""
+    """Load the function, report it, and serve."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     module, _, name = place.partition(":")
     # Output of libraries must not mix with the answers.

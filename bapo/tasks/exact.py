@@ -9,7 +9,7 @@ from bapo.tasks.base import Problem
 
 
 def exact_reward(problem: Problem, response_text: str) -> int:
-    """1 if the text in the last <answer>…</answer>, or else in the last \\boxed{…}, is the correct answer, else 0.
+    """Return 1 if the text in the last <answer>…</answer>, or else in the last \\boxed{…}, is correct, else 0.
 
     Only whitespace around it is ignored.
     """
@@ -18,7 +18,7 @@ def exact_reward(problem: Problem, response_text: str) -> int:
 
 
 def text_answer_problem(answer: Mapping[str, object]) -> str | None:
-    """Returns why an answer is not a text to compare with; None if it is one."""
+    """Return why an answer is not a text to compare with; None if it is one."""
     text = answer.get(ANSWER_TEXT)
     if text is None:
         return f"the answer has the fields {', '.join(answer) or 'none'}, where this verifier needs one text or number"

@@ -24,5 +24,5 @@ class ListedTask:
         return self.verify.num_failures
 
     def reward(self, problem: Problem, response_text: str) -> int:
-        """Returns 1 if the task's verifier accepts the response, else 0."""
+        """Return 1 if the task's verifier accepts the response, else 0."""
         return self.verify(problem, response_text)

@@ -182,7 +182,7 @@ def _parsed(answer: str) -> tuple[Any, ...]:
     from latex2sympy2_extended import NormalizationConfig  # noqa: PLC0415  (as above)
     from math_verify import LatexExtractionConfig, parse  # noqa: PLC0415  (as above)
 
-    # It warns that it has no timeout: its process has a limit of its own.
+    # It warns that it has no timeout: its process is limited anyway.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     # Not its own units: it would also strip the variable of `5m`.
     normalization = NormalizationConfig(

@@ -41,7 +41,7 @@ class Numeral:
 
     value: Fraction
     significant_digits: int | None = None
-    """Of a decimal; None for an integer, a fraction or a mixed number, which are exact."""
+    """Significant digits of a decimal; `None` for an integer, a fraction or a mixed number, which are exact."""
     last_place: int = 0
     """Power of ten of a decimal's last digit: -3 for 0.125."""
 

@@ -31,7 +31,7 @@ class RowError(ValueError):
 
 
 def file_problems(section: FileTaskConfig) -> Problems:
-    """Returns training problems, and held-out ones by the name of their file; held-out problems are not trained on.
+    """Return training problems, and held-out ones by the name of their file; held-out problems are not trained on.
 
     Raises:
         ConfigError: a file cannot be used, or all its training problems are held out.
@@ -60,7 +60,7 @@ def _drawn(problems: Sequence[Problem], count: int | None, seed: int, purpose: s
 
 
 def read_problems(path: str, section: FileTaskConfig, *, field: str) -> list[Problem]:
-    """The problems of a file, in its order.
+    """Return the problems of a file, in its order.
 
     Raises:
         ConfigError: no such file, not parquet or JSONL, empty, a column missing, a bad row, or a problem twice; `field`
@@ -122,7 +122,7 @@ def answer_of(given: Any, column: str) -> Mapping[str, object]:
 
 
 def _json_value(given: Any, column: str) -> Any:
-    """The value in JSON's types: Parquet also has decimals, which keep their digits as texts, and dates."""
+    """Return the value in JSON's types: Parquet also has decimals, which keep their digits as texts, and dates."""
     match given:
         case Decimal() | float() if not math.isfinite(given):
             raise RowError(f"{column} holds {given}, which is no number to compare with")
@@ -150,23 +150,23 @@ def _images(given: Any, column: str, path: str) -> Iterator[bytes]:
         if data is None and isinstance(name, str) and name:
             data = _read(Path(path).parent, name)
         if not isinstance(data, bytes):
-            raise RowError(f"{column} must hold bytes, or paths of files beside this one, not {image!r:.80}")
+            raise RowError(f"{column} must hold bytes, or paths of files next to this one, not {image!r:.80}")
         if not is_image(data):
             raise RowError(f"{column} holds {len(data)} bytes that are no PNG, JPEG, WebP, GIF or BMP")
         yield data
 
 
 def _read(folder: Path, name: str) -> bytes:
-    """Reads a file inside the folder only: the author of the data must not choose what the trainer reads."""
+    """Read a file inside the folder only: the author of the data must not choose what the trainer reads."""
     try:
         with open_inside(folder, checked_parts(name)) as file:
             return file.read(MOST_IMAGE_BYTES)
     except OutsideError:
         raise RowError(f"the path {name!r:.80} leads out of the file's folder") from None
     except FileNotFoundError:
-        raise RowError(f"there is no image {name!r:.80} beside the file") from None
+        raise RowError(f"there is no image {name!r:.80} next to the file") from None
 
 
 def is_image(data: bytes) -> bool:
-    """Returns whether the bytes start like a format that image processors read."""
+    """Return whether the bytes start like a format that image processors read."""
     return data.startswith(_SIGNATURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")

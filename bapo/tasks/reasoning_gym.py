@@ -36,7 +36,8 @@ EVALUATING = frozenset(
 
 
 def _generated(section: ReasoningGymTaskConfig, *, split: str) -> dict[str, list[Problem]]:
-    """Problems of the `train` or `test` split by the name of their task; a question that comes again is left out.
+    """Return problems of the `train` or `test` split by the name of their task; a question that comes again is left
+    out.
 
     Raises ConfigError where the package is missing, or has no such task.
     """
@@ -65,7 +66,7 @@ def _generated(section: ReasoningGymTaskConfig, *, split: str) -> dict[str, list
 
 
 def reasoning_gym_reward(problem: Problem, response_text: str) -> int:
-    """1 if reasoning-gym gives the last <answer>…</answer> its full score, else 0.
+    """Return 1 if reasoning-gym gives the last <answer>…</answer> its full score, else 0.
 
     Raises CallFailedError where that takes too much time or memory, or its verifier raises.
     """
@@ -76,7 +77,7 @@ def reasoning_gym_reward(problem: Problem, response_text: str) -> int:
 
 
 def entry_problem(answer: Mapping[str, object]) -> str | None:
-    """Returns why an answer identifies no problem of reasoning-gym; None if it does."""
+    """Return why an answer identifies no problem of reasoning-gym; None if it does."""
     numbers = (answer.get(key) for key in ("size", "seed", "index"))
     if isinstance(answer.get("dataset"), str) and all(type(number) is int for number in numbers):
         return None
@@ -96,7 +97,7 @@ def _judge() -> BoundedFunction:
 
 
 def judged(generated: Mapping[str, Any], answer: str) -> bool:
-    """Returns the verdict of the task's own verifier. Runs in its own process."""
+    """Return the verdict of the task's own verifier. Runs in its own process."""
     entries = _entries(generated["dataset"], generated["size"], generated["seed"])
     return bool(entries.score_answer(answer, entries[generated["index"]]) >= 1.0)
 
@@ -113,7 +114,7 @@ def _problem(field: str, value: object, remedy: str) -> ConfigError:
 
 
 def reasoning_gym_problems(section: ReasoningGymTaskConfig) -> Problems:
-    """Training problems, and held-out ones by task, of which none is a training problem. Raises ConfigError."""
+    """Return training problems, and held-out ones by task that are no training problems. Raises ConfigError."""
     held_out = _generated(section, split="test")
     withheld = {problem.prompt_id for problems in held_out.values() for problem in problems}
     train = [

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
-
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.model_files import LFS_POINTER
 from bapo.files.column_paths import has_column, outer_paths
@@ -19,7 +16,7 @@ Row = tuple[int, Mapping[str, Any]]
 
 
 def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[Row]:
-    """Each row with these columns; those in `also` only where the file has them. Other columns are ignored.
+    """Yield each row with these columns; those in `also` only where the file has them. Other columns are ignored.
 
     Dots lead into structures, as in `reward_model.ground_truth`: see `bapo.files.column_paths`.
 
@@ -47,6 +44,9 @@ def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[s
 
 
 def _parquet_rows(path: str, field: str, columns: Sequence[str], also: Sequence[str]) -> Iterator[Row]:
+    import pyarrow  # noqa: PLC0415 - reports and findings import tasks, and come without pyarrow
+    import pyarrow.parquet  # noqa: PLC0415
+
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
@@ -100,5 +100,5 @@ def _require_columns(
 
 
 def file_error(field: str, path: str, remedy: str) -> ConfigError:
-    """Returns the error of a file, at the config field that names it."""
+    """Return the error of a file, at the config field that names it."""
     return ConfigError([ConfigProblem(field, path, remedy)])

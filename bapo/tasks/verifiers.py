@@ -62,7 +62,7 @@ class Verifier:
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def judge(self, problem: Problem, response_text: str) -> Verdict:
-        """Returns reward 1 if the function returns 1 or True, else 0. Thread-safe if the function is."""
+        """Return reward 1 if the function returns 1 or True, else 0. Thread-safe if the function is."""
         try:
             answer = self.function(problem, response_text)
             if answer not in (0, 1):
@@ -79,12 +79,12 @@ class Verifier:
         return Verdict(int(answer == 1), failed=False)
 
     def __call__(self, problem: Problem, response_text: str) -> int:
-        """The reward alone."""
+        """Return the reward alone."""
         return self.judge(problem, response_text).reward
 
 
 def load_verifier(reference: str) -> Verifier:
-    """Returns the verifier that `task.verifier` names. Raises ConfigError if there is none."""
+    """Return the verifier that `task.verifier` names. Raises ConfigError if there is none."""
     try:
         checked_reference(reference)
     except ValueError as error:
@@ -103,7 +103,7 @@ def load_verifier(reference: str) -> Verifier:
 
 
 def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:
-    """Returns why a verifier cannot use an answer; None if it can, or if only the user's function knows."""
+    """Return why a verifier cannot use an answer; None if it can, or if only the user's function knows."""
     return BUILT_IN[reference].answer_problem(answer) if reference in BUILT_IN else None
 
 

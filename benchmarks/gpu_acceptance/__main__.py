@@ -5,8 +5,8 @@
 `local`: the built-in trainer; it needs PyTorch, transformers, safetensors and psutil, and of this project's other
 dependencies only pydantic and orjson. `verl`: Ray, FSDP and vLLM, in the environment of
 `sh scripts/setup_verl.sh --gpu`.
-`--minutes` is the time of the demo run. Each measurement stands beside its threshold and a verdict; exits with 1 where
-one fails. `--report` also writes docs/benchmarks/gpu_acceptance_local.md or gpu_acceptance_verl.md, with a .json each.
+`--minutes` is the time of the demo run. Prints each measurement with its threshold and a verdict; exits with 1 if any
+fails. `--report` also writes docs/benchmarks/gpu_acceptance_local.md or gpu_acceptance_verl.md, with a .json each.
 Without a GPU, `--device cpu` holds the CPU against itself, which shows that the checks work and no more.
 """
 

@@ -1,4 +1,4 @@
-"""What one question found, and how the answers are shown."""
+"""Measurements with their verdicts, and the table that shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A measurement with its verdict; without a bound it is told and not judged."""
+    """A measurement with its verdict; without a bound it is reported and not judged."""
 
     name: str
     value: float
@@ -24,13 +24,13 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether the value keeps the bound; NaN keeps none."""
+        """True if the value keeps the bound; NaN keeps none."""
         if self.bound is None:
             return True
         return self.value <= self.bound if self.rule == "at most" else self.value >= self.bound
 
     def cells(self) -> tuple[str, str, str, str]:
-        """Its row of the table."""
+        """Return the row of the table."""
         number = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.4g}"
         value = f"{number} {self.unit}".rstrip()
         if self.bound is None:
@@ -39,7 +39,7 @@ class Check:
 
 
 def as_table(checks: Sequence[Check]) -> str:
-    """All checks in Markdown, in the order in which they were made."""
+    """Return all checks in Markdown, in the order in which they were made."""
     return table(("check", "measured", "threshold", "verdict"), [check.cells() for check in checks])
 
 
@@ -53,5 +53,5 @@ def told(checks: Iterator[Check], tell: Callable[[str], None] = print) -> list[C
 
 
 def gpu_memory_used() -> float:
-    """Bytes in use on all GPUs of this machine, whoever uses them; 0 without any."""
+    """Return the bytes in use on all GPUs of this machine, by any process; 0 without GPUs."""
     return sum(nvidia_smi.number(used) or 0.0 for (used,) in nvidia_smi.query("memory.used")) * MIB

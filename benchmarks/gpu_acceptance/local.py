@@ -41,7 +41,7 @@ RELEASE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is computed."""
+    """Sizes of the computations."""
 
     num_prompts: int = 32
     group_size: int = 8
@@ -51,7 +51,7 @@ class Sizes:
 
 
 def config_of(device: str, sizes: Sizes, model: str = SHIPPED_MODEL, **more: object) -> RunConfig:
-    """A run of the demo's task on a device; `more` are fields, with `__` for each dot."""
+    """Return the config of a run of the demo's task on a device; `more` are fields, with `__` for each dot."""
     changes = {
         "engine.device": device,
         "model.path": model,
@@ -69,7 +69,7 @@ def config_of(device: str, sizes: Sizes, model: str = SHIPPED_MODEL, **more: obj
 
 
 def checks(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
-    """All of them, cheapest first. `folder` takes models and runs."""
+    """Run all checks, cheapest first. Models and runs are written into `folder`."""
     yield from equality(device, sizes, folder)
     large = str(large_model(folder / "large", sizes))
     yield from repeatability(device, sizes, large)
@@ -80,7 +80,7 @@ def checks(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
 
 
 def equality(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
-    """One batch through both devices."""
+    """Pass one batch through both devices, and yield their differences."""
     reference, engine = (_engine(each, sizes) for each in ("cpu", device))
     groups = _groups(reference, sizes)
     payloads = _payloads(groups)
@@ -115,7 +115,7 @@ def equality(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
 
 
 def repeatability(device: str, sizes: Sizes, model: str) -> Iterator[Check]:
-    """The same update again: a GPU's attention adds up long sequences in any order unless it is told not to."""
+    """Repeat one update: by default, a GPU's attention sums long sequences in a varying order."""
     results = set()
     for _ in range(3):
         engine = _engine(device, sizes, model, rollout__max_response_tokens=LONG_RESPONSE_TOKENS)
@@ -126,7 +126,7 @@ def repeatability(device: str, sizes: Sizes, model: str) -> Iterator[Check]:
 
 
 def throughput(device: str, sizes: Sizes, model: str, dtype: str) -> Iterator[Check]:
-    """Tokens per second of a warm engine, and its peak memory."""
+    """Measure tokens per second of a warm engine, and its peak memory."""
     engine = _engine(device, sizes, model, engine__dtype=dtype)
     parameters = sum(parameter.numel() for parameter in engine._model.parameters())
     name = f"{Path(model).name} model ({parameters / 1e6:.1f}M), {dtype}"
@@ -150,7 +150,7 @@ def throughput(device: str, sizes: Sizes, model: str, dtype: str) -> Iterator[Ch
 
 
 def a_run(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
-    """The demo by `bapo train` until its time is over, and its end by kill -9."""
+    """Run the demo by `bapo train` for the given time, then end it by kill -9, and check both."""
     used_before = gpu_memory_used()
     run_folder = folder / "run"
     process = psutil.Popen(train_command(run_folder, {"engine.device": device}))
@@ -176,7 +176,7 @@ def a_run(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
 
 
 def large_model(folder: Path, sizes: Sizes) -> Path:
-    """A model of random weights with the shipped tokenizer, made on the spot."""
+    """Write a model of random weights with the shipped tokenizer, and return its path."""
     tokenizer = load_tokenizer(SHIPPED_MODEL)
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -197,7 +197,7 @@ def large_model(folder: Path, sizes: Sizes) -> Path:
 
 
 def digest(model: PreTrainedModel) -> str:
-    """Of all weights."""
+    """Return a digest of all weights."""
     found = hashlib.sha256()
     for name, weight in sorted(model.state_dict().items()):
         found.update(name.encode())
@@ -223,7 +223,7 @@ def _payloads(groups: Sequence[RolloutGroup]) -> list[GroupPayload]:
 
 @torch.no_grad()
 def _logprobs(model: PreTrainedModel, payloads: Sequence[GroupPayload]) -> Tensor:
-    """Of all response tokens, prompt by prompt: those of one call are of one length."""
+    """Return the log-probabilities of all response tokens, prompt by prompt, as one call needs equal lengths."""
     parts = [response_logprobs(model, [payload], temperature=1.0, entropy_gradient=False)[0] for payload in payloads]
     return torch.cat(parts).float().cpu()
 
@@ -238,7 +238,7 @@ def _gradient(model: PreTrainedModel) -> Tensor:
 
 
 def _with_gradients(groups: Sequence[RolloutGroup]) -> list[BatchItem]:
-    """Without rewards that differ there is no gradient, and a random model has none."""
+    """Return batch items with made-up rewards: those of a random model are all equal and give no gradient."""
     return [
         BatchItem(
             group, BatchSource.FRESH, None, tuple(1.0 if index % 2 else -1.0 for index in range(group.group_size))

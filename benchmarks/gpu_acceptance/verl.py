@@ -28,13 +28,13 @@ LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25}
 
 
 def config_of(device: str, sizes: local.Sizes, *, offload: bool) -> RunConfig:
-    """The local checks' run on verl."""
+    """Return the config of the local checks' run, for verl."""
     explicit = local.config_of(device, sizes).model_dump(mode="json")
     return resolve(apply_changes(explicit, {"engine.type": "verl", "engine.verl.offload": offload})).config
 
 
 def checks(device: str, sizes: local.Sizes) -> Iterator[Check]:
-    """Everything once with offloaded weights and once without, each on an engine of its own."""
+    """Run all checks once with offloaded weights and once without, each on a new engine."""
     # So that a function may be sent into vLLM's worker, for the digest of its weights.
     os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
     for offload in (False, True):
@@ -58,7 +58,7 @@ def checks(device: str, sizes: local.Sizes) -> Iterator[Check]:
 
 
 def of_engine(engine: Any, task: Task, sizes: local.Sizes, device: str) -> Iterator[Check]:
-    """The checks of an engine that has not been trained since its last synchronisation."""
+    """Check an engine that has not been trained since its last synchronisation."""
     from bapo.engines.verl.rows import Rows  # noqa: PLC0415  (imports verl)
     from bapo.engines.verl.settings import dtype  # noqa: PLC0415
 
@@ -115,11 +115,11 @@ def _rows(group: Any, field: str) -> Any:
 
 
 def digest(engine: Any) -> str:
-    """Of all weights that vLLM holds, worker by worker."""
+    """Return a digest of all weights that vLLM holds, worker by worker."""
     import ray  # noqa: PLC0415
 
     def write_digest(worker: Any, folder: str) -> None:
-        """Runs in vLLM's worker, which cannot import this file: a local function travels whole."""
+        """Write the digest in vLLM's worker, which cannot import this file: a local function is pickled whole."""
         import torch  # noqa: PLC0415
 
         found = hashlib.sha256()

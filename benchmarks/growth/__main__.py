@@ -2,7 +2,7 @@
 
     python -m benchmarks.growth [--quick] [--only history,steps,batches,viewers,workers]
 
-Each curve is one quantity at several sizes, on one server with a database of its own: questions about runs over the
+Each curve is one quantity at several sizes, on one server with a separate database: questions about runs over the
 length of the history; series and further steps over the length of a run; storing and reading over the responses of a
 step; steps over the number of viewers of one live run, and over the number of workers with a trainer each. The exponent
 is the slope of the logarithms: 0 stays the same, 1 grows with the size. Kept answers are never asked for twice. Writes

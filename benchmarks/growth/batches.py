@@ -32,7 +32,7 @@ QUESTIONS: Mapping[str, tuple[str, dict[str, str | int], tuple[str, int]]] = {
 
 
 def batches(server: Deployment, *, quick: bool) -> Curves:
-    """The same run with more and more responses in each step."""
+    """Measure the same run with more and more responses in each step."""
     names = ("a step stored", *QUESTIONS, "first what-if", "another what-if")
     curves: Curves = {name: {} for name in names}
     for batch_size, group_size in QUICK_SIZES if quick else SIZES:
@@ -49,7 +49,7 @@ def batches(server: Deployment, *, quick: bool) -> Curves:
 
 
 def _reads(http: httpx.Client, run: str, group_size: int, *, quick: bool) -> Iterator[tuple[str, float]]:
-    """Milliseconds of each question about a run."""
+    """Yield the milliseconds of each question about a run."""
     thresholds = count(1)
 
     def get(path: str, params: dict[str, str | int], idle: str, values: Iterator[int]) -> None:
@@ -72,7 +72,7 @@ def _config(num_steps: int, batch_size: int, group_size: int) -> RunConfig:
 
 
 def _store(upload: Upload, config: RunConfig, num_prompts: int) -> float:
-    """Milliseconds per step, without the time that it takes to make them up."""
+    """Store steps; return milliseconds per step, without the time to generate them."""
     taken, num_steps, journal = 0.0, 0, records(config, num_prompts=num_prompts)
     while batch := list(islice(journal, AT_ONCE)):
         taken += once(partial(upload.send, batch))

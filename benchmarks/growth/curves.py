@@ -22,28 +22,28 @@ MEMORY = "server's memory, MiB"
 
 
 def median_milliseconds(ask: Callable[[], object], *, quick: bool) -> float:
-    """Median time of a call, after some that do not count."""
+    """Return the median time of a call in milliseconds, after some uncounted calls."""
     return median(milliseconds(ask, QUICK_REPETITIONS if quick else REPETITIONS))
 
 
 def once(ask: Callable[[], object]) -> float:
-    """Milliseconds of one call."""
+    """Return the duration of one call in milliseconds."""
     begin = time.perf_counter()
     ask()
     return 1000 * (time.perf_counter() - begin)
 
 
 def exponent(curve: Mapping[int, float]) -> float:
-    """Slope of the logarithms of a quantity over those of sizes: 0 stays the same, 1 grows with the size."""
+    """Return the slope of a quantity over sizes on logarithmic axes: 0 is constant, 1 grows with the size."""
     slope, _ = np.polyfit(np.log(list(curve)), np.log(list(curve.values())), 1)
     return float(slope)
 
 
 def note_memory(curves: Curves, server: Deployment, size: int) -> None:
-    """What the server process holds after the work of this size."""
+    """Record the memory of the server process after the work of this size."""
     curves.setdefault(MEMORY, {})[size] = server.memory_mib()
 
 
 def small_config(steps: int) -> RunConfig:
-    """Config of a small run, of which there are many."""
+    """Return the config of a small run, for many runs."""
     return config_of(steps=steps, batch_size=BATCH_SIZE)

@@ -16,7 +16,7 @@ SIZES, QUICK_SIZES = (1_000, 10_000, 100_000), (1_000, 10_000)
 
 
 def history(server: Deployment, *, quick: bool) -> Curves:
-    """Pages of the list, and what a new run like the others will take, over the number of runs."""
+    """Measure pages of the list, and the estimate for a new run like the others, over the number of runs."""
     with server.client() as client:
         config = small_config(2)
         run_id = store(client, config, "of the history", records(config, num_prompts=NUM_PROMPTS))

@@ -1,4 +1,4 @@
-"""The parts of the benchmark, each on a server and a database of its own."""
+"""The parts of the benchmark, each on a new server and database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS: Mapping[str, Callable[..., Curves]] = MappingProxyType(
 
 
 def measure(parts: Sequence[str], *, quick: bool) -> dict[str, Curves]:
-    """The curves of each part."""
+    """Measure the parts, and return the curves of each."""
     found = {}
     for part in parts:
         with deployment() as server:
@@ -29,7 +29,7 @@ def measure(parts: Sequence[str], *, quick: bool) -> dict[str, Curves]:
 
 
 def markdown(found: Mapping[str, Curves]) -> str:
-    """A table for each part."""
+    """Return a table for each part, in Markdown."""
     tables = []
     for part, curves in found.items():
         sizes = list(next(iter(curves.values())))

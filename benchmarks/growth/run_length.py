@@ -18,7 +18,7 @@ SIZES, QUICK_SIZES = (500, 5_000, 50_000), (500, 5_000)
 
 
 def run_length(server: Deployment, *, quick: bool) -> Curves:
-    """Reading and storing over the length of a run."""
+    """Measure reading and storing over the length of a run."""
     sizes = QUICK_SIZES if quick else SIZES
     names = ("ten columns, 1,000 points", "histograms, 1,000 points", "ratios, 1,000 points", "a further step")
     curves: Curves = {name: {} for name in names}
@@ -54,6 +54,6 @@ def run_length(server: Deployment, *, quick: bool) -> Curves:
 
 
 def _further(steps: Sequence[StepRecord], after: int) -> Iterator[StepRecord]:
-    """Steps that follow a run's last one."""
+    """Yield steps that follow a run's last one."""
     for number, step in enumerate(steps, start=after + 1):
         yield step.model_copy(update={"step": number})

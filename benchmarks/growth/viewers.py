@@ -1,4 +1,4 @@
-"""How long a step of a live run takes to reach everybody who watches it, over their number."""
+"""Time until a step of a live run reaches all its viewers, over their number."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Viewer:
                     self.news.set()
 
     async def has(self, step: int) -> float:
-        """When the step came."""
+        """Return when the step arrived."""
         while step not in self.came:
             self.news.clear()
             await self.news.wait()
@@ -42,7 +42,7 @@ class _Viewer:
 
 
 def viewers(server: Deployment, *, quick: bool) -> Curves:
-    """Runs with more and more viewers; medians over the steps of each."""
+    """Measure runs with more and more viewers; return medians over the steps of each."""
     curves: Curves = {"a step sent until the last viewer has it": {}, "until half of them have it": {}}
     for size in QUICK_SIZES if quick else SIZES:
         last, half = asyncio.run(_watched(server, size))
@@ -53,7 +53,7 @@ def viewers(server: Deployment, *, quick: bool) -> Curves:
 
 
 async def _watched(server: Deployment, size: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of each step until all and until half of the viewers have it."""
+    """Return milliseconds of each step until all and until half of the viewers have it."""
     config = small_config(STEPS + 1)
     steps = [each for each in records(config, num_prompts=NUM_PROMPTS) if isinstance(each, StepRecord)]
     last, half = [], []

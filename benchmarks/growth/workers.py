@@ -1,4 +1,4 @@
-"""How a server keeps up with workers that each have one trainer, over their number.
+"""Speed of a server with workers that each have one trainer, over their number.
 
 A trainer writes its journal as a real one does, and computes nothing. A worker is its calls, in a thread: it registers,
 gives signs of life, asks for runs, claims one, uploads its journal with the real uploader and reports its end.
@@ -42,7 +42,7 @@ def _train(worker: ClaimingWorker, attempt: Attempt, steps: Sequence[StepRecord]
 
 
 def workers(server: Deployment, *, quick: bool) -> Curves:
-    """More and more workers; those of a size are there still at the next."""
+    """Measure more and more workers; those of one size stay for the next."""
     claimed, stored = "per run until all are claimed", "per step stored, with a sign of life"
     curves: Curves = {claimed: {}, stored: {}}
     config = small_config(STEPS_EACH)

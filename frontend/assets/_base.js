@@ -4,7 +4,7 @@
 
   const clientside = (window.dash_clientside = window.dash_clientside || {});
   const setProps = (id, props) => clientside.set_props(id, props);
-  // Every component of the page looks at each change: those that are none are not told.
+  // Every component of the page inspects each change, so skip values that did not change.
   const setChanged = (id, props) => {
     const now = window.dash_component_api.getLayout(id)?.props ?? {};
     const changed = Object.entries(props).filter(([name, value]) => !same(now[name], value));

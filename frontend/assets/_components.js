@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  // They come with a polyfill of 100 kB, which also puts slow functions of its own in place of what browsers have, such as
+  // They come with a polyfill of 100 kB, which also replaces browsers' functions with slow ones, such as
   // parseFloat. All they need of it are generators without branches, for components that are loaded when they are needed.
   window.regeneratorRuntime = {
     mark: (generator) => generator,

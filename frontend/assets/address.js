@@ -9,11 +9,11 @@
 
   window.bapo_elements.Location = ({ pathname, search, href, setProps }) => {
     const { useLayoutEffect, useRef } = window.React;
-    const told = useRef(null);
+    const sent = useRef(null);
 
     function tell() {
-      told.current = address();
-      setProps(told.current);
+      sent.current = address();
+      setProps(sent.current);
     }
 
     useLayoutEffect(() => {
@@ -23,7 +23,7 @@
 
     // A callback leads elsewhere by the whole address or by its parts.
     useLayoutEffect(() => {
-      const known = told.current;
+      const known = sent.current;
       if (known) {
         if (href === known.href && pathname === known.pathname && search === known.search) return;
         const asked = new URL(served(href === known.href ? pathname + search : href), location);

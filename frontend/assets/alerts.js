@@ -1,4 +1,4 @@
-// The bell: how many alerts are open, told by an event stream of its own that carries nothing but alerts. Pages that
+// The bell: the number of open alerts, from a separate event stream that carries only alerts. Pages that
 // show alerts are poked when something changes.
 (function () {
   "use strict";
@@ -91,7 +91,7 @@
       open();
       return "";
     },
-    // The filters stand in the address.
+    // The address holds the filters.
     filtered(state, kind) {
       window.bapoView.write({ state: state === "open" ? null : state, kind });
       return Date.now();

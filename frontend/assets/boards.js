@@ -1,5 +1,5 @@
-// A board: its panels, drawn here as the server tells them, and drawn again alone where they show something else by now.
-// Nobody's zoom is lost, and nothing is redrawn while somebody drags in a chart.
+// A board: its panels, drawn here from the server's answers. Only panels whose content has changed are redrawn.
+// Redrawing keeps the zoom and waits while the user drags in a chart.
 (function () {
   "use strict";
 
@@ -103,12 +103,12 @@
     }
     news.panels.forEach((panel, index) => {
       const known = cards.get(panel.id) || { card: make("div", "board-card") };
-      // Where it stands first: a chart is as wide as its place.
+      // Insert it before drawing: a chart takes the width of its place.
       if (place.children[index] !== known.card) place.insertBefore(known.card, place.children[index] || null);
       if (panel.kind) fill(known.card, panel);
       cards.set(panel.id, { card: known.card, digest: panel.digest });
     });
-    // Who moves a panel by the keyboard goes on at the same button.
+    // Keep the focus on the same button while panels are moved by keyboard.
     if (label && document.activeElement !== active) {
       [...place.querySelectorAll("button")].find((each) => each.getAttribute("aria-label") === label)?.focus();
     }

@@ -19,12 +19,12 @@
       trace._length = Math.min(trace.x.length, trace.y.length);
     });
     calculate(graph);
-    graph.bapoGrows = true; // Nobody has moved its axes.
+    graph.bapoGrows = true; // The axes move with the data, not because a person moved them.
     const drawn = window.Plotly.relayout(graph, Object.fromEntries(axes.map((name) => [`${name}.autorange`, true])));
     return drawn.finally(() => { graph.bapoGrows = false; });
   };
 
-  // The axes that follow the data; none where that is not known of all, or the labels of one stand where another's do.
+  // The axes that follow the data; none if that is unknown for one of them, or if one takes its ticks from another.
   function followed({ _fullLayout: layout }) {
     const names = Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key));
     const isFixed = ({ autorange, tickmode }) => autorange === false && tickmode !== "sync";

@@ -1,4 +1,4 @@
-// The menu of a chart: one for all of them, made where somebody opens it.
+// The menu of a chart: one for all charts, created when it is opened.
 (function () {
   "use strict";
 

@@ -1,5 +1,5 @@
-// What a chart shows, as tables in a dialog: one for each of its panels, of what is drawn now. Values read as they do where
-// somebody points at them.
+// A chart as tables in a dialog: one for each of its panels, with the values drawn now, formatted as in the chart's
+// tooltips.
 (function () {
   "use strict";
 
@@ -11,7 +11,7 @@
   // ---------------------------------------------------------------- texts
 
   const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'", "#39": "'", nbsp: " " };
-  // Plotly's texts have a few tags and entities; names of people's stand in them escaped.
+  // Plotly's texts have a few tags and entities; names that people chose are escaped in them.
   const plain = (text) => String(text ?? "")
     .replace(/<extra>[^]*?<\/extra>/g, "").replace(/<br\s*\/?>/g, ", ").replace(/<\/?[a-z][^<>]*>/gi, "")
     .replace(/&(amp|lt|gt|quot|nbsp|#x27|#39);/g, (_, name) => ENTITIES[name]).trim();
@@ -51,7 +51,7 @@
   const layoutOf = (graph, reference) => graph.layout[axisOf(graph, reference)] || {};
   const titleOf = (graph, reference) => plain(layoutOf(graph, reference).title?.text);
 
-  // It stands above the panel, as an annotation.
+  // The title above the panel is an annotation.
   function panelTitle(graph, index) {
     const above = (graph.layout.annotations || []).filter(({ xref }) => xref === "paper");
     const title = above.find(({ name }) => name === `panel ${index}`) ?? above[index];
@@ -110,7 +110,7 @@
     };
   }
 
-  // Heat maps: classes beside classes as they are drawn; over training a row for each position, a column for each class.
+  // Heat maps: classes by classes as they are drawn; over training a row for each position, a column for each class.
   function ofCells(graph, trace) {
     const { x, y, z, xaxis = "x", yaxis = "y", hovertemplate = "" } = trace;
     const xs = Array.from(x), ys = Array.from(y);
@@ -195,14 +195,14 @@
     ].filter(Boolean).join(" ");
   }
 
-  // `graphs`: what stands under one title.
+  // `graphs`: the graphs under one title.
   charts.showTable = (graphs, title) => {
     const tables = graphs.flatMap(charts.tablesOf);
     const several = tables.length > 1;
     let left = MOST_ROWS;
     const elements = tables.map((table, index) => {
       const element = tableOf(several ? `${title}: ${table.title || `panel ${index + 1}`}` : title, table, left);
-      if (!several) element.caption.classList.add("unseen"); // It stands above already.
+      if (!several) element.caption.classList.add("unseen"); // The dialog's title says it already.
       left -= Math.min(left, table.rows.length);
       return element;
     });

@@ -1,13 +1,13 @@
-// How a chart is looked at stands in the address, so that a link restores it: `c.rewards=log,x:time,h:10..40,v:0..1,hide:0-2`
+// The address holds each chart's view, so that a link restores it: `c.rewards=log,x:time,h:10..40,v:0..1,hide:0-2`
 // is a logarithmic chart over wall time, zoomed in both directions, without its first and third line. `full` names the
-// chart that fills the window, `mark` the mark that stands out.
+// chart that fills the window, `mark` the highlighted mark.
 (function () {
   "use strict";
 
   const { clientside, find, noUpdate, setProps } = window.bapo;
   const charts = window.bapoCharts;
 
-  // Not one that is about to be drawn anew.
+  // Skips a chart that is about to be redrawn.
   charts.plot = (name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot:not([data-waiting])`);
   charts.nameOf = (graph) => graph.closest("[data-chart]")?.dataset.chart;
 
@@ -107,7 +107,7 @@
 
   function watched(graph) {
     const name = charts.nameOf(graph);
-    // A graph that is plotted anew loses who listens to it.
+    // A graph loses its listeners when it is plotted again.
     if (!name || !graph.on || graph._ev.listeners("plotly_relayout").includes(graph.bapoMoved)) return;
     graph.bapoMoved = (change) => {
       if (graph.bapoGrows) return;
@@ -148,7 +148,7 @@
 
   document.addEventListener("bapo:plotted", (event) => watched(event.target));
 
-  // Another tab, and what its view shall be, such as the mark that stands out there.
+  // Opens another tab with a view, such as the mark to highlight there.
   charts.openTab = (tab, keys) => {
     window.bapoView.write({ tab: tab === "overview" ? null : tab, ...keys }, { push: true, keep: ["x", "smooth"] });
     setProps("run-tabs", { value: tab });

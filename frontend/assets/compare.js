@@ -15,7 +15,7 @@
     address(runs, group, x, equal, smooth, metrics, dataset, reach, reference, other) {
       if (!page() || here() !== "/compare") return noUpdate();
       const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
-      const told = {
+      const changes = {
         runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
         equal: equal ? null : "0", smooth: smooth ? "1" : null, run_group: null,
       };
@@ -23,8 +23,8 @@
       const later = { metric: (metrics || []).join(","), dataset, reach, reference, other };
       const names = { metric: "compare-metrics", dataset: "compare-dataset", reach: "compare-reach",
         reference: "compare-reference", other: "compare-other" };
-      for (const [key, id] of Object.entries(names)) if (changed.includes(id) && touched.has(id)) told[key] = later[key];
-      window.bapoView.write(told);
+      for (const [key, id] of Object.entries(names)) if (changed.includes(id) && touched.has(id)) changes[key] = later[key];
+      window.bapoView.write(changes);
       return Date.now();
     },
 
@@ -38,9 +38,9 @@
     },
   };
 
-  // ---------------------------------------------------------------- what somebody chose
+  // ---------------------------------------------------------------- what the user chose
 
-  // Whoever chooses something has been in its field.
+  // Fields that had the focus: only those can hold a user's choice.
   const touched = new Set();
   for (const type of ["focusin", "pointerdown"]) {
     document.addEventListener(type, (event) => {
@@ -229,7 +229,7 @@
 
   // ---------------------------------------------------------------- zoom
 
-  // Plotly lets a new figure's own range win over what somebody zoomed to.
+  // Plotly prefers a new figure's range to the user's zoom.
   const zooms = new Map(); // Chart -> { x-axis, ranges }.
 
   function watch(graph) {
@@ -252,7 +252,7 @@
       if (!same) window.Plotly.relayout(graph, ranges);
     };
     graph.on("plotly_afterplot", restore);
-    restore(); // A chart that was made anew.
+    restore(); // A chart that was created again.
   }
 
   document.addEventListener("bapo:plotted", ({ target }) => {

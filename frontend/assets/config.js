@@ -1,4 +1,4 @@
-// The config of a run: fields that somebody searches for.
+// The config of a run: searching its fields.
 (function () {
   "use strict";
 

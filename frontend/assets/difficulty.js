@@ -1,5 +1,5 @@
 // The sections on migration and flows of the tab on difficulty. Answers come from /live/runs/<run>/…, one request at a
-// time each, and are kept, so that going back to a step, or playing again, asks nobody.
+// time each, and are cached, so that going back to a step, or playing again, sends no request.
 (function () {
   "use strict";
 
@@ -29,7 +29,7 @@
       flow: (query.get("flow") || "").split(",").map(number).filter((step) => step !== null),
       answer: null,
       sliders: "",
-      placed: {}, // Where the thumbs stand.
+      placed: {}, // Positions of the thumbs.
       held: false, // Whether a person has touched a thumb since it last played.
       drawn: new Map(), // Figure on each card.
       migration: channel("migration", migrationQuery, drawMigration),
@@ -116,7 +116,7 @@
   function drawFlows(answer) {
     drawCards(answer);
     if (state.flow.length) return;
-    // The server's own choice stands in the fields, from where it can be changed.
+    // Show the server's choice in the fields, where it can be changed.
     answer.steps.forEach((value, place) => setProps({ place, type: "flow-step" }, { value }));
     state.flowDefault = answer.steps;
   }
@@ -204,7 +204,7 @@
       if (shape !== state.sliders) {
         Object.assign(change, { value, min: 0, max: Math.max(last, 1), marks: marksOf(state.kind, answer), disabled: last === 0 });
       } else if (state.placed[name] !== value) {
-        // Where the thumb stands already it is left alone: it may have been moved on meanwhile.
+        // Leave a thumb that is already there: it may have been moved further meanwhile.
         change.value = value;
       }
       if ("value" in change) setProps(`migration-${name}`, change);
@@ -217,7 +217,7 @@
     state.shown = places;
   }
 
-  // A thumb was moved to a value: the other one never stands on the wrong side of it.
+  // A thumb was moved to a value: keep the other one on its side of it.
   function move(name, value) {
     const { answer } = state;
     if (!answer || value === state.shown[name]) return;
@@ -236,7 +236,7 @@
     state.migration.want();
   }
 
-  // Before Dash tells of it: what it then says of a thumb is the person's, not what was set here.
+  // Runs before Dash's callback, which then reports the person's value of a thumb, not the one set here.
   for (const kind of ["pointerdown", "keydown"]) {
     addEventListener(kind, (event) => {
       if (!state || !event.target.closest("#migration-from, #migration-to")) return;
@@ -245,7 +245,7 @@
     }, { capture: true });
   }
 
-  // Dash tells of a thumb that a person moved, and of one that was put somewhere here: in a busy browser so late that
+  // Dash reports thumbs that a person moved and thumbs that were set here: in a busy browser so late that
   // playing has gone further, or has ended, since.
   function moved(name, value) {
     state.placed[name] = value;
@@ -284,25 +284,25 @@
     if (state) state.section.classList.remove("playing");
   }
 
-  // ---------------------------------------------------------------- what Dash tells
+  // ---------------------------------------------------------------- what Dash reports
 
-  // Dash tells of a new panel before it stands on the page, where that of another run may still stand.
+  // Dash reports a new panel before it is on the page, which may still show another run's panel.
   function mounted(run, until) {
     const section = find("migration-section");
     if (section && (!state || state.section !== section)) begin(section, run);
     if (Date.now() < until) requestAnimationFrame(() => mounted(run, until));
   }
 
-  // Dash tells of several changes at once where the page is busy: a click beside a thumb that playing has moved.
+  // Dash reports several changes together while the page is busy: a click next to a thumb that playing has moved.
   const triggers = () => clientside.callback_context.triggered.map(({ prop_id: property }) => {
     const id = property.slice(0, property.lastIndexOf("."));
     return id.startsWith("{") ? JSON.parse(id) : id;
   });
 
   function changed(kind, from, to, difference, _clicks, flow, _reload, _scheme, run) {
-    const told = triggers();
-    if (!told.length || !state || !document.contains(state.section)) mounted(run, Date.now() + MOUNTING_MS);
-    else for (const trigger of told) follow(trigger, { kind, from, to, difference, flow });
+    const found = triggers();
+    if (!found.length || !state || !document.contains(state.section)) mounted(run, Date.now() + MOUNTING_MS);
+    else for (const trigger of found) follow(trigger, { kind, from, to, difference, flow });
     return noUpdate();
   }
 

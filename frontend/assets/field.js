@@ -15,7 +15,7 @@
     began.isSeen ||= !isHidden;
     const look = `field field-${width}${isChanged ? " changed" : ""}${isHidden ? " hidden" : ""}`;
     const place = { id, "data-field": path, className: look };
-    // Those of other methods and types of tasks are most fields of a form, and nobody sees them.
+    // Most fields of a form belong to other methods and types of tasks, and are hidden.
     if (!began.isSeen) return element("div", place);
     // Dash draws a new component as it was made, any other as its store has it by now.
     const current = (input) => (began.isHidden ? window.React.cloneElement(input, { _newRender: 0 }) : input);

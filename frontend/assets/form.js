@@ -11,7 +11,7 @@
   let plans = 0; // How often the plan of several runs was asked for.
   // What the form shows by itself of each input, and for which method and type of tasks.
   let filled = null;
-  // What stands at the fields: errors and warnings by path, and the paths that differ or are out of sight.
+  // State of the fields: errors and warnings by path, and the paths that differ or are out of sight.
   let marked = null;
 
   function startShown(looks) {
@@ -22,7 +22,7 @@
     };
   }
 
-  // Another method or type of tasks: its fields show its own values, except those that somebody has typed into.
+  // Another method or type of tasks: its fields show its own values, except those that the user has typed into.
   function follow(values, ids, looks) {
     if (!filled || filled.key !== looks.key) {
       const words = Object.assign({}, ...Object.values(looks.types).map((type) => looks.of[type]));
@@ -40,8 +40,8 @@
     for (const [path, look] of Object.entries(looks)) {
       const { text, was } = filled.words[path] || {};
       filled.words[path] = look;
-      const told = { ...(look.text !== text && { description: look.text }), ...(path !== chooser && look.was !== was && { was: look.was }) };
-      if (Object.keys(told).length) setProps({ type: "new-wrap", path }, told);
+      const props = { ...(look.text !== text && { description: look.text }), ...(path !== chooser && look.was !== was && { was: look.was }) };
+      if (Object.keys(props).length) setProps({ type: "new-wrap", path }, props);
       if (path === chooser) continue;
       const places = ids.flatMap((id, place) => (id.path === path ? [place] : []));
       const isTouched = places.some((place) => !same(values[place], filled.shown[path][ids[place].part]));
@@ -54,7 +54,7 @@
     }
   }
 
-  // How many fields of each section the method and the type of tasks have, beside those that stand above.
+  // The number of fields in each section that the method and the type of tasks have, without those shown above.
   function count(sections, hidden) {
     for (const [section, paths] of Object.entries(sections)) {
       const number = paths.filter((path) => !hidden.includes(path)).length;
@@ -76,8 +76,8 @@
           error: marks.errors[path] || null, warning: marks.warnings[path] || null,
           isChanged: marks.changed.includes(path), isHidden: marks.hidden.includes(path),
         }));
-        const told = Object.fromEntries(Object.entries(after).filter(([name, value]) => value !== before[name]));
-        if (Object.keys(told).length) setProps({ type: "new-wrap", path }, told);
+        const props = Object.fromEntries(Object.entries(after).filter(([name, value]) => value !== before[name]));
+        if (Object.keys(props).length) setProps({ type: "new-wrap", path }, props);
       }
       if (!same(now.hidden, marked.hidden)) count(looks.sections, now.hidden);
       marked = now;
@@ -93,7 +93,7 @@
       return noUpdate();
     },
 
-    // A plan that nobody wants to see is not asked for.
+    // Request a plan only while it is shown.
     several(isOn) {
       clearTimeout(planning);
       if (!isOn) return { display: "none" };

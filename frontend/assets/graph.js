@@ -156,6 +156,6 @@
     return createElement("div", place, createElement("div", inside));
   }
 
-  // Another chart in the place of one is a new one: whoever listened to that must not hear of this.
+  // A chart that replaces another is a new component, so that it does not inherit the other's listeners.
   window.bapo_elements.Graph = (properties) => window.React.createElement(Drawn, { ...properties, key: properties.id });
 })();

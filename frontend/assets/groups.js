@@ -1,5 +1,5 @@
 // Pieces that pages on prompts and responses are made of. Whatever a model wrote becomes text nodes, never markup. Long
-// texts are clipped until somebody wants all of them; what a search finds is marked. This file's name makes it load
+// texts are clipped until they are expanded; what a search finds is marked. This file's name makes it load
 // before those that use it.
 (function () {
   "use strict";
@@ -108,7 +108,7 @@
     const policy = age <= 0 ? "current policy" : `policy ${plural(age, "step")} old`;
     const facts = [
       `step ${count(sample.step)}`,
-      ...((sample.policy_version ?? null) === null ? [] : [policy]), // An observed trainer may not have told.
+      ...((sample.policy_version ?? null) === null ? [] : [policy]), // An observed trainer may not report it.
       sample.in_batch ? "trained on" : "not trained on",
     ];
     const head = make("div", "sample-head",

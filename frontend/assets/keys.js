@@ -1,5 +1,5 @@
-// Every shortcut of the dashboard, in one table: the listener, the sheet behind `?`, the palette and docs/dashboard.md have
-// them from here. Single keys do nothing while somebody types, in dialogs and menus, and once they are switched off.
+// Every shortcut of the dashboard, in one table: for the listener, the sheet behind `?`, the palette and the docs.
+// Single keys do nothing in text fields, dialogs and menus, and once they are switched off.
 (function () {
   "use strict";
 
@@ -26,7 +26,7 @@
   const linkTo = (href) =>
     [...document.querySelectorAll(".shell-nav a")].find((each) => each.getAttribute("href") === served(href) && getComputedStyle(each).display !== "none");
 
-  // Whatever leads elsewhere does so without loading everything anew.
+  // Opens another page without reloading the document.
   function visit(pathname) {
     setProps("url", { pathname, search: "" });
     return true;

@@ -1,6 +1,6 @@
 // Live updates: one event stream per visible page says that something is new (live_connection.js); what is new is asked
 // for here, past Dash, and goes to the head of the page (live_head.js) and to its charts (live_charts.js). Nothing is
-// redrawn while somebody drags in a chart, and nothing that is out of sight.
+// redrawn while the user drags in a chart, and nothing that is out of sight.
 (function () {
   "use strict";
 
@@ -18,7 +18,7 @@
   const state = {
     url: null,
     after: null,
-    heard: null, // The newest event that the page was told of; who has heard of the same is given the same answer.
+    heard: null, // The newest event that the page received; pages with the same one share an answer.
     stream: null,
     retries: 0,
     retryTimer: null,
@@ -117,7 +117,7 @@
     schedule();
   }
 
-  // The whole page is told anew: state, marks, evaluations.
+  // Reloads the whole page: state, marks, evaluations.
   function redraw() {
     state.until = null;
     setProps("run-reload", { data: ++state.reloads });
@@ -182,7 +182,7 @@
     } else if (news.charts && drawings === state.drawings && news.after === state.until) {
       live.append(news);
     } else if (news.charts) {
-      state.news = true; // The charts were drawn anew meanwhile: what is new is another question now.
+      state.news = true; // The charts were redrawn meanwhile, so ask again for what is new.
       return false;
     }
     return true;

@@ -1,4 +1,4 @@
-// The charts of a run page as the run goes on: drawn whole, then appended to.
+// The charts of a run page while the run trains: drawn whole, then appended to.
 (function () {
   "use strict";
 
@@ -7,7 +7,7 @@
   const charts = window.bapoCharts;
 
   const NEAR = 200; // Pixels beyond the window's edges.
-  const MOST_POINTS = 1500; // A chart that has grown longer is drawn anew, from a sample.
+  const MOST_POINTS = 1500; // A chart that has grown longer is redrawn from a sample.
   const NO_ANSWER = "The server does not answer. Training continues; try again in a moment.";
   const { state } = live;
   const plot = (name) => charts.plot(name);

@@ -26,7 +26,7 @@
 
   function open() {
     clearTimeout(state.retryTimer);
-    // Later streams begin with how the run stands, and the page is told anew.
+    // Later streams begin with the run's current state, and the whole page is reloaded.
     const stream = new EventSource(served(state.after === null ? state.url : `${state.url}?after=${state.after}`));
     state.after = null;
     state.stream = stream;
@@ -36,7 +36,7 @@
       state.lostAt = null;
       showConnection();
       if (wasLost) {
-        // Whatever happened meanwhile is fetched anew: states, marks and all.
+        // Fetch everything that happened meanwhile: states, marks and charts.
         state.reload = true;
         live.note();
       }

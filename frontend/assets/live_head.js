@@ -4,7 +4,7 @@
 
   const { find, make } = window.bapo;
   const live = window.bapoLive;
-  const SEEN_MOVING = 1; // Per cent: to move by less takes a dozen frames that nobody sees.
+  const SEEN_MOVING = 1; // Per cent: animating a smaller move takes a dozen frames without a visible change.
 
   function text(element, content) {
     if (element.textContent !== content) element.textContent = content;

@@ -24,7 +24,7 @@
     switched(query, follow, wrap, attempt) {
       if (!log) return noUpdate();
       if (attempt !== log.attempt) {
-        // A log of its own: what an earlier request still answers belongs to the one before.
+        // Each attempt has a separate log: answers to earlier requests belong to the previous one.
         log = { ...log, attempt, next: null, first: 0, matches: [], match: -1, follow: true, busy: false };
         begin(log);
       }

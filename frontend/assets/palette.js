@@ -117,7 +117,7 @@
     }));
   }
 
-  let role = null; // Asked for once: whoever logs in as another loads the page anew.
+  let role = null; // Fetched once: logging in as another user reloads the page.
   const mayAdminister = async () => {
     role ??= (await ask("/api/v1/me")).role;
     return role === "admin";
@@ -175,7 +175,7 @@
           return group;
         }));
         status.textContent = saying || (options.length ? plural(options.length, "result") : "Nothing found.");
-        // What somebody has moved to stays, when runs come later.
+        // Keep the selected entry when runs arrive later.
         const isBefore = ({ entry }) => ["group", "label", "id"].every((part) => entry[part] === before[part]);
         mark(active ? Math.max(0, options.findIndex(isBefore)) : 0);
       },
@@ -206,7 +206,7 @@
     let pause = null;
     const ofPage = ({ group }) => group === HERE;
     const draw = () => {
-      const entries = allEntries(role === "admin"); // Anew: the page below goes on, and draws its charts.
+      const entries = allEntries(role === "admin"); // Listed each time: the page below changes as it draws its charts.
       const others = entries.filter((each) => !ofPage(each));
       list.fill(ranked(field.value, [...entries.filter(ofPage), ...runs, ...others]), problem);
     };
@@ -251,7 +251,7 @@
     if (role === null) {
       mayAdminister().then((is) => {
         if (is && field.isConnected) draw();
-      }, () => {}); // Without an answer nobody administers.
+      }, () => {}); // Without an answer the administrator's entries stay hidden.
     }
     return true;
   }

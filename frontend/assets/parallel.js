@@ -1,4 +1,4 @@
-// Runs as lines over parallel axes: a stretch of an axis that somebody drags over, or chooses under "Ranges", keeps the
+// Runs as lines over parallel axes: a range dragged on an axis, or chosen under "Ranges", keeps the
 // runs within, also in the table; a point opens its run.
 (function () {
   "use strict";
@@ -128,7 +128,7 @@
     plot.bapoRanges = null;
     tell(name, plot, plot.data.map(() => true));
     if (cardOf(name).querySelector("[open] > .parallel-ranges")) fillRanges(name, plot);
-    // A graph that is plotted anew loses who listens to it.
+    // A graph loses its listeners when it is plotted again.
     if (plot.bapoHeard === plot._ev) return;
     plot.bapoHeard = plot._ev;
     plot.on("plotly_selected", (event) => selected(name, plot, event));
@@ -143,7 +143,7 @@
 
   const plotBeside = (element) => element.closest(".parallel-card").querySelector(".js-plotly-plot");
 
-  // Made when somebody opens them: it may be hundreds of values.
+  // Created when it is opened: there may be hundreds of values.
   document.addEventListener("toggle", ({ target }) => {
     const plot = target.open && target.querySelector(".parallel-ranges") && plotBeside(target);
     if (plot?.data) fillRanges(plot.parentElement.id, plot);

@@ -1,5 +1,5 @@
 // The table of training prompts: chips, filters, sorted pages, and each prompt's course as a small drawing. The view
-// stands in the address under the API's own names.
+// is in the address under the API's names.
 (function () {
   "use strict";
 
@@ -206,11 +206,11 @@
       const [source, correct] = key.split(" ");
       drawing.append(part("path", { d, class: `course-mark course-${source}`, style: `fill: var(--k${correct})` }));
     }
-    const told = item.steps.slice(0, MOST_TOLD).map((step, index) =>
+    const visitsValue = item.steps.slice(0, MOST_TOLD).map((step, index) =>
       `step ${count(step)}: ${item.num_correct[index]}/${item.group_size} ${SOURCES[item.sources[index]]}`);
-    if (item.num_visits > told.length) told.push(`… and ${plural(item.num_visits - told.length, "more visit")}`);
+    if (item.num_visits > visitsValue.length) visitsValue.push(`… and ${plural(item.num_visits - visitsValue.length, "more visit")}`);
     const tip = part("title", {});
-    tip.textContent = told.join("\n");
+    tip.textContent = visitsValue.join("\n");
     drawing.prepend(tip);
     return drawing;
   }

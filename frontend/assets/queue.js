@@ -12,7 +12,7 @@
   let dragged = null;
   let drop = null; // { run, before }
   let menu = null;
-  let moved = null; // Identifier of the run that was moved by keyboard: its handle keeps the focus when the board is drawn anew.
+  let moved = null; // Identifier of the run moved by keyboard: its handle keeps the focus when the board is redrawn.
 
   const board = () => find(BOARD);
   const rows = () => [...document.querySelectorAll(`#${BOARD} tr[data-run]`)];
@@ -23,7 +23,7 @@
   const isTarget = (row, id) => row && row.dataset.run !== id && row.dataset.may && !row.dataset.held;
 
   const refresh = () => setProps(`${BOARD}-refresh`, { n_intervals: Date.now() });
-  // A board that is drawn anew would take a row out of the hand.
+  // Redrawing the board would end a drag.
   const pause = (isPaused) => setProps(`${BOARD}-refresh`, { disabled: isPaused });
 
   async function move(id, place) {
@@ -195,7 +195,7 @@
     }
   });
 
-  // ------------------------------------------------------------ what was chosen stays so when the board is drawn anew
+  // ------------------------------------------------------------ choices survive redrawing the board
 
   function draw() {
     const there = new Set(rows().map((row) => row.dataset.run));
@@ -215,7 +215,7 @@
     if (handle && document.activeElement !== handle) handle.focus();
   }
 
-  // Until somebody goes elsewhere.
+  // Until the user clicks elsewhere.
   document.addEventListener("pointerdown", () => { moved = null; }, true);
   document.addEventListener("keydown", (event) => { if (!(event.key in DIRECTIONS)) moved = null; }, true);
 

@@ -1,4 +1,4 @@
-// The run list: its table, whose rows come from the server as somebody scrolls, sorts and filters, and stay live.
+// The run list: its table, whose rows come from the server on scrolling, sorting and filtering, and stay live.
 // What the table shows is `bapoRuns.state`; runs_filters.js, runs_columns.js and runs_bulk.js change it.
 (function () {
   "use strict";
@@ -21,13 +21,13 @@
     view: null,
     total: null,
     ticket: 0,
-    page: null, // First rows, fetched before the table asks for them: it never stands empty in between.
+    page: null, // First rows, fetched before the table asks for them, so that it is never empty in between.
     reloading: false, // They are on their way.
     base: null, // Definitions of the built-in columns.
     made: null, // Config fields and metrics that the table has a column for, shown or not.
     asked: [], // Those that are shown: their values come with the rows.
     by: null, // Column that the runs are grouped by.
-    recorded: null, // All that there are, once somebody wanted to know.
+    recorded: null, // All recorded columns, once requested.
     refreshing: null, // Rows in sight that are on their way, and those that were asked for meanwhile.
     next: null,
   };
@@ -41,7 +41,7 @@
     Object.assign(state, { box, api: null, filters: {}, sort: DEFAULT_SORT, view: null, total: null, page: null, base: null, made: null, asked: [], recorded: null, by: null });
     state.ticket += 1;
     const [api] = await Promise.all([window.dash_ag_grid.getApiAsync("runs-grid"), runs.restore()]);
-    // The component gives the table a source of its own when that is ready; ours takes its place.
+    // The component sets the table's data source when that is ready; ours replaces it.
     while (!api.isDestroyed() && !api.getGridOption("datasource")) await new Promise((done) => { setTimeout(done, 5); });
     if (state.box !== box || api.isDestroyed()) return;
     state.api = api;
@@ -160,7 +160,7 @@
     }
   }
 
-  // The list anew, from its top.
+  // Reloads the list and scrolls to its top.
   runs.reload = async () => {
     if (!state.api) return;
     if (state.by) return runs.loadGroups();
@@ -275,7 +275,7 @@
     if (!state.box?.isConnected) return;
     const top = state.box.getBoundingClientRect().top + scrollY;
     const room = Math.max(LEAST_HEIGHT, innerHeight - Math.min(top, 320) - 24);
-    // The scroll bar below the rows takes room of its own where the columns are wider than the window.
+    // The scroll bar below the rows takes additional room if the columns are wider than the window.
     const bar = state.box.querySelector(".ag-body-horizontal-scroll:not(.ag-hidden)")?.offsetHeight || 0;
     const height = state.total ? Math.min(room, HEAD_HEIGHT + state.total * ROW_HEIGHT + bar + 2) : LEAST_HEIGHT;
     state.box.style.height = `${height}px`;

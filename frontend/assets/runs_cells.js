@@ -1,4 +1,4 @@
-// How the cells of the run list are drawn. All of it is text: nothing that somebody wrote becomes markup.
+// Renderers of the run list's cells. They draw text: user input never becomes markup.
 (function () {
   "use strict";
 
@@ -64,7 +64,7 @@
     ? create("span", null, value)
     : create("a", {
       className: "cell-findings", "data-severity": run.gravest_finding, href: served(`/runs/${run.id}?tab=findings`),
-      title: `${run.num_findings} finding${run.num_findings === 1 ? "" : "s"}; the gravest is a ${run.gravest_finding}`,
+      title: `${run.num_findings} finding${run.num_findings === 1 ? "" : "s"}; most severe: ${run.gravest_finding}`,
     }, run.num_findings));
 
   cells.NotesCell = cell((run) => create("span", { title: run.notes_text }, run.notes_text));

@@ -1,6 +1,6 @@
 // The run list's columns: which, how wide, in which order, and by which the runs are sorted; the server remembers it for
-// each person, for narrow windows apart from wide ones. Until somebody chooses, the window's width does. Columns of config
-// fields and metrics are made when somebody wants them; their values come with the rows from then on.
+// each person, separately for narrow and wide windows. Until then the window's width decides. Columns of config
+// fields and metrics are created on request; their values come with the rows from then on.
 (function () {
   "use strict";
 
@@ -13,7 +13,7 @@
   const ALWAYS = new Set([CHOICE, "name"]);
   const RECORDED = /^(config|metric)\../;
   const RECORDED_WIDTH = 130;
-  const SAVE_MS = 600; // Dragging an edge tells of every pixel.
+  const SAVE_MS = 600; // Dragging an edge sends an event for every pixel.
   const MISSING = "–";
   const IN_TRASH = ["status", "name", "method", "trashed_at", "trashed_by", "storage_bytes"];
 
@@ -40,7 +40,7 @@
     await runs.send("PUT", "/account/run-list", state.layouts, { keepalive: true });
     if (unsaved.read() === sent) unsaved.write(null);
   }
-  // Whoever leaves at once has chosen all the same.
+  // Save a pending choice when the page is left.
   addEventListener("pagehide", () => { if (saving !== null) save(); });
 
   // The layouts that came with the page, unless some that were chosen before it opened are not saved yet.
@@ -126,7 +126,7 @@
       })),
       applyOrder: true,
     });
-    told();
+    notify();
   }
 
   runs.restoreColumns = () => {
@@ -139,7 +139,7 @@
     state.api ? state.api.getColumnState().filter(({ colId, hide }) => !hide && colId !== CHOICE) : [];
   runs.visibleColumns = () => layout().map(({ colId }) => colId);
 
-  function told() {
+  function notify() {
     state.asked = runs.visibleColumns().filter(isRecorded);
     runs.publish();
     runs.fitHeight();
@@ -160,10 +160,10 @@
     // The trash always looks the same.
     if (!runs.inTrash()) keep({ columns: layout().map(({ colId, width }) => ({ name: colId, width: Math.round(width) || null })) });
     runs.writeAddress();
-    told();
+    notify();
   }
 
-  // Somebody chose these columns, in this order.
+  // Applies the user's choice of columns, in this order.
   runs.chooseColumns = (names) => {
     const widths = new Map(layout().map(({ colId, width }) => [colId, width]));
     const before = state.asked ?? [];

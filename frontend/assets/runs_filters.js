@@ -139,7 +139,7 @@
   }
   runs.publish = publish;
 
-  // Somebody changed filters, order or columns: it is the saved view no longer.
+  // The user changed filters, order or columns: the list no longer shows the saved view.
   runs.leaveView = () => {
     state.view = null;
   };
@@ -166,7 +166,7 @@
   }
 
   function chip(name, part) {
-    const text = name === "starred" ? "starred" : name === "where" ? part : `${LABELS[name]}${HIDING.includes(name) || /≥|≤/.test(LABELS[name]) ? " " : ": "}${told(name, part)}`;
+    const text = name === "starred" ? "starred" : name === "where" ? part : `${LABELS[name]}${HIDING.includes(name) || /≥|≤/.test(LABELS[name]) ? " " : ": "}${formatted(name, part)}`;
     const element = button(make("span", "", text), "runs-chip", () => {
       const rest = Array.isArray(state.filters[name]) ? state.filters[name].filter((each) => each !== part) : null;
       filterBy({ ...state.filters, [name]: rest });
@@ -177,7 +177,7 @@
     return element;
   }
 
-  function told(name, value) {
+  function formatted(name, value) {
     if (DATES.includes(name)) return day(new Date(value));
     if (SHARES.includes(name)) return `${Number((100 * value).toFixed(4))}\u202f%`;
     return String(value);
@@ -275,7 +275,7 @@
       if (panel || none) filterBy({});
       return noUpdate();
     },
-    // A list that stood there would be drawn anew just when somebody presses one of its buttons.
+    // Keeping the old list would redraw it just when one of its buttons is pressed.
     viewsToggled(opened) {
       return opened ? noUpdate() : [];
     },

@@ -21,7 +21,7 @@
     return shown.filter((name) => name !== state.by).slice(0, MOST_METRICS);
   };
 
-  function told(name, value) {
+  function formatted(name, value) {
     if (value === null) return MISSING;
     // Another trainer's mean reward may be no share of right responses.
     if (SHARES.has(name) && value >= 0 && value <= 1) return `${(100 * value).toFixed(1)}\u202f%`;
@@ -94,9 +94,9 @@
       mixed.title = "The runs were evaluated on different held-out sets: their accuracies have no mean";
       return mixed;
     }
-    const spread = std === null ? "" : ` ± ${told(name, std).replace("\u202f%", "")}`;
-    const cell = make("td", "number nowrap", `${told(name, mean)}${spread}`);
-    if (mean !== null) cell.title = `${told(name, min)} to ${told(name, max)} over ${plural(n, "run")}`;
+    const spread = std === null ? "" : ` ± ${formatted(name, std).replace("\u202f%", "")}`;
+    const cell = make("td", "number nowrap", `${formatted(name, mean)}${spread}`);
+    if (mean !== null) cell.title = `${formatted(name, min)} to ${formatted(name, max)} over ${plural(n, "run")}`;
     return cell;
   }
 

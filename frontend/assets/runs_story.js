@@ -1,4 +1,4 @@
-// The story above the run list: which group of runs is at hand, whether somebody hid its story, and when it is told anew.
+// The story above the run list: which group of runs it describes, whether it is hidden, and when it is reloaded.
 // It is asked for once the first rows are there, and takes its place together with them, so that nothing moves later.
 (function () {
   "use strict";

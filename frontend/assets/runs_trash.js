@@ -1,4 +1,4 @@
-// The trash of the run list: it is a filter with columns and actions of its own, and what was just moved there can be taken
+// The trash of the run list: a filter with its own columns and actions. Runs that were just moved there can be taken
 // back at once.
 (function () {
   "use strict";

@@ -69,10 +69,10 @@
     }, [run, progress]);
     const values = found.run === run ? found.values : []; // A cell may be given another row.
     if (!run || values.length < 2) return null;
-    const told = `Reward from ${percent(values[0])} to ${percent(values.at(-1))}`;
+    const summary = `Reward from ${percent(values[0])} to ${percent(values.at(-1))}`;
     return React.createElement("svg",
-      { className: "cell-trend", role: "img", "aria-label": told, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT },
-      React.createElement("title", null, told),
+      { className: "cell-trend", role: "img", "aria-label": summary, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT },
+      React.createElement("title", null, summary),
       React.createElement("polyline", { points: corners(values) }));
   }
 

@@ -1,4 +1,4 @@
-// The tab with responses, group by group; the view stands in the address.
+// The tab with responses, group by group; the view is in the address.
 (function () {
   "use strict";
 
@@ -139,7 +139,7 @@
     load(false);
   });
 
-  // What arrives while somebody reads is announced, not shown: the text under their eyes stays where it is.
+  // New responses are announced, not shown, so that the text being read does not move.
   addEventListener("bapo:step", () => {
     if (!view || !panel() || Date.now() - askedAt < NEWS_MS) return;
     askedAt = Date.now();

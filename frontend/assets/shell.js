@@ -73,7 +73,7 @@
 
   const heading = () => document.querySelector("#page h1, #page h2");
 
-  // Once the new page is drawn: its heading names the window, and reading goes on from it.
+  // Once the new page is drawn: its heading names the window and takes the focus.
   function arrive(isFirst, waits = MOST_WAITS) {
     const now = heading();
     if ((!now || (now === last?.element && now.textContent === last.text)) && waits) {
@@ -83,7 +83,7 @@
     if (!now) return;
     last = { element: now, text: now.textContent };
     document.title = `${now.textContent} · BAPO`;
-    // Whoever is in a field, in a dialog or on the new page already stays there.
+    // Keep a focus that is in a field, in a dialog or already on the new page.
     if (!isFirst && !document.activeElement?.closest?.("#page, [role=dialog], dialog, input, textarea")) focusOn(now);
   }
 
@@ -93,8 +93,8 @@
   }
 
   clientside.shell.arrived = (route) => {
-    // For menus and dialogs, which are drawn beside the frame. A style that asked what the document has would be worked
-    // out anew whenever anything is drawn.
+    // For menus and dialogs, which are drawn outside the frame. A `:has()` selector on the document would be
+    // recalculated whenever anything is drawn.
     document.documentElement.classList.toggle("only-looks", Boolean(find("appshell")?.classList.contains("only-looks")));
     if (route) arrive(last === null);
     return noUpdate();

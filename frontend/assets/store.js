@@ -1,4 +1,4 @@
-// What callbacks hear of and nobody sees: a value that changes, and time that passes (components/store.py).
+// Invisible inputs of callbacks: a value that changes, and time that passes (components/store.py).
 (function () {
   "use strict";
 

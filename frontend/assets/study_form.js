@@ -1,4 +1,4 @@
-// The form of a study: what the server finds wrong stands at its input. Only what differs is set.
+// The form of a study: the server's problems are shown at their inputs. Only what differs is set.
 (function () {
   "use strict";
 
@@ -23,7 +23,7 @@
       return noUpdate();
     },
 
-    // A form that is drawn anew reports its buttons too, unpressed.
+    // A form that is redrawn reports its buttons too, unpressed.
     press() {
       const { triggered } = clientside.callback_context;
       const pressed = triggered.find((each) => each.value);

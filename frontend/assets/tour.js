@@ -1,5 +1,5 @@
 // The tour: a card in the corner leads from page to page and says what to look at there. Nothing is covered or locked, so
-// that whoever takes it can try what it shows; Escape or "Leave" ends it. It starts at the story of the first runs, in the
+// that the page stays usable; Escape or "Leave" ends the tour. It starts at the story of the first runs, in the
 // help (`?`) and in the palette.
 (function () {
   "use strict";
@@ -8,7 +8,7 @@
   const { linkTo } = window.bapoKeys;
 
   const LOOK_MS = 150;
-  const PATIENCE_MS = 15_000; // For the list of runs, before the tour goes on without a run.
+  const PATIENCE_MS = 15_000; // For the list of runs, before the tour continues without a run.
 
   // `page` and `tab`: where it is; RUN is the page of a run. `at`: what it points at. `document`: more of it.
   const RUN = "run";
@@ -38,8 +38,8 @@
 
   // The one whose batches the story above the list recommends, else the first in the list.
   const firstRun = () => {
-    const told = document.querySelector("#runs-story a[href*='tab=batch']");
-    const link = told ?? document.querySelector(".ag-center-cols-container .ag-row[row-index='0'] a.cell-name");
+    const inStory = document.querySelector("#runs-story a[href*='tab=batch']");
+    const link = inStory ?? document.querySelector(".ag-center-cols-container .ag-row[row-index='0'] a.cell-name");
     return link && here(new URL(link.href).pathname);
   };
 
@@ -60,7 +60,7 @@
     tour.card = null;
   }
 
-  // Frames what the stop is about as soon as it is there, and again where the page draws it anew.
+  // Frames what the stop is about as soon as it is there, and again when the page redraws it.
   function pointAt({ at }) {
     clearInterval(tour.looking);
     unmark();

@@ -198,7 +198,7 @@
   for (const name of ["dragenter", "dragover"]) {
     document.addEventListener(name, (event) => {
       if (!find("upload-drop") || !event.dataTransfer?.types.includes("Files")) return;
-      // A file that is dropped beside the zone would replace the page.
+      // A file that is dropped outside the zone would replace the page.
       event.preventDefault();
       find("upload-drop").classList.toggle("over", Boolean(zone(event)));
     });

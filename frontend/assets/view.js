@@ -1,4 +1,4 @@
-// The view stands in the address, so that a link restores it. On a run page `tab`, `x` and `smooth` hold for the whole
+// The address holds the view, so that a link restores it. On a run page `tab`, `x` and `smooth` hold for the whole
 // page; every other key belongs to the open tab and goes with it (assets/run.js).
 //
 //   bapoView.read()                      URLSearchParams of the address

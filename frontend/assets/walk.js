@@ -1,5 +1,5 @@
 // The tab Step by step: the lines of the method's rule at the left, the groups that the chosen line touched at the
-// right; on a phone below it. The view stands in the address: step, c1, c2, c3 and line.
+// right; on a phone below it. The address holds the view: step, c1, c2, c3 and line.
 (function () {
   "use strict";
 

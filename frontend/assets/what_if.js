@@ -43,7 +43,7 @@
     moved(all, ids, shownIds, groupSize) {
       values = Object.fromEntries(ids.map((id, place) => [id.field, all[place]]));
       clearTimeout(timer);
-      const isFirst = find("what-if-totals")?.querySelector(".loading"); // Nobody has moved anything.
+      const isFirst = find("what-if-totals")?.querySelector(".loading"); // No control has been moved yet.
       timer = setTimeout(() => ask(QUICK_DRAWS), isFirst ? 0 : PAUSE_MS);
       const method = values["method.type"];
       const kinds = ["all", ...(kindsOfMethods()[method] ?? [])];

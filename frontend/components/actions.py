@@ -38,7 +38,7 @@ class FormError(Exception):
 
     @classmethod
     def of(cls, error: ValidationError) -> FormError:
-        """What is wrong with the body that a form makes; what is wrong with an item stands at its list."""
+        """Return the problems of a form's body; problems of an item are shown at its list."""
         found = {_without_places(problem.field): problem.remedy for problem in problems_said(error.errors())}
         return cls(**found)
 
@@ -48,7 +48,7 @@ def _without_places(path: str) -> str:
 
 
 def on_failure(show: Callable[[Failure], Any]) -> OnError:
-    """Returns an `on_error` that shows a failed call and leaves the outputs as they are; any other error is our bug."""
+    """Return an `on_error` that shows a failed call and leaves the outputs as they are; any other error is our bug."""
 
     def handle(error: Exception) -> Any:
         if not isinstance(error, FAILURES):
@@ -59,17 +59,17 @@ def on_failure(show: Callable[[Failure], Any]) -> OnError:
 
 
 def tell(message: str, title: str, colour: str = "green") -> None:
-    """Shows a passing message in the corner."""
+    """Show a passing message in the corner."""
     set_props("notifications", {"sendNotifications": toast(message, title=title, colour=colour)})
 
 
 def show(identifier: str, children: Any) -> None:
-    """Replaces the content of a component whose parts have no callbacks that must begin with them."""
+    """Replace the content of a component whose parts have no callbacks that must begin with them."""
     set_props(identifier, {"children": children})
 
 
 def go_to(address: str) -> None:
-    """Opens another page, or the same one with another query.
+    """Open another page, or the same one with another query.
 
     Not an output: Dash calls what has the address as its output whenever its buttons appear, also unpressed.
     """
@@ -77,17 +77,17 @@ def go_to(address: str) -> None:
 
 
 def failure_alert(error: Failure, colour: str = "red", **properties: Any) -> dmc.Alert:
-    """Returns what went wrong, as a part of a page."""
+    """Return what went wrong, as a part of a page."""
     return dmc.Alert(error_text(error), color=colour, variant="light", **properties)
 
 
 def in_toast(title: str = "That did not work") -> OnError:
-    """Shows a failure in the corner."""
+    """Show a failure in the corner."""
     return on_failure(lambda error: tell(error_text(error), title, "red"))
 
 
 def in_place(identifier: str, colour: str = "yellow") -> OnError:
-    """A failure stands in place of a component's content."""
+    """Return an `on_error` that replaces a component's content with the failure."""
     return on_failure(lambda error: show(identifier, failure_alert(error, colour)))
 
 
@@ -96,7 +96,7 @@ unchanged: OnError = on_failure(lambda _: None)
 
 
 def at_fields(fields: Mapping[str, str], problem: str) -> OnError:
-    """A failure stands at the inputs that it is about, and what is about none of them at `problem`.
+    """Return an `on_error` that shows each problem at its input, and all others at `problem`.
 
     `fields`: the API's name of each field → the identifier of its input.
     """
@@ -175,7 +175,7 @@ def when_submitted(
 ) -> Callable[[Act], Act]:
     """Do this when a form's button is pressed: it takes the states and returns the outputs.
 
-    What is wrong stands at the fields (see `at_fields`) until the next press.
+    Problems are shown at the fields (see `at_fields`) until the next press.
     """
 
     def register(act: Act) -> Act:
@@ -194,7 +194,7 @@ def when_submitted(
 
 
 def open_when_pressed(app: Dash, button: str, dialog: str) -> None:
-    """The button opens the dialog."""
+    """Open the dialog when the button is pressed."""
 
     @when_pressed(app, button)
     async def open_it(_: Any) -> None:

@@ -31,12 +31,12 @@ assert set(KINDS) == set(get_args(AlertKind)), "each kind has a name"
 
 
 def acknowledging(page: str) -> str:
-    """Returns the name of the buttons that acknowledge an alert: of the `list`, or on the page of one `run`."""
+    """Return the name of the buttons that acknowledge an alert: of the `list`, or on the page of one `run`."""
     return f"alert-acknowledge-{page}"
 
 
 def alert_cards(alerts: Sequence[AlertInfo], *, page: str = "list") -> list[html.Div]:
-    """Returns a card for each alert; on the page of one `run` without its name."""
+    """Return a card for each alert; on the page of one `run` without its name."""
     now = datetime.now(UTC)
     return [_card(alert, now, page) for alert in alerts]
 

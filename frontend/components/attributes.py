@@ -6,10 +6,10 @@ from typing import Any
 
 
 def attributes(**values: str) -> dict[str, Any]:
-    """Returns attributes as properties: `aria_label="Close"` → {"aria-label": "Close"}."""
+    """Return attributes as properties: `aria_label="Close"` → {"aria-label": "Close"}."""
     return {name.replace("_", "-"): value for name, value in values.items()}
 
 
 def figure_named(name: str, **values: str) -> dict[str, Any]:
-    """Returns the properties that make an element a figure with a name, and other attributes."""
+    """Return the properties that make an element a figure with a name, and other attributes."""
     return attributes(role="figure", aria_label=name, **values)

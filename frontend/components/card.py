@@ -12,12 +12,12 @@ from frontend.components.icon import icon
 
 
 def page_title(title: str) -> dmc.Title:
-    """Returns the one first-level heading of a page."""
+    """Return the one first-level heading of a page."""
     return dmc.Title(title, order=1, size="h2")
 
 
 def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
-    """Returns the heading of a page, with its buttons beside it and a sentence below."""
+    """Return the heading of a page, with its buttons next to it and a sentence below."""
     row = dmc.Group(
         [
             page_title(title),
@@ -30,22 +30,22 @@ def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
 
 
 def new_button(label: str, identifier: str, **properties: Any) -> dmc.Button:
-    """Returns a button that makes something."""
+    """Return a button that makes something."""
     return dmc.Button(label, id=identifier, leftSection=icon("plus", 16), **properties)
 
 
 def section_title(title: str) -> html.H2:
-    """Returns the title of a part of a page."""
+    """Return the title of a part of a page."""
     return html.H2(title, className="section-title")
 
 
 def card(*content: Any, title: str | None = None, look: str = "", **properties: Any) -> html.Section:
-    """Returns a card; `look` adds to its class."""
+    """Return a card; `look` adds to its class."""
     return html.Section([*_head(title), *content], className=f"panel-card {look}".strip(), **properties)
 
 
 def figure_card(*content: Any, title: str, look: str = "", **properties: Any) -> html.Div:
-    """Returns a card that is a figure, named by its title."""
+    """Return a card that is a figure, named by its title."""
     named = {**figure_named(title), **properties}
     return html.Div([*_head(title), *content], className=f"panel-card {look}".strip(), **named)
 
@@ -55,7 +55,7 @@ def _head(title: str | None) -> list[Any]:
 
 
 def tiles(*facts: tuple[str, str, str]) -> html.Div:
-    """Returns figures at a glance: label, value and note of each."""
+    """Return figures at a glance: label, value and note of each."""
     return html.Div(
         [
             html.Div(

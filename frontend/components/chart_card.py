@@ -14,20 +14,20 @@ from frontend.components.icon import icon
 
 
 def chart_heading(title: str, explanation: str, question: str = "") -> html.Div:
-    """Returns the title with its explanation on hover, and below it the question that the chart answers."""
+    """Return the title with its explanation on hover, and below it the question that the chart answers."""
     head = html.Div([html.H2(title, className="chart-title"), explained(explanation)], className="chart-heading")
     return html.Div([head, *([html.Div(question, className="chart-question")] if question else [])])
 
 
 def table_button(title: str) -> html.Button:
-    """Returns the button of a figure without a menu that shows it as a table (assets/charts_table.js)."""
+    """Return the button of a figure without a menu that shows it as a table (assets/charts_table.js)."""
     label = "Show as table"
     named = attributes(data_chart_table="", aria_label=f"{label}: {title}", aria_haspopup="dialog")
     return html.Button(label, className="text-button", type="button", **named)
 
 
 def only_chart(graph_id: str, title: str, explanation: str, *, height: int) -> html.Div:
-    """Returns the card of a page's one chart: without a menu, as a table at a press. The page's callback fills it."""
+    """Return the card of a page's one chart: without a menu, as a table at a press. The page's callback fills it."""
     heading = [html.H2(title, className="chart-title"), explained(explanation), table_button(title)]
     graph = Graph(graph_id, style={"height": height}, look="chart-graph")
     return html.Div(
@@ -53,10 +53,10 @@ def chart_card(
     has_axis: bool = False,
     tools: Sequence[Any] = (),
 ) -> html.Div:
-    """Returns a card of fixed size whose graph the page's callback fills; `name` is unique on the page.
+    """Return a card of fixed size whose graph the page's callback fills; `name` is unique on the page.
 
     `question`: what the chart answers, below its title. Cards of another `kind` are filled by their own script.
-    `has_axis`: its x-axis can be chosen. `tools` stand beside its menu.
+    `has_axis`: its x-axis can be chosen. `tools` are shown next to its menu.
     """
     # One menu serves all charts of a page (assets/charts_menu.js): a component for each entry would cost more than all
     # graphs.

@@ -11,14 +11,14 @@ from frontend.projects import first_choice
 
 
 def choices(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
-    """Returns (value, label) pairs as a select takes them."""
+    """Return (value, label) pairs as a select takes them."""
     return [{"value": value, "label": label} for value, label in pairs]
 
 
 def project_select(
     identifier: str, projects: Sequence[str], chosen: str | None = None, **properties: Any
 ) -> dmc.Select:
-    """Returns a select of the project that something new belongs to, hidden if there is only one."""
+    """Return a select of the project that something new belongs to, hidden if there is only one."""
     return dmc.Select(
         id=identifier,
         label="Project",

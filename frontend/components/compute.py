@@ -7,7 +7,7 @@ from bapo.figures import formatting
 
 
 def compute_text(run: RunSummary) -> str:
-    """Returns GPU-hours; slot-hours for a run without a GPU."""
+    """Return GPU-hours; slot-hours for a run without a GPU."""
     if not run.compute_hours:
         return formatting.MISSING
     return f"{formatting.hours(run.compute_hours)} {'GPU-h' if run.num_gpus else 'slot-h'}"

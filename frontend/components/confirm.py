@@ -27,29 +27,29 @@ class Question(TypedDict, total=False):
 
     title: str
     subject: str
-    """What it is about, by name."""
+    """Name of the object that the question is about."""
     text: str
-    """What happens, and what cannot be undone."""
+    """Consequences, and what cannot be undone."""
     button: str
     colour: str
-    """Of the button; red unless given."""
+    """Colour of the button; red if absent."""
     typed: str
     """To be typed before the button works; nothing where it is left out."""
     data: Any
 
 
 def question(name: str) -> dict[str, str]:
-    """Returns the identifier of the store that a page writes its question into."""
+    """Return the identifier of the store that a page writes its question into."""
     return {"type": "confirm-question", "name": name}
 
 
 def confirmed(name: str) -> dict[str, str]:
-    """Returns the identifier of the button that agrees."""
+    """Return the identifier of the button that agrees."""
     return {"type": "confirm-yes", "name": name}
 
 
 def answer(name: str) -> dict[str, str]:
-    """Returns the identifier of the store for what came of it: `DONE`, or `failed(text)`."""
+    """Return the identifier of the store for what came of it: `DONE`, or `failed(text)`."""
     return {"type": "confirm-answer", "name": name}
 
 
@@ -58,17 +58,17 @@ DONE: dict[str, str] = {}
 
 
 def failed(text: str) -> dict[str, str]:
-    """It has not been done: the dialog stays and says why."""
+    """Return the outcome of a failure: the dialog stays open and shows the text."""
     return {"error": text}
 
 
 def busy(name: str) -> list[tuple[Output, bool, bool]]:
-    """Returns `running` of the callback that does it: the button turns meanwhile, and cannot be pressed again."""
+    """Return `running` of the callback that does it: the button turns meanwhile, and cannot be pressed again."""
     return [(Output(confirmed(name), "loading"), True, False)]
 
 
 def confirm_dialog(name: str, *, keep: str = "Keep it", choices: Any = None) -> html.Div:
-    """Returns the dialog, closed until something is asked; `choices` stand between the text and the buttons."""
+    """Return the dialog, closed until something is asked; `choices` are shown between the text and the buttons."""
 
     def part(kind: str) -> dict[str, str]:
         return {"type": f"confirm-{kind}", "name": name}
@@ -104,7 +104,7 @@ def confirm_dialog(name: str, *, keep: str = "Keep it", choices: Any = None) -> 
 
 
 def register(app: Dash) -> None:
-    """Registers opening, typing, keeping and closing of every dialog on every page; it all happens in the browser."""
+    """Register opening, typing, keeping and closing of every dialog on every page; it all happens in the browser."""
 
     def part(kind: str) -> dict[str, Any]:
         return {"type": f"confirm-{kind}", "name": MATCH}
@@ -139,9 +139,9 @@ def register(app: Dash) -> None:
 def when_agreed(
     app: Dash, name: str, outputs: Sequence[Output] = (), states: Sequence[State] = ()
 ) -> Callable[[Act], Act]:
-    """Do this once somebody has agreed: it takes the question's data and the states, and returns the outputs.
+    """Register what to do after agreement: it takes the question's data and the states, and returns the outputs.
 
-    A refusal, or a server that is away, is said in the dialog, which stays open.
+    If the server refuses or does not answer, the dialog stays open and says so.
     """
 
     def refused(error: Failure) -> Any:
@@ -177,7 +177,7 @@ def when_asked(
 ) -> Callable[[Act], Act]:
     """Ask this when a button `{"type": name, "id": …, "name": …}` is pressed; do it, with its id, once agreed.
 
-    The question is about the button's name, before which `sign` stands.
+    The question is about the button's name, preceded by `sign`.
     """
 
     @when_pressed(app, {"type": name, "id": ALL, "name": ALL}, outputs=[Output(question(name), "data")])

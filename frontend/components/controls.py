@@ -1,4 +1,4 @@
-"""Controls that stand in rows and lists: small, and labelled for screen readers where no label is seen."""
+"""Controls for rows and lists: small, and labelled for screen readers where no label is visible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Options = Sequence[str] | Sequence[dict[str, str]]
 def icon_button(
     icon_name: IconName, label: str, *, size: int = 16, colour: str = "red", **properties: Any
 ) -> dmc.ActionIcon:
-    """Returns a button that is only an icon; `label` says what it does."""
+    """Return a button that is only an icon; `label` says what it does."""
     return dmc.ActionIcon(
         icon(icon_name, size),
         variant="subtle",
@@ -29,13 +29,13 @@ def icon_button(
 
 
 def small_button(label: str, identifier: Any = None, *, size: str = "compact-xs", **properties: Any) -> dmc.Button:
-    """Returns a button for a row of a list."""
+    """Return a button for a row of a list."""
     named = {} if identifier is None else {"id": identifier}
     return dmc.Button(label, size=size, variant="default", color="gray", **named, **properties)
 
 
 def step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
-    """Returns a button that goes a step back or on."""
+    """Return a button that goes a step back or on."""
     return dmc.ActionIcon(
         html.Span(sign, className="step-sign", **attributes(aria_hidden="true")),
         id=identifier,
@@ -47,7 +47,7 @@ def step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
 
 
 def small_select(identifier: Any, label: str, value: Any, data: Options, **properties: Any) -> dmc.Select:
-    """Returns a select of which one is always chosen."""
+    """Return a select with one option always chosen."""
     return dmc.Select(
         id=identifier,
         value=value,
@@ -62,7 +62,7 @@ def small_select(identifier: Any, label: str, value: Any, data: Options, **prope
 def filter_select(
     identifier: Any, label: str, value: str | None, data: Options, placeholder: str, width: int
 ) -> dmc.Select:
-    """Returns a select that filters a list by what is chosen, if anything is."""
+    """Return a select that filters a list by what is chosen, if anything is."""
     return dmc.Select(
         id=identifier,
         value=value,
@@ -76,14 +76,14 @@ def filter_select(
 
 
 def segments(identifier: Any, label: str, value: str, data: Options, **properties: Any) -> dmc.SegmentedControl:
-    """Returns a choice of a few, all of which are seen."""
+    """Return a choice between a few options, all of them visible."""
     return dmc.SegmentedControl(
         id=identifier, value=value, data=data, size="xs", **attributes(aria_label=label), **properties
     )
 
 
 def search_field(identifier: str, label: str, value: str, placeholder: str, **properties: Any) -> dmc.TextInput:
-    """Returns a field to search what stands below it."""
+    """Return a field that searches the content below it."""
     return dmc.TextInput(
         id=identifier,
         value=value,
@@ -96,12 +96,12 @@ def search_field(identifier: str, label: str, value: str, placeholder: str, **pr
 
 
 def button_around(look: str, **values: str) -> dict[str, Any]:
-    """Returns `boxWrapperProps` of a menu's target: the element that tells whether the menu is open is the button."""
+    """Return `boxWrapperProps` of a menu's target: the element that tells whether the menu is open is the button."""
     return {"component": "button", "type": "button", "className": look, **attributes(**values)}
 
 
 def menu_of(label: Any, icon_name: IconName, *content: Any, look: str = "", **properties: Any) -> dmc.Popover:
-    """Returns a button that opens a panel of controls below it; `look` adds to the button's class."""
+    """Return a button that opens a panel of controls below it; `look` adds to the button's class."""
     target = dmc.PopoverTarget(
         [icon(icon_name, 14), html.Span(label)], boxWrapperProps=button_around(f"menu-button {look}".strip())
     )

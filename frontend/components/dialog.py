@@ -10,12 +10,12 @@ from dash import html
 
 
 def form_dialog(name: str, title: str, fields: Iterable[Any], button: str, **properties: Any) -> dmc.Modal:
-    """Returns a closed dialog `NAME-dialog` with a form, its problems `NAME-problem`, and its button `NAME-submit`."""
+    """Return a closed dialog `NAME-dialog` with a form, its problems `NAME-problem`, and its button `NAME-submit`."""
     return dmc.Modal(_form(name, fields, button), id=f"{name}-dialog", title=title, centered=True, **properties)
 
 
 def form_drawer(name: str, title: str, fields: Iterable[Any], button: str = "Save") -> dmc.Drawer:
-    """Returns a closed drawer `NAME-drawer` with a form (see `form_dialog`).
+    """Return a closed drawer `NAME-drawer` with a form (see `form_dialog`).
 
     Its button stays at the lower edge: a preview that comes while it is pressed does not push it away.
     """
@@ -23,7 +23,7 @@ def form_drawer(name: str, title: str, fields: Iterable[Any], button: str = "Sav
 
 
 def drawer(name: str, *content: Any, title: str = "", size: str = "lg", **properties: Any) -> dmc.Drawer:
-    """Returns a closed drawer `NAME-drawer` at the right edge."""
+    """Return a closed drawer `NAME-drawer` at the right edge."""
     return dmc.Drawer(list(content), id=f"{name}-drawer", position="right", size=size, title=title, **properties)
 
 

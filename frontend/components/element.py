@@ -1,4 +1,4 @@
-"""What components of our own have in common, which scripts of ours draw (`window.bapo_elements`)."""
+"""Base of our own components, which our scripts draw (`window.bapo_elements`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Element(Component):
     available_properties: ClassVar[list[str]]
 
     def __init_subclass__(cls) -> None:
-        """Names the component as its class, as its script does."""
+        """Name the component as its class, as its script does."""
         cls._type, cls.available_properties = cls.__name__, cls._prop_names
 
     def __init__(self, **properties: Any) -> None:

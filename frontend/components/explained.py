@@ -1,4 +1,4 @@
-"""A small sign beside a word, with one explanation on hover and by keyboard."""
+"""A small sign next to a word, with one explanation on hover and by keyboard."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from frontend.components.icon import icon
 
 
 def explained(text: str, *, size: int = 14) -> dmc.Tooltip:
-    """Returns the sign; `size` in pixels."""
+    """Return the sign; `size` in pixels."""
     sign = html.Span(icon("info", size), className="chart-info", tabIndex=0, **attributes(role="img", aria_label=text))
     return dmc.Tooltip(sign, label=text)

@@ -1,4 +1,4 @@
-"""Line icons, drawn by CSS masks so that they take the colour of the text beside them."""
+"""Line icons, drawn by CSS masks so that they take the colour of the text next to them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ IconName = Literal[
 
 
 def icon(name: IconName, size: int = 18) -> html.Span:
-    """Returns a decorative icon; its meaning must stand beside it or in a label."""
+    """Return a decorative icon; its meaning must be given next to it or in a label."""
     return html.Span(
         className=f"icon icon-{name}", style={"width": size, "height": size}, **attributes(aria_hidden="true")
     )

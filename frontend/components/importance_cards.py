@@ -1,4 +1,4 @@
-"""Which fields a result of several runs depends on, and the runs as lines over them: two cards of several pages."""
+"""Two cards of several pages: the fields on which a result of several runs depends, and the runs as lines over them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Fetch = Callable[[str, Any], Awaitable[ParameterImportance | None]]
 
 
 def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
-    """The cards, which a callback fills; `name` is that of the page, `metrics` further ones by key."""
+    """Return the cards, which a callback fills; `name` is that of the page, `metrics` further ones by key."""
     data = choices([*METRICS, *((f"metric.{key}", key) for key in metrics)])
     return [
         figure_card(
@@ -98,7 +98,7 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
 
 
 def register_importance(app: Dash, name: str, fetch: Fetch, ready: Input, state: State) -> None:
-    """Fills the cards of a page as soon as `ready` has data, and again when these change."""
+    """Fill the cards of a page as soon as `ready` has data, and again when these change."""
 
     @app.callback(
         Output(f"{name}-importance", "figure"),
@@ -149,7 +149,7 @@ def _details(title: str, content: Any) -> html.Details:
 
 
 def result_text(metric: str, value: float | None) -> str:
-    """A result as people read it."""
+    """Return a result as people read it."""
     if metric == "reward_mean":
         return formatting.reward(value)
     if metric in SHARES:
@@ -188,7 +188,7 @@ def _lines(found: ParameterImportance, palette: Palette) -> Any:
 
 
 def _telling(found: ParameterImportance) -> Sequence[str]:
-    """The fields as axes: of those that change in step the first alone."""
+    """Return the fields as axes: of those that change in step the first alone."""
     twins = {field for each in found.importance.shares for field in each.together_with}
     return [field for field in found.fields if field not in twins]
 

@@ -42,18 +42,18 @@ _LEAVES: Mapping[str, Callable[[str], Any]] = {
 
 
 def plain(text: str) -> str:
-    """Returns a line of the API's without the backticks around code, for where it stands alone."""
+    """Return a line of the API's without the backticks around code, for use outside Markdown."""
     return text.replace("`", "")
 
 
 def first_line(source: str) -> str:
-    """Returns the first line that says something, without the signs of a heading."""
+    """Return the first line that says something, without the signs of a heading."""
     lines = (line.lstrip("#").strip() for line in source.splitlines())
     return next((line for line in lines if line), "")
 
 
 def markdown(source: str) -> html.Div:
-    """Returns the text with its lists, tables, code and links; what looks like HTML stays text."""
+    """Return the text with its lists, tables, code and link; what looks like HTML stays text."""
     return html.Div(_children(SyntaxTreeNode(_PARSER.parse(source))), className="markdown")
 
 

@@ -22,7 +22,7 @@ _TAGS = frozenset(
 )
 """Elements that only show something."""
 _DRAWN_BY_SCRIPTS = (Link, dmc.Tooltip)
-"""Of which a page may have many; `_markup.js` draws them without Dash."""
+"""Components of which a page may have many; `_markup.js` draws them without Dash."""
 _FEWEST = 2
 """Elements that are worth a component of their own kind."""
 
@@ -53,12 +53,12 @@ class Later(Element):
 
 
 def lean(content: Any) -> Any:
-    """Returns the content with as few components of Dash as there can be; it looks and behaves as before."""
+    """Return the content with as few components of Dash as there can be; it looks and behaves as before."""
     return _lean(content, {})
 
 
 def tree_of(content: Any) -> Tree:
-    """Returns the tree of elements that no callback names, as a property of a component that draws it itself."""
+    """Return the tree of elements that no callback names, as a property of a component that draws it itself."""
     components: list[Any] = []
     tree = _tree(content, components, {})
     assert not components, "only elements that no callback names can be drawn without Dash"
@@ -66,7 +66,7 @@ def tree_of(content: Any) -> Tree:
 
 
 def _lean(content: Any, done: dict[int, Any]) -> Any:
-    """As `lean`; `done` has what became of components, which are come to twice where a tree is worth nothing."""
+    """Return the content as `lean` does; `done` caches converted components, which a discarded tree visits twice."""
     components: list[Any] = []
     tree = _tree(content, components, done)
     if _num_elements(tree) >= _FEWEST:
@@ -77,7 +77,7 @@ def _lean(content: Any, done: dict[int, Any]) -> Any:
 
 
 def _tree(content: Any, components: list[Any], done: dict[int, Any]) -> Tree:
-    """Returns the content's tree, and adds what stays a component of Dash to `components`."""
+    """Return the content's tree, and append what stays a component of Dash to `components`."""
     if content is None or isinstance(content, bool):
         return []
     if isinstance(content, list | tuple):
@@ -102,7 +102,7 @@ def _is_plain(component: Component) -> bool:
 
 
 def _lean_within(content: Any, done: dict[int, Any]) -> Any:
-    """Returns a component with lean children."""
+    """Return a component with lean children."""
     if not isinstance(content, Component) or getattr(content, "children", None) is None:
         return content
     if id(content) not in done:

@@ -13,7 +13,7 @@ from frontend.components.icon import IconName, icon
 
 
 def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any = None) -> dmc.Paper:
-    """Returns a centred message with one thing to do."""
+    """Return a centred message with one thing to do."""
     return dmc.Paper(
         dmc.Stack(
             [
@@ -32,12 +32,12 @@ def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any =
 
 
 def link_button(label: str, href: str, **properties: Any) -> Link:
-    """Returns a button that leads to a page."""
+    """Return a button that leads to a page."""
     return Link(dmc.Button(label, **properties), href=href, className="plain-link")
 
 
 def nothing_to_write(text: str) -> dmc.Paper:
-    """Returns what those see in place of a form who may only look."""
+    """Return what those see in place of a form who may only look."""
     return notice(
         "You may only look",
         f"{text}: ask one of its administrators, who are listed under Projects, to make you one.",
@@ -47,7 +47,7 @@ def nothing_to_write(text: str) -> dmc.Paper:
 
 
 def error_text(error: ApiError | httpx.TransportError) -> str:
-    """Returns what happened, what to do, and the request to ask the administrator about."""
+    """Return what happened, what to do, and the request to ask the administrator about."""
     if isinstance(error, ApiError):
         body = error.body
         given = f"{body.field} = {body.value!r}: " if body.field and body.value is not None else ""
@@ -56,7 +56,7 @@ def error_text(error: ApiError | httpx.TransportError) -> str:
 
 
 def error_notice(error: ApiError | httpx.TransportError) -> dmc.Paper:
-    """Returns the notice in place of a page that failed."""
+    """Return the notice in place of a page that failed."""
     missing = isinstance(error, ApiError) and error.status == 404
     return notice(
         "Not found" if missing else "This page could not be loaded",
@@ -67,7 +67,7 @@ def error_notice(error: ApiError | httpx.TransportError) -> dmc.Paper:
 
 
 def toast(message: str, *, title: str, colour: str = "red") -> list[dict[str, Any]]:
-    """Returns a passing message as the notification container takes it."""
+    """Return a passing message as the notification container takes it."""
     return [
         {
             "action": "show",

@@ -12,7 +12,7 @@ from frontend.components.icon import icon
 
 
 def one_time_secret(label: str, secret: str, note: Any) -> html.Div:
-    """Returns the secret, a button that copies it, and what it is for."""
+    """Return the secret, a button that copies it, and what it is for."""
     text = dmc.Code(secret, className="secret-text", block=True, **attributes(aria_label=label))
     return html.Div(
         [
@@ -26,7 +26,7 @@ def one_time_secret(label: str, secret: str, note: Any) -> html.Div:
 
 
 def to_copy(text: dmc.Code) -> html.Div:
-    """Returns the text with a button that copies it (assets/copy_button.js)."""
+    """Return the text with a button that copies it (assets/copy_button.js)."""
     copy = html.Button(
         icon("copy"), type="button", title="Copy", className="icon-button secret-copy", **attributes(aria_label="Copy")
     )

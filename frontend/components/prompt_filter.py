@@ -12,7 +12,7 @@ DEFAULT_SORT = "visits"
 
 
 def filter_of(query: Mapping[str, str]) -> PromptFilter:
-    """The filter that an address holds, under the names of the API; what is none of it is left out."""
+    """Return the filter of an address, under the names of the API; unknown keys are ignored."""
     given = {key: value for key, value in query.items() if key in PromptFilter.model_fields and value != ""}
     given.setdefault("sort", DEFAULT_SORT)
     if "sort" not in query:

@@ -25,12 +25,12 @@ _AT_ONCE = 1_000
 
 
 def marks(prompt_ids: Sequence[str] = (), **more: Any) -> Store:
-    """Returns what the form is about: these prompts, and with `filter` or `finding` what the server finds for it."""
+    """Return what the form is about: these prompts, and with `filter` or `finding` what the server finds for it."""
     return Store(id="mark-what", data={"ids": list(prompt_ids), **more})
 
 
 def pick(prompt_id: str) -> dmc.Checkbox:
-    """Returns the checkbox of a prompt in a list."""
+    """Return the checkbox of a prompt in a list."""
     return dmc.Checkbox(
         id={"type": "mark-pick", "id": prompt_id},
         size="xs",
@@ -40,7 +40,7 @@ def pick(prompt_id: str) -> dmc.Checkbox:
 
 
 def marking_fields(lists: Sequence[PromptListInfo], *, total: int | None = None, note: str = "") -> list[Any]:
-    """Returns the form's inputs. `total`: prompts that match the list's filter, which can be taken together."""
+    """Return the form's inputs. `total`: prompts that match the list's filter, which can be taken together."""
     everything = dmc.Checkbox(
         id="mark-all",
         label=f"All {total or 0:,} prompts that match the filter",
@@ -79,12 +79,12 @@ def marking_fields(lists: Sequence[PromptListInfo], *, total: int | None = None,
 
 
 def marking_dialog(lists: Sequence[PromptListInfo], *, total: int | None = None) -> dmc.Modal:
-    """Returns the form as a closed dialog `mark-dialog`."""
+    """Return the form as a closed dialog `mark-dialog`."""
     return form_dialog(NAME, "Put prompts on a list", marking_fields(lists, total=total), "Save")
 
 
 def entry_weight(action: str, weight: str) -> float:
-    """Returns the weight that the form asks for. Raises FormError."""
+    """Return the weight that the form asks for. Raises FormError."""
     if action != WEIGHT:
         return LEFT_OUT
     try:
@@ -97,7 +97,7 @@ def entry_weight(action: str, weight: str) -> float:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the form's button, which makes the list where there is none of that name."""
+    """Register the form's button, which makes the list where there is none of that name."""
 
     @when_submitted(
         app,

@@ -15,7 +15,7 @@ from frontend.components.chart_card import table_button
 
 
 def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
-    """Returns everything below the controls; paper.js of the reports draws the figures into it."""
+    """Return everything below the controls; paper.js of the reports draws the figures into it."""
     remarks = remarks_on(selection.groups)
     contents = html.Nav(
         [html.A(section.number, href=f"#{section.name}") for section in sections],
@@ -27,7 +27,7 @@ def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
 
 
 def section_part(section: Section) -> html.Section:
-    """Returns one section: heading, table, a place for its figures, caption."""
+    """Return one section: heading, table, a place for its figures, caption."""
     title = html.H2([html.Span(section.number, className="paper-number"), section.title], className="paper-title")
     head: list[Any] = [title]
     parts: list[Any] = []

@@ -8,5 +8,5 @@ ROLES = (("viewer", "viewer"), ("member", "member"), ("admin", "administrator"))
 
 
 def role_options() -> list[dict[str, str]]:
-    """Returns the roles as a select takes them."""
+    """Return the roles as a select takes them."""
     return choices(ROLES)

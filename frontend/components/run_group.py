@@ -9,6 +9,6 @@ from bapo.config.method import GrpoConfig
 
 
 async def runs_of_group(client: AsyncClient, name: str) -> list[RunSummary]:
-    """Returns the newest runs that can be compared at once: GRPO first, the usual reference, then by age."""
+    """Return the newest runs that can be compared at once: GRPO first, the usual reference, then by age."""
     found = await client.runs(group=[name], sort="-created_at", limit=MOST_COMPARED)
     return sorted(found.items, key=lambda run: (run.method != GrpoConfig.type_name(), run.created_at))

@@ -14,7 +14,7 @@ MOVING = frozenset({RunStatus.STARTING, RunStatus.RUNNING, RunStatus.PAUSING, Ru
 
 
 def status_badge(status: RunStatus, size: str = "md") -> dmc.Badge:
-    """Returns colour and word; the dot breathes while a trainer works."""
+    """Return colour and word; the dot breathes while a trainer works."""
     dot = html.Span(className="status-dot moving" if status in MOVING else "status-dot")
     return dmc.Badge(
         status.value,

@@ -15,13 +15,13 @@ MOMENTS: tuple[tuple[StopMoment, str, str], ...] = (
 
 
 def sooner_than(moment: StopMoment | None) -> StopMoment:
-    """Returns the moment to offer: the usual one, or the next sooner than the one requested already."""
+    """Return the moment to offer: the usual one, or the next sooner than the one requested already."""
     names = [name for name, _, _ in MOMENTS]
     return "step" if moment is None else names[min(names.index(moment) + 1, len(names) - 1)]
 
 
 def stop_choices(identifier: str) -> dmc.RadioGroup:
-    """Returns the choice of the moment, for a confirm dialog."""
+    """Return the choice of the moment, for a confirm dialog."""
     return dmc.RadioGroup(
         dmc.Stack([dmc.Radio(value=name, label=label, description=text) for name, label, text in MOMENTS], gap="xs"),
         id=identifier,

@@ -1,4 +1,4 @@
-"""What callbacks hear of and nobody sees: a value that changes, and time that passes."""
+"""Invisible inputs of callbacks: a value that changes, and time that passes."""
 
 from __future__ import annotations
 

@@ -16,20 +16,20 @@ from frontend.components.store import Store
 
 
 def _store_id(name: str) -> str:
-    """Returns the identifier of the store; its data is what the pressed button says, and when it was pressed."""
+    """Return the identifier of the store; its data is what the pressed button says, and when it was pressed."""
     return f"{name}-button"
 
 
 def button_store(name: str) -> Store:
-    """Returns the store, which stands outside of the list."""
+    """Return the store, which must be placed outside the list."""
     return Store(id=_store_id(name))
 
 
 def pressed_in(name: str) -> Input:
-    """Returns the press of any of the buttons, for `when_pressed`."""
+    """Return the press of any of the buttons, for `when_pressed`."""
     return Input(_store_id(name), "data")
 
 
 def store_button(name: str, /, **what: Any) -> dict[str, Any]:
-    """Returns the attributes of a button that writes `what` into the store."""
+    """Return the attributes of a button that writes `what` into the store."""
     return attributes(data_store_button=json.dumps({"store": _store_id(name), "what": what}))

@@ -9,12 +9,12 @@ from dash import html
 
 
 def cell(content: Any, look: str = "") -> html.Td:
-    """Returns a cell; `look` is its class, such as `number` or `nowrap`."""
+    """Return a cell; `look` is its class, such as `number` or `nowrap`."""
     return html.Td(content, className=look)
 
 
 def row(*cells: Any, look: str = "", attributes: Mapping[str, Any] | None = None) -> html.Tr:
-    """Returns a row; what is no cell yet becomes one."""
+    """Return a row; other content is wrapped in cells."""
     made = [each if isinstance(each, html.Td) else html.Td(each) for each in cells]
     return html.Tr(made, className=look, **(attributes or {}))
 
@@ -28,7 +28,7 @@ def table(
     spacing: int = 10,
     least_width: int = 0,
 ) -> html.Div:
-    """Returns a table of plain elements, of which a page may have hundreds.
+    """Return a table of plain elements, of which a page may have hundreds.
 
     `look` is its class, `body` the identifier of its rows; `spacing` and `least_width` in pixels.
     """
@@ -48,5 +48,5 @@ def table(
 def table_card(
     head: Sequence[Any], rows: Sequence[Any], look: str, *below: Any, spacing: int = 10, least_width: int = 0
 ) -> html.Div:
-    """Returns a table in a card."""
+    """Return a table in a card."""
     return html.Div([table(head, rows, look, spacing=spacing, least_width=least_width), *below], className="panel-card")

@@ -30,7 +30,7 @@ class Tile(NamedTuple):
 
 
 def tile_json(content: Tile, palette: Palette) -> dict[str, Any]:
-    """Returns what the browser draws a tile from (assets/live_head.js)."""
+    """Return what the browser draws a tile from (assets/live_head.js)."""
     return {
         **content._asdict(),
         "sparkline": sparkline_uri(content.sparkline, content.colour or palette.accent),
@@ -38,7 +38,7 @@ def tile_json(content: Tile, palette: Palette) -> dict[str, Any]:
 
 
 def sparkline_uri(values: Sequence[float | None], colour: str) -> str:
-    """Returns a small line over its area as an SVG image; an empty one with fewer than two values."""
+    """Return a small line over its area as an SVG image; an empty one with fewer than two values."""
     known = [(index, value) for index, value in enumerate(values) if value is not None]
     if len(known) < 2:
         return "data:image/svg+xml," + quote(

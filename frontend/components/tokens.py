@@ -30,16 +30,16 @@ class TokenKind(NamedTuple):
     """Begins the identifiers of its components."""
     column: str
     text: Callable[[TokenInfo], str]
-    """What stands in the column."""
+    """Text of a token in the column."""
     example: str
-    """Of a name."""
+    """Example of a name."""
     days: str
     """The expiry that the form begins with."""
     use: str
-    """What to do with a new secret."""
+    """Instruction for a new secret."""
     question: str
     consequence: str
-    """What revoking asks and does."""
+    """Question before revoking, and its consequence."""
     fetch: Callable[[AsyncClient], Awaitable[TokenPage]]
     create: Callable[..., Awaitable[NewToken]]
     """From the client, the name, the days, and the values of the kind's own fields."""
@@ -49,7 +49,7 @@ class TokenKind(NamedTuple):
 
 
 async def token_panel(client: AsyncClient, kind: TokenKind, *own_fields: Any) -> list[Any]:
-    """Returns the tokens, and below them the form of a new one."""
+    """Return the tokens, and below them the form of a new one."""
     name = kind.name
     form = dmc.Group(
         [
@@ -74,7 +74,7 @@ async def token_panel(client: AsyncClient, kind: TokenKind, *own_fields: Any) ->
 
 
 def token_table(tokens: Sequence[TokenInfo], kind: TokenKind) -> Any:
-    """Returns the tokens that are not revoked."""
+    """Return the tokens that are not revoked."""
     if not tokens:
         return dmc.Text("No tokens yet.", size="sm", c="dimmed")
     now = datetime.now(UTC)
@@ -98,7 +98,7 @@ def _row(token: TokenInfo, kind: TokenKind, now: datetime) -> html.Tr:
 
 
 def register_tokens(app: Dash, api: Api, kind: TokenKind) -> None:
-    """Creating and revoking."""
+    """Register the callbacks: creating and revoking."""
     name = kind.name
 
     async def redraw(client: AsyncClient, made: Any) -> None:

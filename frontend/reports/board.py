@@ -16,13 +16,13 @@ _PATH = re.compile(r"/reports/board/(?P<board_id>[^/.]+)\.html")
 
 
 def board_asked_for(path: str) -> str | None:
-    """Returns the identifier in an address; None if it is not a board's."""
+    """Return the identifier in an address; None if it is not a board's."""
     match = _PATH.fullmatch(path)
     return None if match is None else match["board_id"]
 
 
 async def board_report(api: Api, board_id: str) -> Response:
-    """The file. Raises ApiError and httpx.TransportError."""
+    """Return the file. Raises ApiError and httpx.TransportError."""
     client = api.client()
     board = await client.board(board_id)
     shown = await asyncio.gather(

@@ -24,7 +24,8 @@ MOST_TITLE = 200
 
 
 async def reports(request: Request, api: Api, dashboard: str) -> Response:
-    """The file as a download; problems as the API answers them. `dashboard`: its address, which runs are linked to."""
+    """Return the file as a download; problems as the API answers them. `dashboard`: its address, which runs are linked
+    to."""
     path = request.url.path
     study, board = asked_for(path), board_asked_for(path)
     if request.method not in ("GET", "HEAD") or (study is None and board is None and path != PATH):
@@ -52,5 +53,5 @@ async def _paper(request: Request, api: Api, dashboard: str) -> Response:
 
 
 def run_ids_of(query: Mapping[str, str]) -> list[str]:
-    """The runs of an address, each once, in its order."""
+    """Return the runs of an address, each once, in its order."""
     return list(dict.fromkeys(part for part in query.get("runs", "").split(",") if part))

@@ -18,13 +18,13 @@ MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 
 def asked_for(path: str) -> tuple[str, str] | None:
-    """Returns identifier and format in an address; None if it is not a study's."""
+    """Return identifier and format in an address; None if it is not a study's."""
     match = _PATH.fullmatch(path)
     return None if match is None else (match["study_id"], match["kind"])
 
 
 async def study_report(api: Api, study_id: str, kind: str, dashboard: str) -> Response:
-    """The file, whose runs link to the address of the dashboard. Raises ApiError and httpx.TransportError."""
+    """Return the file, whose runs link to the address of the dashboard. Raises ApiError and httpx.TransportError."""
     report = await api.client().study_report(study_id)
     match kind:
         case "html":

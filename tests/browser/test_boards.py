@@ -272,7 +272,7 @@ def test_the_second_editor_of_a_board_is_warned_and_loses_nothing(
         other.locator("#board-panel-text").fill("# long work")
         save_panel(other)
         expect(
-            other.get_by_text("Somebody has removed this panel meanwhile: it is back, as the last one.")
+            other.get_by_text("This panel was removed meanwhile: it has been added again at the end.")
         ).to_be_visible()
         assert texts() == ["# theirs", "# long work"]
         # So with the name of the board and its runs.

@@ -57,7 +57,7 @@ def test_a_step_is_walked_stepped_and_asked_what_another_c1_had_done(page: Page,
     # Step by step, and by number; the link restores step and line.
     page.get_by_role("button", name="Next step").click()
     expect(page.get_by_role("heading", name=f"Step {STEP + 1}", exact=True)).to_be_visible()
-    expect(groups).to_contain_text("Nobody is asked again in this step")
+    expect(groups).to_contain_text("No prompt is re-evaluated in this step")
     page.get_by_role("textbox", name="Step", exact=True).fill("1")
     expect(page.get_by_role("heading", name="Step 1", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Previous step")).to_be_disabled()

@@ -37,7 +37,7 @@ def list_artifacts(_: Reader, session: DbSession, run_id: str) -> ArtifactPage:
 def request_artifact(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: ArtifactCreate
 ) -> ArtifactInfo:
-    """Packs the files on the machine that has the run's folder, then uploads them. Returns an up-to-date download if
+    """Pack the files on the machine that has the run's folder, then upload them. Returns an up-to-date download if
     there is one.
     """
     run = runs.lock(session, run_id)
@@ -81,7 +81,7 @@ def download_artifact(
         "ETag": f'"{artifact.sha256}"',
         # Asked again whether it still may be read; a browser can go on with a part that it has.
         "Cache-Control": "private, no-cache",
-        # Should a browser ever show it: as a page of nobody's, without scripts.
+        # If a browser displays it: as a page without an origin and without scripts.
         "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
     }
     media_type = _TYPES[Path(artifact.file_name).suffix]

@@ -27,7 +27,7 @@ FROM_FOLDER = frozenset({"checkpoint", "journal"})
 
 
 def info(artifact: Artifact) -> ArtifactInfo:
-    """The artifact for people."""
+    """Return the artifact for people."""
     return rendered(ArtifactInfo, artifact)
 
 
@@ -96,7 +96,7 @@ def delete(session: Session, artifact: Artifact, caller: Principal, store: Artif
 
 
 def check_ready(artifact: Artifact, store: ArtifactStore) -> None:
-    """Raises Problem 409 where there is no file to be downloaded, 410 where there was one."""
+    """Raise Problem 409 if there is no file to download, 410 if there was one."""
     if artifact.state == "ready" and store.path(artifact.id).is_file():
         return
     if artifact.state in ("ready", "expired"):
@@ -109,7 +109,7 @@ def check_ready(artifact: Artifact, store: ArtifactStore) -> None:
 
 
 def lock_own(session: Session, artifact_id: str, worker_id: str, caller: Principal) -> Artifact:
-    """An artifact that this worker packs. Raises Problem 404 for any other: the worker forgets it then."""
+    """Return an artifact that this worker packs. Raises Problem 404 for any other: the worker forgets it then."""
     worker = worker_of(session, worker_id, caller)
     artifact = repository.lock(session, artifact_id)
     if artifact is None or artifact.worker_id != worker.id or artifact.state not in ("preparing", "ready"):
@@ -138,7 +138,7 @@ def take_piece(
 
 
 def finish(session: Session, artifact: Artifact, body: ArtifactFinish, settings: Settings) -> None:
-    """All pieces are there: the file is ready, or has failed where its checksum is another. Again does nothing."""
+    """Mark the download as ready, or as failed if its checksum differs. Repeating the call changes nothing."""
     if artifact.state == "ready":
         return
     store = ArtifactStore(settings.artifact_store)
@@ -149,7 +149,7 @@ def finish(session: Session, artifact: Artifact, body: ArtifactFinish, settings:
 
 
 def make_ready(session: Session, artifact: Artifact, num_bytes: int, sha256: str, settings: Settings) -> None:
-    """The file is in the store."""
+    """Mark a download as ready whose file is in the store."""
     now = clock(session)
     artifact.state = "ready"
     artifact.reason = None

@@ -23,12 +23,12 @@ class ArtifactStore:
         self._folder = folder
 
     def path(self, artifact_id: str) -> Path:
-        """Path of a complete file."""
+        """Return the path of a complete file."""
         assert _ID.fullmatch(artifact_id), "identifiers come from the database"
         return self._folder / artifact_id
 
     def partial(self, artifact_id: str) -> Path:
-        """Path of an incomplete file, in an existing folder."""
+        """Return the path of an incomplete file, in an existing folder."""
         path = self.path(artifact_id)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ class ArtifactStore:
         return path.with_name(path.name + _PARTIAL)
 
     def append(self, artifact_id: str, offset: int, content: bytes) -> int:
-        """Add a piece, if it begins where the file ends; the file's size then. Nobody else may be adding to it.
+        """Append a piece if it begins where the file ends; return the file's size. The caller must be the only writer.
 
         Raises StoreError where the disk refuses; the file is as it was then.
         """
@@ -63,7 +63,7 @@ class ArtifactStore:
         """Give a file its name, if size and checksum are these; else it goes."""
         partial, final = self.partial(artifact_id), self.path(artifact_id)
         if final.exists() and not partial.exists():
-            # Told again: the answer was lost.
+            # A repeated request: the answer was lost.
             partial = final
         if not partial.exists() or partial.stat().st_size != num_bytes or digest(partial) != sha256:
             partial.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ class ArtifactStore:
         path.with_name(path.name + _PARTIAL).unlink(missing_ok=True)
 
     def identifiers(self) -> Iterator[str]:
-        """IDs of all files, complete or not."""
+        """Yield the IDs of all files, complete or not."""
         if not self._folder.is_dir():
             return
         for path in self._folder.iterdir():
@@ -90,6 +90,6 @@ class ArtifactStore:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

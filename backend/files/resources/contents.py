@@ -25,10 +25,10 @@ from bapo.own_data.storable import storable
 from bapo.tasks.problem_files import SOURCE_COLUMN
 
 MOST_CHARACTERS = 2_000
-"""Of a value in a preview."""
+"""Maximum length of a value in a preview."""
 MOST_SOURCE_CHARACTERS = 100_000
 MOST_CONFIG_BYTES = 2_000_000
-"""Of a model's config.json, which is read within a request: JSON takes thirty times as much memory."""
+"""Maximum size of a model's config.json, which is read within a request: JSON takes thirty times as much memory."""
 MODEL_FIELDS = (
     "architectures",
     "model_type",
@@ -43,7 +43,7 @@ MODEL_FIELDS = (
 
 
 MOST_SHOWN_COLUMNS = 500
-"""Of a preview."""
+"""Maximum number of columns of a preview."""
 
 
 class ContentError(ValueError):
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
 
 
 def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str, Any]:
-    """Summary of a resource, as it can be stored. Raises ContentError if it is not readable as its kind."""
+    """Return a resource's summary, ready to be stored. Raises ContentError if the file is not readable as its kind."""
     details: dict[str, Any] = storable(_details_of(path, kind, function))
     return details
 
@@ -84,7 +84,7 @@ def _details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[st
 
 
 def preview(path: Path, kind: ResourceKind, *, offset: int, limit: int, num_rows: int | None) -> ResourcePreview:
-    """Rows of a data set, fields of a model's config, source of a verifier. Raises ContentError."""
+    """Return rows of a data set, fields of a model's config, or the source of a verifier. Raises ContentError."""
     match kind:
         case "dataset":
             columns, rows = _rows(path, offset, limit)
@@ -134,7 +134,7 @@ def _bounded(path: Path, columns: Collection[str]) -> list[str]:
 
 
 def _no_prompt_twice(path: Path, columns: Sequence[str]) -> None:
-    """Refuses what a run would refuse: of a file with the usual columns, the same prompt of a source in two rows."""
+    """Reject what a run would reject: in a file with the usual columns, the same prompt of a source in two rows."""
     usual = FileTaskConfig.model_fields
     prompt = usual["prompt_column"].default
     # With images, rows may share their text.
@@ -149,7 +149,7 @@ def _no_prompt_twice(path: Path, columns: Sequence[str]) -> None:
 
 
 def _columns(path: Path, names: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yields the values of these columns, row by row, as texts."""
+    """Yield the values of these columns, row by row, as texts."""
     if path.suffix.lower() != ".parquet":
         for row in _json_rows(path):
             yield tuple(str(row.get(name)) for name in names)
@@ -236,7 +236,7 @@ def _model_config(path: Path) -> dict[str, Any]:
 
 
 def _num_parameters(path: Path) -> int | None:
-    """Number of parameters from safetensors headers; None for other formats."""
+    """Return the number of parameters from safetensors headers; `None` for other formats."""
     total = 0
     files = sorted(path.glob("*.safetensors"))
     for file in files:
@@ -257,7 +257,7 @@ def _folder_bytes(path: Path) -> int:
 
 
 def _signature(path: Path, function: str | None) -> str:
-    """The function as its file declares it, read and not run."""
+    """Return the function as its file declares it, read and not run."""
     if function is None:
         raise ContentError("name the function that verifies, such as reward", field="function")
     try:

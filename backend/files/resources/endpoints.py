@@ -59,7 +59,7 @@ def preview_resource(
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> ResourcePreview:
-    """Rows of a data set, fields of a model's config, or source of a verifier."""
+    """Preview a resource: rows of a data set, fields of a model's config, or source of a verifier."""
     return service.preview(session, resource_id, settings.permitted_folders, offset, limit)
 
 

@@ -15,7 +15,7 @@ from bapo.api.resources import ResourceKind, ResourcePreview
 from bapo.own_data.isolated import ApartError, run_apart
 
 SUMMARY_SECONDS = 120.0
-"""Of the inspection of a whole file, for which a request waits."""
+"""Time limit for the inspection of a whole file, for which a request waits."""
 PREVIEW_SECONDS = 20.0
 MOST_AT_ONCE = 4
 TURN_SECONDS = 5.0
@@ -34,16 +34,16 @@ class Window(BaseModel):
     offset: int
     limit: int
     num_rows: int | None
-    """Of the whole file; None where it is not known."""
+    """Number of rows of the whole file; `None` if unknown."""
 
 
 class Inspection(BaseModel):
-    """What is to be found out about a file or folder."""
+    """Facts to find out about a file or folder."""
 
     path: Path
     kind: ResourceKind
     function: str | None = None
-    """Of a verifier."""
+    """Name of a verifier's function; `None` for other kinds."""
     window: Window | None = None
     """Rows to be shown; None: a summary of the whole."""
 
@@ -57,7 +57,7 @@ class Refusal(BaseModel):
 
 
 class Found(BaseModel):
-    """What was found out."""
+    """Facts that an inspection found out."""
 
     details: dict[str, Any] = {}
     preview: ResourcePreview | None = None

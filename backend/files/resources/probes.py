@@ -1,4 +1,4 @@
-"""What probes on a data set say, in short, with what the planned run would cost now."""
+"""Short results of the probes on a data set, with the current cost of the planned run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bapo.api.resources import DataProbe
 
 
 def probes(session: Session, resource_id: str, settings: Settings) -> list[DataProbe]:
-    """Probes on the resource, newest first; none for what is no data set. Raises Problem 404."""
+    """Return the probes on the resource, newest first; an empty list if it is no data set. Raises Problem 404."""
     rows = repository.probes_on(session, repository.row(session, resource_id).resource)
     usage = usage_of(session, [row.run.id for row in rows])
     prices, now = prices_in_force(session, settings), clock(session)

@@ -24,7 +24,7 @@ _KIND_NAMES: Mapping[ResourceKind, str] = {"model": "model", "dataset": "data se
 def resolved(
     session: Session, explicit: ExplicitConfig, project_id: str | None
 ) -> tuple[ExplicitConfig, list[ConfigProblem]]:
-    """The config with paths in place of names, and what may not be named.
+    """Return the config with paths in place of names, and what may not be named.
 
     Refused are names that are not registered in the project, paths outside the permitted folders, and a verifier's file
     that is not registered: it would be run by the workers, so that an administrator decides which are.
@@ -46,7 +46,7 @@ def resolved(
 def _path(
     session: Session, field: str, kind: ResourceKind, value: object, project_id: str | None
 ) -> object | ConfigProblem:
-    """Path for a value of a config."""
+    """Return the path for a value of a config, or the problem with it."""
     if not isinstance(value, str):
         return value
     path = value
@@ -91,5 +91,5 @@ def _listed(value: object) -> list[object]:
 
 
 def uses(config: RunConfig) -> dict[str, str]:
-    """The files and folders that a config names, by field; those of a list by field and place, such as `….0`."""
+    """Return the files and folders that a config names, by field; those of a list by field and place, such as `….0`."""
     return {field: value for field, (_, value) in named_paths(config).items()}

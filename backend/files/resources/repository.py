@@ -32,12 +32,12 @@ class ResourceRow(NamedTuple):
 
 
 def _reference() -> ColumnElement[str]:
-    """Value of a config field that uses the resource."""
+    """Return the value of a config field that uses the resource."""
     return Resource.path + func.coalesce(":" + Resource.function, "")
 
 
 def _is_used() -> ColumnElement[bool]:
-    """Whether a run's config names the resource, in whichever version."""
+    """Return whether a run's config names the resource, in whichever version."""
     paths = select(ResourceVersion.path).where(ResourceVersion.resource_id == Resource.id).correlate(Resource)
     return or_(RunResource.reference == _reference(), RunResource.reference.in_(paths))
 
@@ -58,7 +58,7 @@ def _rows() -> Select[Resource, str, int, str]:
 
 
 def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
-    """All, or one kind, by kind and name."""
+    """Return all resources, or those of one kind, by kind and name."""
     query = _rows().order_by(Resource.kind, Resource.name)
     if kind is not None:
         query = query.where(Resource.kind == kind)
@@ -66,25 +66,25 @@ def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
 
 
 def row(session: Session, resource_id: str) -> ResourceRow:
-    """One. Raises Problem 404."""
+    """Return one resource. Raises Problem 404."""
     found = session.execute(_rows().where(Resource.id == resource_id)).one_or_none()
     return ResourceRow(*existing(found, "resource", resource_id))
 
 
 def named(session: Session, project_id: str | None, kind: ResourceKind, name: str) -> Resource | None:
-    """The project's resource of that name."""
+    """Return the project's resource of that name."""
     query = select(Resource).where(Resource.project_id == project_id, Resource.kind == kind, Resource.name == name)
     return session.scalars(query).one_or_none()
 
 
 def version(session: Session, resource_id: str, number: int) -> ResourceVersion | None:
-    """A version of an uploaded resource."""
+    """Return a version of an uploaded resource."""
     query = select(ResourceVersion).where(ResourceVersion.resource_id == resource_id, ResourceVersion.number == number)
     return session.scalars(query).one_or_none()
 
 
 def versions(session: Session, resource_ids: Sequence[str]) -> Sequence[tuple[ResourceVersion, str]]:
-    """All versions of these resources with who uploaded them, the newest first."""
+    """Return all versions of these resources with who uploaded them, the newest first."""
     query = (
         select(ResourceVersion, User.name)
         .join(User, User.id == ResourceVersion.owner_id)
@@ -95,25 +95,25 @@ def versions(session: Session, resource_ids: Sequence[str]) -> Sequence[tuple[Re
 
 
 def is_content(session: Session, project_id: str | None, path: str) -> bool:
-    """Whether this is the content of an upload of the project, under a name or not."""
+    """Return whether this is the content of an upload of the project, under a name or not."""
     query = select(ResourceVersion.id).where(ResourceVersion.project_id == project_id, ResourceVersion.path == path)
     return session.scalars(query).first() is not None
 
 
 def names(session: Session, project_id: str | None, kind: ResourceKind) -> Sequence[str]:
-    """Names of all of a kind in a project."""
+    """Return the names of all resources of a kind in a project."""
     query = select(Resource.name).where(Resource.project_id == project_id, Resource.kind == kind)
     return session.scalars(query.order_by(Resource.name)).all()
 
 
 def names_by_path(session: Session, kind: ResourceKind) -> Mapping[str, str]:
-    """Path → name."""
+    """Return the resources' names by path."""
     query = select(Resource.path, Resource.name).where(Resource.kind == kind).order_by(Resource.name.desc())
     return dict(session.execute(query).all())
 
 
 def num_rows(session: Session) -> Mapping[str, int]:
-    """Path → rows, of the registered data sets."""
+    """Return the number of rows of the registered data sets by path."""
     found: dict[str, int] = {}
     for table in (ResourceVersion, Resource):
         rows = table.details["num_rows"].as_integer()
@@ -122,7 +122,7 @@ def num_rows(session: Session) -> Mapping[str, int]:
 
 
 def is_registered(session: Session, project_id: str | None, kind: ResourceKind, reference: str) -> bool:
-    """Whether the project has a resource for which this stands in configs."""
+    """Return whether the project has a resource that configs name like this."""
     query = select(Resource.id).where(Resource.project_id == project_id, Resource.kind == kind)
     return session.scalars(query.where(_reference() == reference)).first() is not None
 
@@ -133,14 +133,14 @@ def remove(session: Session, resource: Resource) -> None:
 
 
 def note_use(session: Session, run_id: str, references: Mapping[str, str]) -> None:
-    """The run's config names these: field → what stands there."""
+    """Record the resources that the run's config names, by field."""
     rows = [{"run_id": run_id, "field": field, "reference": reference} for field, reference in references.items()]
     if rows:
         session.execute(insert(RunResource).on_conflict_do_nothing(), rows)
 
 
 def runs_with(session: Session, resource: Resource) -> list[ResourceRun]:
-    """Runs that use it, newest first."""
+    """Return the runs that use the resource, newest first."""
     query = (
         select(Run.id, Run.name, Run.status, RunResource.field, ResourceVersion.number, Run.created_at)
         .join(Run, Run.id == RunResource.run_id)
@@ -163,11 +163,11 @@ class ProbeRow(NamedTuple):
     author: str
     version: int | None
     kept: dict[str, Any] | None
-    """What it says in short, as kept."""
+    """Short summary, as stored."""
 
 
 def probes_on(session: Session, resource: Resource) -> list[ProbeRow]:
-    """Probes whose problems are the data set's, in whichever version, newest first."""
+    """Return the probes whose problems come from the data set, in any version, newest first."""
     query = (
         select(Run, User.name, ResourceVersion.number, RunFindings.probe)
         .join(RunResource, RunResource.run_id == Run.id)

@@ -18,7 +18,7 @@ DEEPEST = 6
 
 
 def permitted(path: str, folders: PermittedFolders, kind: ResourceKind) -> Path:
-    """The file or folder that the path names. Raises Problem 422 where it may not be registered."""
+    """Return the file or folder that the path names. Raises Problem 422 where it may not be registered."""
     real = folders.place(path)
     if real is None:
         raise _refused(path, folders.remedy)
@@ -30,7 +30,7 @@ def permitted(path: str, folders: PermittedFolders, kind: ResourceKind) -> Path:
 
 
 def fits(path: Path, kind: ResourceKind) -> bool:
-    """Whether this can be a resource of the kind, by its name and its neighbours."""
+    """Return whether this can be a resource of the kind, by its name and its neighbours."""
     match kind:
         case "dataset":
             return path.suffix.lower() in DATA_SUFFIXES and path.is_file()
@@ -41,7 +41,7 @@ def fits(path: Path, kind: ResourceKind) -> bool:
 
 
 def candidates(permitted_folders: PermittedFolders, kind: ResourceKind) -> Iterator[Path]:
-    """Files of this kind in the permitted folders by path, at most `MOST_FILES`, without hidden folders."""
+    """Yield files of this kind in the permitted folders by path, at most `MOST_FILES`, without hidden folders."""
     found = 0
     for root in permitted_folders.roots:
         for folder, folders, files in os.walk(root):

@@ -32,7 +32,7 @@ from bapo.config.paths import PermittedFolders, path_fields
 
 
 def register(session: Session, body: ResourceCreate, caller: Principal, folders: PermittedFolders) -> str:
-    """Its identifier. Raises Problem 403, 409 or 422."""
+    """Register a resource and return its identifier. Raises Problem 403, 409 or 422."""
     if body.kind == "verifier" and caller.role != "admin":
         # It will be run by the workers.
         raise Problem(
@@ -106,7 +106,7 @@ def preview(session: Session, resource_id: str, folders: PermittedFolders, offse
 
 
 def _inspected(job: Inspection) -> Found:
-    """Raises Problem 422 where it is not what its kind asks for, 503 where many are being inspected."""
+    """Return what an inspection finds. Raises Problem 422 if the file does not fit its kind, 503 if too many run."""
     try:
         return inspection.inspect_apart(job)
     except ContentError as error:
@@ -127,7 +127,7 @@ def remove(session: Session, resource_id: str, caller: Principal) -> None:
 
 
 def files(session: Session, kind: ResourceKind, folders: PermittedFolders) -> list[ResourceFile]:
-    """Files that can be registered."""
+    """Return the files that can be registered."""
     known = repository.names_by_path(session, kind)
     return [
         ResourceFile(

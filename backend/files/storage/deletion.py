@@ -33,12 +33,12 @@ def delete_run(session: Session, run: Run, author: str) -> None:
 
 
 def leave_to_worker(session: Session, run: Run, part: str, author: str) -> None:
-    """Have a worker of the run's machine delete its folder, or a part of it."""
+    """Request that a worker of the run's machine deletes its folder, or a part of it."""
     session.add(FolderDeletion(run_id=run.id, run_name=run.name, part=part, host=run.host, author=author))
 
 
 def preview(session: Session, run_ids: Sequence[str], caller: Principal, trash_days: float) -> DeletionPreview:
-    """Lists what a deletion would remove. Raises Problem 404 for a missing run."""
+    """Return what a deletion would remove. Raises Problem 404 for a missing run."""
     items = [_item(session, _run(session, run_id), caller) for run_id in dict.fromkeys(run_ids)]
     num_bytes = sum(item.num_bytes for item in items if item.refusal is None)
     return DeletionPreview(items=items, num_bytes=num_bytes, trash_days=trash_days)

@@ -20,8 +20,8 @@ router = new_router("storage")
 def get_storage(
     _: Administrator, session: DbSession, settings: SettingsOf, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> StorageState:
-    """The largest runs, those in the trash included, the retention rules with what they would delete now, and folders
-    waiting to be deleted.
+    """Return the largest runs, those in the trash included, the retention rules with what they would delete now, and
+    folders waiting to be deleted.
     """
     project_scope.show_trash(session)
     return service.state(session, settings, limit)
@@ -45,8 +45,8 @@ def compact_database(caller: Administrator, session: DbSession, context: Context
 def preview_deletion(
     caller: Writer, session: DbSession, settings: SettingsOf, body: DeletionRequest
 ) -> DeletionPreview:
-    """Steps, samples, checkpoints, downloads and bytes that would be removed, and the runs that depend on them; of runs
-    in the trash too.
+    """Return steps, samples, checkpoints, downloads and bytes that would be removed, and the runs that depend on them;
+    of runs in the trash too.
     """
     project_scope.show_trash(session)
     return deletion.preview(session, body.run_ids, caller, settings.trash_days)

@@ -34,7 +34,7 @@ from bapo.api.runs import TERMINAL_STATUSES
 RECORD_TABLES: tuple[type[Base], ...] = (
     *(StepRow, MetricTail, MetricChunk, MetricKey, SparseRecord, Sample, PromptText, LogPiece, StreamRow),
 )
-"""What a run takes up in the database, but for some rows of a few bytes."""
+"""Tables with a run's data, except for a few small rows."""
 ROW_BYTES = 28
 """Header of a row and its place on the page."""
 ACTIVE_SECONDS = 60.0
@@ -43,7 +43,7 @@ MEASURED_AT_ONCE = 20
 
 
 def mark_folders_due(session: Session) -> None:
-    """Have the folders measured that have changed, or may have, since they were."""
+    """Mark the folders that have changed, or may have changed, since they were measured."""
     measured = RunStorage.folder_measured_at
     changed = or_(
         measured.is_(None),
@@ -54,7 +54,7 @@ def mark_folders_due(session: Session) -> None:
         select(Run.id, literal(True))
         .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
         .where(Run.host.is_not(None), changed, func.coalesce(RunStorage.is_folder_due, False).is_(False))
-        .order_by(Run.id)  # Whoever writes several rows locks them by run ID: a deadlock needs two orders.
+        .order_by(Run.id)  # All writers lock rows in the order of run IDs, which prevents deadlocks.
     )
     query = insert(RunStorage).from_select(["run_id", "is_folder_due"], due)
     session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_={"is_folder_due": True}))
@@ -94,7 +94,7 @@ def _to_measure(session: Session) -> Sequence[str]:
 
 
 def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
-    """Bytes of the rows of these runs, compressed as they lie on disk."""
+    """Return the bytes of the rows of these runs, compressed as they lie on disk."""
     row: ColumnElement[int] = literal(ROW_BYTES)
     for column in table.columns:
         row = row + func.coalesce(func.pg_column_size(column), 0)
@@ -103,7 +103,7 @@ def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
 
 
 def folder_notice(session: Session, run: Run) -> str | None:
-    """What is missing of a run that comes back, as far as its folder is measured; has it measured again."""
+    """Return a notice of what a restored run lacks, as far as its folder is measured; have it measured again."""
     storage = session.get(RunStorage, run.id)
     if run.host is None or storage is None:
         return None
@@ -131,7 +131,7 @@ class SpaceRow(NamedTuple):
 
 
 def largest(session: Session, limit: int) -> list[SpaceRow]:
-    """The runs that take up most."""
+    """Return the runs that take up most."""
     artifacts = _artifact_bytes().subquery()
     of_artifacts = func.coalesce(artifacts.c.bytes, 0)
     total = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0) + of_artifacts
@@ -168,7 +168,7 @@ class Totals(NamedTuple):
 
 
 def totals(session: Session) -> Totals:
-    """Total measured sizes of all runs, and of those in the trash."""
+    """Return the total measured sizes of all runs, and of those in the trash."""
     num_runs = session.scalars(select(func.count()).select_from(Run)).one()
     sums = select(func.sum(RunStorage.folder_bytes), func.sum(RunStorage.database_bytes))
     folder_bytes, record_bytes = session.execute(sums).one()
@@ -194,24 +194,24 @@ def totals(session: Session) -> Totals:
 
 
 def database_bytes(session: Session) -> int:
-    """The whole database on disk."""
+    """Return the whole database on disk."""
     return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
 
 
 def record_tables_bytes(connection: Connection) -> int:
-    """The tables of records on disk, with their indexes and free space."""
+    """Return the tables of records on disk, with their indexes and free space."""
     query = text("SELECT sum(pg_total_relation_size(CAST(name AS regclass))) FROM unnest(CAST(:names AS text[])) name")
     names = [table.__tablename__ for table in RECORD_TABLES]
     return int(connection.execute(query, {"names": names}).scalar_one())
 
 
 def pending_deletions(session: Session) -> Sequence[FolderDeletion]:
-    """Deletions that workers have yet to make, oldest first."""
+    """Return the deletions that workers have yet to make, oldest first."""
     return session.scalars(select(FolderDeletion).order_by(FolderDeletion.id).limit(1_000)).all()
 
 
 def waiting_forks(run_id: ColumnElement[str] | str) -> Select[str]:
-    """The query of forks that have not gone beyond the checkpoint of this run that they begin with."""
+    """Return the query of forks that have not gone beyond the checkpoint of this run that they begin with."""
     begun = Run.step > func.coalesce(Run.fork_step, 0)
     query = select(Run.id).where(Run.forked_from == run_id, ~begun, Run.status.not_in(TERMINAL_STATUSES))
     return query.execution_options(all_projects=True)

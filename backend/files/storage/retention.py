@@ -1,4 +1,4 @@
-"""Applies the retention rules: never to a run that is active, starred by somebody, or tagged `keep`."""
+"""Retention rules: never applied to a run that is active, starred or tagged `keep`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LOG = logging.getLogger(__name__)
 
 KEEP_TAG = "keep"
 BATCH = 20
-"""Runs of one round, each in a transaction of its own."""
+"""Runs of one round, each in a separate transaction."""
 SHOWN = 100
 _DAY_SECONDS = 86_400.0
 _DELETABLE = frozenset({RunStatus.DRAFT, *TERMINAL_STATUSES})
 
 
 def days_of(settings: Settings) -> Mapping[RetainedPart, float | None]:
-    """After how many days each part goes."""
+    """Return after how many days each part is deleted."""
     return {
         "samples": settings.retention_samples_days,
         "log": settings.retention_log_days,
@@ -42,7 +42,7 @@ def days_of(settings: Settings) -> Mapping[RetainedPart, float | None]:
 
 
 def plan(session: Session, settings: Settings) -> list[RetentionRule]:
-    """Lists what the next rounds would delete. Deletes nothing."""
+    """Return what the next rounds would delete. Deletes nothing."""
     rules = []
     for part, days in days_of(settings).items():
         due: Sequence[str] = ()
@@ -56,13 +56,13 @@ def plan(session: Session, settings: Settings) -> list[RetentionRule]:
 
 
 def is_kept() -> ColumnElement[bool]:
-    """Whether a run is exempt from retention."""
+    """Return whether a run is exempt from retention."""
     starred = select(RunStar.run_id).where(RunStar.run_id == Run.id).exists()
     return or_(starred, Run.tags.contains([KEEP_TAG]))
 
 
 def carry_out(database: Database, settings: Settings) -> int:
-    """One small batch of each part; the number of runs that something was taken from."""
+    """Apply the rules to one small batch of each part. Returns the number of runs from which something was deleted."""
     number = 0
     for part, days in days_of(settings).items():
         if days is None or part == "artifacts":
@@ -71,7 +71,7 @@ def carry_out(database: Database, settings: Settings) -> int:
             due = session.scalars(_due(part, days).limit(BATCH)).all()
         for run_id in due:
             with database.session() as session, session.begin():
-                # Looked at again under the lock: somebody may have starred it meanwhile.
+                # Checked again under the lock: a user may have starred the run meanwhile.
                 query = _due(part, days).where(Run.id == run_id).with_for_update(of=Run)
                 if session.scalars(query).one_or_none() is None:
                     continue
@@ -84,7 +84,7 @@ def carry_out(database: Database, settings: Settings) -> int:
 
 def _due(part: RetainedPart, days: float) -> Select[str]:
     if part == "trash":
-        # Whoever moved it there decided: neither star nor tag keeps it.
+        # A user moved it there on purpose: neither star nor tag keeps it.
         due = Run.trashed_at < seconds_from_now(-days * _DAY_SECONDS)
         return select(Run.id).where(due, Run.status.in_(_DELETABLE)).order_by(Run.trashed_at)
     since = Run.archived_at if part == "archived" else Run.finished_at

@@ -11,11 +11,11 @@ from backend.settings.environment import Settings
 from bapo.api.storage import CompactReport, PendingDeletion, RunSpace, StorageState
 
 LOCK_SECONDS = 10
-"""How long compacting waits for a table that somebody writes to."""
+"""Time for which compacting waits for a table that is being written to, in seconds."""
 
 
 def state(session: Session, settings: Settings, limit: int) -> StorageState:
-    """All of it, the largest runs first."""
+    """Return all of it, the largest runs first."""
     totals = repository.totals(session)
     return StorageState(
         runs=[
@@ -53,7 +53,7 @@ def compact(engine: Engine) -> CompactReport:
     """Rewrite the tables of records one after the other without their free space.
 
     Deleted rows leave space that PostgreSQL uses again but does not give back to the disk, least of all that of long
-    values, which lie in tables of their own. Whoever writes to a table waits while it is its turn.
+    values, which PostgreSQL stores in separate tables. Writers to a table wait while it is being compacted.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         before = repository.record_tables_bytes(connection)

@@ -1,4 +1,4 @@
-"""How files begin that are what their names say."""
+"""Checks that a file's first bytes match its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ZIP = b"PK"
 
 
 def check_file_beginning(upload: Upload, content: bytes) -> None:
-    """Raises Problem 422 where a file that begins so is not what its name says."""
+    """Raise Problem 422 if the file's first bytes do not match its name."""
     try:
         if upload.kind == "dataset":
             check_beginning(PurePath(upload.file_name).suffix.lower(), content)

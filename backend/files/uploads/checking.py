@@ -37,7 +37,7 @@ MAX_AT_ONCE = 3
 """One of each person: a file that takes long holds up no other person's."""
 BEGINNING_BYTES = 65_536
 ASK_SECONDS = 2.0
-"""How often a check under way asks whether its upload is still there."""
+"""Interval at which a check under way asks whether its upload still exists, in seconds."""
 
 
 class UploadChecker(LeaderThread):
@@ -97,7 +97,7 @@ class UploadChecker(LeaderThread):
             self.wake()
 
     def _result(self, upload: Upload, others: list[OtherData], most_bytes: int) -> dict[str, Any] | None:
-        """What was found; None where the check was broken off."""
+        """Return the result of the check; `None` if it was cancelled."""
         is_cancelled = self._asks_whether_gone(upload)
         received, out = self._store.received(upload.id), self._store.checked(upload.id)
         # What arrived first may have been too short to tell; an archive of parts is one that this server has made.

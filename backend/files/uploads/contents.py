@@ -16,7 +16,7 @@ from bapo.api.workers import ContentFile, RunContent
 
 
 def of_run(session: Session, run: Run) -> list[RunContent]:
-    """Uploaded content that the run's config names, file by file."""
+    """Return the uploaded content that the run's config names, file by file."""
     return [
         RunContent(path=version.path, files=[ContentFile(path=str(path), **facts) for path, facts in _files(version)])
         for version in repository.of_run(session, run.id, run.project_id)
@@ -29,7 +29,7 @@ def _files(version: ResourceVersion) -> list[tuple[Path, dict[str, object]]]:
 
 
 def file_of(session: Session, run_id: str, sha256: str, caller: Principal) -> Path:
-    """A file of the content that a run of this worker's names. Raises Problem 404, and 410 where it is gone."""
+    """Return a file of the content that a run of this worker's names. Raises Problem 404, and 410 where it is gone."""
     run = runs.get(session, run_id)
     attempt = runs.attempt(session, run)
     if attempt is None or attempt.worker_id is None or workers.get(session, caller.id, attempt.worker_id) is None:

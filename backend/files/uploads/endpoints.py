@@ -61,14 +61,14 @@ def list_uploads(caller: Reader, session: DbSession, settings: SettingsOf) -> Up
 def begin_upload(caller: Writer, session: DbSession, settings: SettingsOf, body: UploadCreate) -> UploadInfo:
     """Begin an upload, or go on with one of the same project, name and size that the caller has begun.
 
-    Who goes on compares `crc32` with that of the first `next_offset` bytes of the file, so as not to join two files.
+    Before you resume, compare `crc32` with that of the file's first `next_offset` bytes, so as not to join two files.
     """
     return service.info(repository.row(session, service.begin(session, body, caller, settings)), settings)
 
 
 @router.post("/uploads/fetch", status_code=201, summary="Fetch an upload")
 def fetch_upload(caller: Writer, session: DbSession, context: ContextOf, body: UploadFetch) -> UploadInfo:
-    """Have the server fetch a file by its URL or its name on the hub, from the hosts that the deployment permits.
+    """Fetch a file on the server by its URL or its name on the hub, from the hosts that the deployment permits.
 
     It is then checked as if it had been sent; ask for its state.
     """
@@ -151,5 +151,5 @@ def delete_upload(caller: Writer, session: DbSession, settings: SettingsOf, uplo
     },
 )
 def download_content(caller: WorkerCaller, session: DbSession, run_id: str, sha256: str) -> FileResponse:
-    """A file of the uploaded data or model that the worker's run names, by its SHA-256."""
+    """Return a file of the uploaded data or model that the worker's run names, by its SHA-256."""
     return FileResponse(contents.file_of(session, run_id, sha256, caller), media_type="application/octet-stream")

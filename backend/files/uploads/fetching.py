@@ -32,14 +32,14 @@ FETCH_LOCK = 0x6261706F16
 INTERVAL_SECONDS = 1.0
 MAX_AT_ONCE = 8
 MAX_OF_PERSON = 2
-"""At once, of all that somebody has named: the others' come in meanwhile."""
+"""Maximum number of one user's files fetched at once, so that other users' files arrive meanwhile."""
 PART_BYTES = 8 * 1024 * 1024
 NOTE_SECONDS = 1.0
-"""What has arrived is written down this often, or by parts."""
+"""Interval at which progress is stored, in seconds; also stored after each part."""
 
 
 class _GoneError(Exception):
-    """Somebody deleted the upload, another server fetches it, or this one stops."""
+    """The upload was deleted, another server fetches it, or this one stops."""
 
 
 class UploadFetcher(LeaderThread):
@@ -127,7 +127,7 @@ class UploadFetcher(LeaderThread):
             raise SourceError(f"BAPO_UPLOAD_HUB_TOKEN_FILE: {error}") from None
 
     def _opened(self, upload_id: str, source: str) -> AbstractContextManager[Source]:
-        """One file, or those of a repository as an archive."""
+        """Return the open source: one file, or a repository's files as an archive."""
         hub, policy = self._hub(), self._settings.upload_policy
         wanted = repository_of(source)
         if wanted is None:
@@ -167,7 +167,7 @@ class UploadFetcher(LeaderThread):
         return end
 
     def _own(self, session: Session, upload_id: str, received: int | None) -> Upload:
-        """The upload, if it is still ours to fetch. Raises _GoneError."""
+        """Return the upload, if it is still ours to fetch. Raises _GoneError."""
         upload = repository.lock(session, upload_id) if self._leads.is_set() else None
         if upload is None or upload.state != "fetching" or received not in (None, upload.received_bytes):
             raise _GoneError

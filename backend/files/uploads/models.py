@@ -23,7 +23,7 @@ from bapo.own_data.isolated import CHECK_SECONDS, ApartError, run_apart
 from bapo.own_data.storable import storable
 
 ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
-"""Of files that a model may bring; a name without an ending is a licence or a readme."""
+"""Endings of the files that a model may contain; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
 INDEX = "model.safetensors.index.json"
 _BESIDE = "__MACOSX"
@@ -44,16 +44,16 @@ class ModelJob(BaseModel):
     path: Path
     out: Path
     most_bytes: int
-    """Of all files, unpacked."""
+    """Maximum size of all files, unpacked, in bytes."""
 
 
 class ModelResult(BaseModel):
-    """What an uploaded model is, or why it is not taken."""
+    """Description of an uploaded model, or the reason to reject it."""
 
     path: Path | None = None
     files: Sequence[ModelFile] = ()
     num_bytes: int = 0
-    """Of all files."""
+    """Size of all files, in bytes."""
     details: Mapping[str, Any] = {}
     problem: str | None = None
 
@@ -119,7 +119,7 @@ def _model_folder(out: Path) -> Path:
 
 
 class _Index(BaseModel):
-    """What an index holds. Requests that name the model read it later: nothing else may be in it."""
+    """Content of an index of weights. Requests that name the model read it later, so other fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -128,7 +128,7 @@ class _Index(BaseModel):
 
 
 def _missing_shards(folder: Path, names: Collection[str]) -> list[tuple[str, str]]:
-    """Each index of weights with a file that it names, and that is not among those of the archive."""
+    """Return each index of weights with a file that it names, and that is not among those of the archive."""
     missing = []
     for index in sorted(folder.glob(INDEXES)):
         try:

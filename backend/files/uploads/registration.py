@@ -28,8 +28,8 @@ def register(
 ) -> Registered:
     """Give the content its name; the upload ends.
 
-    Raises Problem 403 where the name is somebody else's, 409 where the upload cannot be registered or has warnings that
-    nobody has accepted, or where the name is that of a file registered by its path; 507 where the disk refuses.
+    Raises Problem 403 if another user owns the name, 409 if the upload cannot be registered or has warnings that
+    were not accepted, or if the name is that of a file registered by its path; 507 if the disk is full or fails.
     """
     upload = service.lock_own(session, upload_id, caller)
     content = _content(upload, body)
@@ -53,7 +53,7 @@ def register(
 
 
 class _Content:
-    """What a check left to be registered."""
+    """Checked content that is ready to be registered."""
 
     def __init__(self, source: Path, digest: str, files: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         self.source, self.sha256, self.files, self.details = source, digest, files, details
@@ -91,7 +91,7 @@ def _content(upload: Upload, body: UploadRegister) -> _Content:
 
 
 def _resource(session: Session, upload: Upload, body: UploadRegister, caller: Principal) -> Resource:
-    """The resource of that name, or a new one."""
+    """Return the resource of that name, or a new one."""
     known = resources.named(session, upload.project_id, upload.kind, body.name)  # type: ignore[arg-type]
     if known is None:
         known = Resource(
@@ -126,7 +126,7 @@ def _version(
     path: Path,
     caller: Principal,
 ) -> tuple[ResourceVersion, bool]:
-    """The version with this content, and whether the name did not have it before."""
+    """Return the version with this content, and whether the name did not have it before."""
     known = repository.version_at(session, str(path))
     if known is not None and known.resource_id == resource.id:
         return known, False

@@ -28,25 +28,25 @@ class ToFetch(NamedTuple):
 
 
 def rows(session: Session, owner_id: str) -> Sequence[UploadRow]:
-    """Somebody's uploads, newest first."""
+    """Return a user's uploads, newest first."""
     query = select(Upload, Project.name, User.name).join(Project).join(User, User.id == Upload.owner_id)
     return session.execute(query.where(Upload.owner_id == owner_id).order_by(Upload.created_at.desc(), Upload.id)).all()
 
 
 def row(session: Session, upload_id: str) -> UploadRow:
-    """One. Raises Problem 404."""
+    """Return one upload. Raises Problem 404."""
     query = select(Upload, Project.name, User.name).join(Project).join(User, User.id == Upload.owner_id)
     found = session.execute(query.where(Upload.id == upload_id)).one_or_none()
     return existing(found, "upload", upload_id)
 
 
 def lock(session: Session, upload_id: str) -> Upload | None:
-    """An upload, which nobody else changes until the transaction ends."""
+    """Return an upload, locked until the transaction ends."""
     return session.scalars(select(Upload).where(Upload.id == upload_id).with_for_update()).one_or_none()
 
 
 def begun(session: Session, owner_id: str, project_id: str, kind: str, file_name: str, num_bytes: int) -> Upload | None:
-    """An upload of the same file, as far as its name and size say, that has not come to its end."""
+    """Return an upload of the same file, as far as its name and size say, that has not come to its end."""
     query = select(Upload).where(
         Upload.owner_id == owner_id,
         Upload.project_id == project_id,
@@ -61,11 +61,12 @@ def begun(session: Session, owner_id: str, project_id: str, kind: str, file_name
 _MADE = func.coalesce(Upload.result["num_bytes"].astext.cast(BigInteger), 0)
 """Bytes of what the last check wrote: rows of ours, or the files of a model."""
 _HELD = case((Upload.kind == "model", func.greatest(Upload.num_bytes, _MADE)), else_=Upload.num_bytes + _MADE)
-"""Of a model that is unpacked, the archive is gone."""
+"""Bytes held by an upload; once a model is unpacked, its archive is deleted."""
 
 
 def used_bytes(session: Session, project_ids: Collection[str]) -> Mapping[str, int]:
-    """What projects hold, by identifier: uploads under way count as wholly there, with what a check made of them."""
+    """Return the bytes that projects hold, by project: uploads under way count in full, with what a check made of
+    them."""
     used = dict.fromkeys(project_ids, 0)
     for table, num_bytes_held in ((Upload, _HELD), (ResourceVersion, ResourceVersion.num_bytes)):
         query = select(table.project_id, func.sum(num_bytes_held)).where(table.project_id.in_(project_ids))
@@ -75,7 +76,7 @@ def used_bytes(session: Session, project_ids: Collection[str]) -> Mapping[str, i
 
 
 def lock_project(session: Session, project_id: str) -> None:
-    """Nobody else begins an upload, or registers one, in the project until the transaction ends."""
+    """Lock the project until the transaction ends, so that no other upload begins or is registered in it."""
     session.execute(select(Project.id).where(Project.id == project_id).with_for_update())
 
 
@@ -88,16 +89,16 @@ def next_to_check(session: Session, busy: Collection[str], busy_owners: Collecti
 
 
 def is_to_be_checked(session: Session, upload_id: str, mapping: Mapping[str, Any] | None) -> bool:
-    """Whether an upload is still there and waits for a check with these columns."""
+    """Return whether an upload is still there and waits for a check with these columns."""
     query = select(Upload.mapping).where(Upload.id == upload_id, Upload.state == "checking")
     found = session.execute(query).one_or_none()
     return found is not None and found[0] == mapping
 
 
 def to_fetch(session: Session, busy: Mapping[str, str], most: int, most_of_person: int) -> Sequence[ToFetch]:
-    """Uploads to begin to fetch, so that at most so many are under way: those that have waited longest.
+    """Return the uploads to begin to fetch, up to `most` under way: those that have waited longest.
 
-    `busy` are the owners of those under way. Nobody has more than `most_of_person`: who waits for a slow source keeps
+    `busy` are the owners of those under way. No user has more than `most_of_person`: a user of a slow source keeps
     no others waiting.
     """
     query = select(Upload.id, Upload.source, Upload.owner_id)
@@ -114,18 +115,18 @@ def to_fetch(session: Session, busy: Mapping[str, str], most: int, most_of_perso
 
 
 def fetches(session: Session, owner_id: str) -> int:
-    """How many files are being fetched for somebody."""
+    """Return how many of the user's files are being fetched."""
     query = select(func.count()).where(Upload.owner_id == owner_id, Upload.state == "fetching")
     return session.scalars(query).one()
 
 
 def touch(session: Session, upload_id: str) -> None:
-    """Somebody goes on with it."""
+    """Record that the upload is in use."""
     session.execute(update(Upload).where(Upload.id == upload_id).values(touched_at=func.now()))
 
 
 def expired(session: Session, hours: float) -> Sequence[str]:
-    """Uploads that nobody has gone on with."""
+    """Return the abandoned uploads."""
     query = select(Upload.id).where(Upload.touched_at < seconds_from_now(-3_600 * hours), Upload.state != "checking")
     return session.scalars(query).all()
 
@@ -136,7 +137,7 @@ def remove(session: Session, upload_ids: Collection[str]) -> None:
 
 
 def known(session: Session, upload_ids: Collection[str]) -> set[str]:
-    """Those of these uploads that there are."""
+    """Return those of these uploads that there are."""
     return set(session.scalars(select(Upload.id).where(Upload.id.in_(upload_ids))))
 
 
@@ -144,7 +145,7 @@ def known(session: Session, upload_ids: Collection[str]) -> set[str]:
 
 
 def others(session: Session, project_id: str) -> list[OtherData]:
-    """The data sets of a project, each in its newest version, and whether runs were evaluated on it."""
+    """Return the data sets of a project, each in its newest version, and whether runs were evaluated on it."""
     is_test_set = exists().where(RunResource.reference == Resource.path, RunResource.field.startswith("task.test_file"))
     query = select(Resource.name, Resource.path, is_test_set).where(
         Resource.project_id == project_id, Resource.kind == "dataset"
@@ -153,18 +154,18 @@ def others(session: Session, project_id: str) -> list[OtherData]:
 
 
 def version_at(session: Session, path: str) -> ResourceVersion | None:
-    """The version with this content, under a name or not."""
+    """Return the version with this content, under a name or not."""
     return session.scalars(select(ResourceVersion).where(ResourceVersion.path == path)).one_or_none()
 
 
 def newest_number(session: Session, resource_id: str) -> int:
-    """Number of the newest version; 0 where there is none."""
+    """Return the number of the newest version; 0 where there is none."""
     query = select(func.max(ResourceVersion.number)).where(ResourceVersion.resource_id == resource_id)
     return session.scalars(query).one() or 0
 
 
 def of_run(session: Session, run_id: str, project_id: str) -> Sequence[ResourceVersion]:
-    """Uploaded content that a run's config names."""
+    """Return the uploaded content that a run's config names."""
     query = select(ResourceVersion).where(
         ResourceVersion.project_id == project_id,
         ResourceVersion.path.in_(select(RunResource.reference).where(RunResource.run_id == run_id)),
@@ -173,7 +174,7 @@ def of_run(session: Session, run_id: str, project_id: str) -> Sequence[ResourceV
 
 
 def unused(session: Session, hours: float) -> Sequence[ResourceVersion]:
-    """Content without a name that no run refers to."""
+    """Return the content without a name that no run refers to."""
     is_used = exists().where(RunResource.reference == ResourceVersion.path)
     query = select(ResourceVersion).where(
         ResourceVersion.resource_id.is_(None), ~is_used, ResourceVersion.created_at < seconds_from_now(-3_600 * hours)
@@ -187,5 +188,5 @@ def remove_versions(session: Session, version_ids: Collection[str]) -> None:
 
 
 def expiry(upload: Upload, hours: float) -> datetime:
-    """When an upload is deleted unless somebody goes on with it."""
+    """Return when an upload is deleted if it is not continued."""
     return datetime.fromtimestamp(upload.touched_at.timestamp() + 3_600 * hours, upload.touched_at.tzinfo)

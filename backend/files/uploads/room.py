@@ -1,4 +1,4 @@
-"""How much may be uploaded: each file, and all of a project."""
+"""Limits of uploads: the size of each file, and of all files of a project."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ NONE_LEFT = (
     "administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
 )
 MOST_UNPACKED = 4
-"""How many times the size of the largest upload a data set's rows may take; Parquet packs them more tightly."""
+"""Maximum size of a data set's rows, as a multiple of the largest upload; Parquet packs rows more tightly."""
 
 
 def check_size(num_bytes: int, settings: Settings) -> None:
-    """Raises Problem 413 for a file that is too large."""
+    """Raise Problem 413 for a file that is too large."""
     if num_bytes > settings.upload_max_bytes:
         remedy = (
             f"the largest file that is taken has {settings.upload_max_bytes:,} bytes: split it, or ask an "
@@ -28,7 +28,7 @@ def check_size(num_bytes: int, settings: Settings) -> None:
 
 
 def check_quota(session: Session, project_id: str, further_bytes: int, settings: Settings) -> None:
-    """Raises Problem 409 where the project, which is locked, has no room for so many more."""
+    """Raise Problem 409 if the locked project has no room for that many further bytes."""
     used = repository.used_bytes(session, [project_id])[project_id]
     # What a check made of an upload may already be more.
     if further_bytes > 0 and used + further_bytes > settings.upload_quota_bytes:
@@ -40,7 +40,7 @@ def check_quota(session: Session, project_id: str, further_bytes: int, settings:
 
 
 def left_for(session: Session, upload: Upload, settings: Settings) -> int:
-    """How many bytes a check may make of an upload before its project holds more than it may."""
+    """Return how many bytes a check may make of an upload before the project exceeds its quota."""
     used = repository.used_bytes(session, [upload.project_id])[upload.project_id]
     made = int((upload.result or {}).get("num_bytes") or 0)
     # What an earlier check made of it goes first, and the archive of a model once it is unpacked.

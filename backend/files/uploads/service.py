@@ -29,7 +29,7 @@ from bapo.own_data.formats import DATA_ENDINGS
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
 
 MAX_FETCHES = 8
-"""Of one person at a time."""
+"""Maximum number of files that are fetched for one user at a time."""
 ENDINGS: Mapping[UploadKind, Sequence[str]] = {"dataset": DATA_ENDINGS, "model": (".zip",)}
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -66,14 +66,14 @@ def _suggested(file_name: str) -> str:
 
 
 def own(session: Session, upload_id: str, caller: Principal) -> UploadRow:
-    """An upload of the caller's. Raises Problem 404 for any other."""
+    """Return an upload of the caller's. Raises Problem 404 for any other."""
     row = repository.row(session, upload_id)
     existing(row if row[0].owner_id == caller.id else None, "upload", upload_id)
     return row
 
 
 def lock_own(session: Session, upload_id: str, caller: Principal) -> Upload:
-    """An upload of the caller's, to be changed. Raises Problem 404, and 403 for who may only look by now."""
+    """Return an upload of the caller's, to be changed. Raises Problem 404, and 403 for who may only look by now."""
     upload = repository.lock(session, upload_id)
     upload = existing(upload if upload is not None and upload.owner_id == caller.id else None, "upload", upload_id)
     if not caller.may_write_in(upload.project_id):
@@ -83,7 +83,7 @@ def lock_own(session: Session, upload_id: str, caller: Principal) -> Upload:
 
 
 def begin(session: Session, body: UploadCreate, caller: Principal, settings: Settings) -> str:
-    """Its identifier: of an upload that is under way, or of a new one. Raises Problem 403, 409, 413 or 422."""
+    """Return the identifier of the upload, resumed or new. Raises Problem 403, 409, 413 or 422."""
     project = choice.for_new(session, caller, body.project)
     _check_ending(body.kind, body.file_name)
     room.check_size(body.num_bytes, settings)
@@ -116,7 +116,7 @@ def _check_ending(kind: UploadKind, file_name: str, field: str = "file_name") ->
 
 
 def begin_fetch(session: Session, body: UploadFetch, caller: Principal, settings: Settings) -> str:
-    """Identifier of an upload that the server fetches. Raises Problem 403, 409 or 422."""
+    """Return the identifier of an upload that the server fetches. Raises Problem 403, 409 or 422."""
     project = choice.for_new(session, caller, body.project)
     if settings.upload_policy.permits_nothing:
         remedy = "this server fetches no files: upload it, or ask an administrator to permit hosts in BAPO_UPLOAD_HOSTS"
@@ -187,7 +187,7 @@ def take_part(
 
 
 def finish(session: Session, upload_id: str, body: UploadFinish, caller: Principal, settings: Settings) -> None:
-    """All parts are there: have it checked. Again does nothing. Raises Problem 409 and 422."""
+    """Start the check of a complete upload. Repeating the call changes nothing. Raises Problem 409 and 422."""
     upload = lock_own(session, upload_id, caller)
     if upload.state != "receiving":
         return
@@ -243,14 +243,14 @@ def delete(session: Session, upload_id: str, caller: Principal, settings: Settin
 
 
 def expire(database: Database, settings: Settings) -> None:
-    """Delete uploads that nobody has gone on with, content that nobody needs, and files that belong to nothing."""
+    """Delete abandoned uploads, unused content, and files that belong to nothing."""
     store = UploadStore(settings.upload_store)
     with database.session() as session, session.begin():
         repository.remove(session, repository.expired(session, settings.upload_hours))
     with database.session() as session, session.begin():
         unused = [(version.id, version.path) for version in repository.unused(session, settings.upload_hours)]
         repository.remove_versions(session, [version_id for version_id, _ in unused])
-    # Rows first: files without a row are found again below, or are in nobody's way.
+    # Rows first: files without a row are found again below, and do no harm until then.
     for _, path in unused:
         store.remove_content(Path(path))
     present = list(store.identifiers())

@@ -44,12 +44,12 @@ class Snapshot:
 
     @property
     def ending(self) -> str:
-        """Of all files of a data set."""
+        """Ending of the names of a data set's files."""
         return PurePosixPath(self.files[0].path).suffix.lower()
 
     @property
     def num_bytes(self) -> int:
-        """Of all files."""
+        """Size of all files, in bytes."""
         return sum(each.num_bytes for each in self.files)
 
 
@@ -128,7 +128,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _set_of(path: str) -> tuple[str, str]:
-    """What the parts of one set of files have in common: the name without its number, and the ending."""
+    """Return the common part of the names in a set of files: the name without its number, and the ending."""
     name = PurePosixPath(path)
     return _SHARD.sub("", str(name.with_suffix(""))), name.suffix.lower()
 
@@ -141,7 +141,7 @@ def _some(names: Sequence[str]) -> str:
 def archived(
     wanted: Repository, found: Snapshot, hub: Hub, policy: AddressPolicy, resolver: Resolver
 ) -> Iterator[Source]:
-    """All files as one archive that is not packed, as it arrives. Raises SourceError, also while it is read."""
+    """Yield all files as one archive that is not packed, as it arrives. Raises SourceError, also while it is read."""
     yield Source(found.num_bytes, _archive(wanted, found, hub, policy, resolver))
 
 
@@ -173,7 +173,7 @@ def _archive(
 
 
 class _Pieces(io.RawIOBase):
-    """What was written since it was last taken; nobody goes back in it."""
+    """Content written since the last read; seeking is not supported."""
 
     def __init__(self) -> None:
         self._content = bytearray()
@@ -186,6 +186,6 @@ class _Pieces(io.RawIOBase):
         return len(content)
 
     def taken(self) -> bytes:
-        """Everything, once."""
+        """Return all content written since the last call."""
         content, self._content = bytes(self._content), bytearray()
         return content

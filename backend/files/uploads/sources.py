@@ -43,7 +43,7 @@ class Source:
     """A source that answers."""
 
     num_bytes: int | None
-    """None where it does not say."""
+    """`None` if it does not say."""
     parts: Iterator[bytes]
 
 
@@ -73,16 +73,17 @@ class Repository:
 
     @property
     def path(self) -> str:
-        """Of its kind and name, as the hub's addresses begin."""
+        """Kind and name, with which the hub's addresses begin."""
         return f"{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
 
     def at(self, revision: str) -> str:
-        """Its name at a revision."""
+        """Return its name at a revision."""
         return f"{HUB}{self.path}@{revision}/{self.folder}".rstrip("/") + ("/" if PurePath(self.folder).suffix else "")
 
 
 def repository_of(url: str) -> Repository | None:
-    """The repository, folder or pattern that a name of the hub stands for; None for one file, or any other address."""
+    """Return the repository, folder or pattern that a name of the hub stands for; None for one file, or any other
+    address."""
     found = _HUB_REPOSITORY.fullmatch(url)
     if found is None or not is_plain(url):
         return None
@@ -94,18 +95,18 @@ def repository_of(url: str) -> Repository | None:
 
 
 def is_plain(name: str) -> bool:
-    """Whether no part of a name leads elsewhere: with the hub's token, it would be asked for any other address."""
+    """Return whether no part of a name leads elsewhere: the hub's token would go with requests to other addresses."""
     parts = name.removeprefix(HUB).removesuffix("/").replace("\\", "/").replace("@", "/").split("/")
     return all(part not in ("", ".", "..") for part in parts)
 
 
 def is_repository(source: str | None) -> bool:
-    """Whether several files are fetched together, which arrive as one archive."""
+    """Return whether several files are fetched together, which arrive as one archive."""
     return source is not None and repository_of(source) is not None
 
 
 def address_of(url: str, hub_url: str) -> str:
-    """The address behind a name of the hub; any other as it is. Raises SourceError for a name without its file."""
+    """Return the address behind a name of the hub; others unchanged. Raises SourceError for a name without its file."""
     if not url.startswith(HUB):
         return url
     found = _HUB_FILE.fullmatch(url)
@@ -121,12 +122,12 @@ def address_of(url: str, hub_url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """The address without its query, which may hold a secret."""
+    """Return the address without its query, which may hold a secret."""
     return url.partition("?")[0]
 
 
 def file_name_of(url: str) -> str:
-    """The last part of the address's path."""
+    """Return the last part of the address's path."""
     return unquote(PurePath(urlsplit(url).path).name)
 
 
@@ -149,7 +150,7 @@ def opened(
         for _ in range(MAX_REDIRECTS + 1):
             target = destination(url)
             headers = [("Host", target.authority), ("Accept-Encoding", "identity"), ("Connection", "close")]
-            # At each redirect anew: the token is the hub's alone.
+            # Decided at each redirect: the token is sent to the hub only.
             if hub.token is not None and target[:3] == hub.origin:
                 headers.append(("Authorization", f"Bearer {hub.token}"))
             waits = dict.fromkeys(("connect", "read", "write", "pool"), SILENT_SECONDS)

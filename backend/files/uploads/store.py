@@ -26,16 +26,16 @@ class UploadStore:
         self._folder = folder
 
     def folder(self, upload_id: str) -> Path:
-        """Folder of an upload that is not registered yet."""
+        """Return the folder of an upload that is not registered yet."""
         assert _ID.fullmatch(upload_id), "identifiers come from the database"
         return self._folder / INCOMING / upload_id
 
     def received(self, upload_id: str) -> Path:
-        """What has been received of an upload."""
+        """Return the file with the received part of an upload."""
         return self.folder(upload_id) / RECEIVED
 
     def checked(self, upload_id: str) -> Path:
-        """Where a check writes its file or folder, without an ending."""
+        """Return where a check writes its file or folder, without an ending."""
         return self.folder(upload_id) / CHECKED
 
     def append(self, upload_id: str, offset: int, content: bytes) -> None:
@@ -62,11 +62,11 @@ class UploadStore:
                 raise StoreError(f"the upload cannot be stored: {error.strerror}") from None
 
     def content(self, project_id: str, sha256: str, name: str) -> Path:
-        """Where content is registered; configs name this path, so that a run names its version."""
+        """Return where content is registered; configs name this path, so that a run names its version."""
         return self._folder / "projects" / project_id / sha256 / name
 
     def keep(self, source: Path, target: Path) -> None:
-        """Give checked content its place; nothing stands there in part. Raises StoreError."""
+        """Move checked content to its target, which never holds a part of it. Raises StoreError."""
         if target.exists():
             return
         try:
@@ -90,7 +90,7 @@ class UploadStore:
         shutil.rmtree(self.folder(upload_id), ignore_errors=True)
 
     def identifiers(self) -> Iterator[str]:
-        """IDs of the uploads that lie here."""
+        """Yield the IDs of the stored uploads."""
         incoming = self._folder / INCOMING
         for path in incoming.iterdir() if incoming.is_dir() else ():
             if _ID.fullmatch(path.name):

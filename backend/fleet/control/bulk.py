@@ -57,7 +57,7 @@ def perform(session: Session, request: BulkRequest, caller: Principal, settings:
 
 
 def _matching(session: Session, matching: Matching | None, caller: Principal) -> list[str]:
-    """All runs that the filter finds. Raises Problem 409 where these are not as many as somebody agreed to."""
+    """Return all runs that the filter finds. Raises Problem 409 if there are not as many as the user confirmed."""
     assert matching is not None, "a request names runs or a filter"
     found = matching_ids(session, matching.filters, "id", caller.id)
     if len(found) != matching.expected:
@@ -68,7 +68,7 @@ def _matching(session: Session, matching: Matching | None, caller: Principal) ->
 
 def _perform(session: Session, run_id: str, request: BulkRequest, caller: Principal, settings: Settings) -> None:
     if request.action in ("star", "unstar"):
-        # A star is the caller's own, whoever's the run is.
+        # A star belongs to the caller, regardless of the run's owner.
         repository.get(session, run_id)
         repository.set_star(session, run_id, caller.id, is_starred=request.action == "star")
         return

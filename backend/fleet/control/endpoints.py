@@ -87,7 +87,7 @@ def start_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: 
 def stop_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: StopRequest | None = None
 ) -> StopAnswer:
-    """Stops at the next step, after a checkpoint, unless the body says otherwise; at once if nothing trains."""
+    """Stop a run at the next step, after a checkpoint, unless the body says otherwise; at once if nothing trains."""
     run = access.lock_own(session, run_id, caller)
     stopping.stop(session, run, caller, (body or StopRequest()).when)
     lost = stopping.steps_lost(session, run)
@@ -98,7 +98,7 @@ def stop_run(
 def pause_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: PauseRequest | None = None
 ) -> RunDetail:
-    """Stops at the next step or the next regular checkpoint and frees the machine. The run can be resumed."""
+    """Pause a run at the next step or the next regular checkpoint and free the machine. The run can be resumed."""
     stopping.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
     return presentation.run_detail(session, settings, run_id, caller)
 
@@ -146,13 +146,13 @@ def release_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id
 
 @router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a run")
 def change_parameters(caller: Writer, session: DbSession, run_id: str, body: ParameterChange) -> ControlInfo:
-    """Checked against the run's config now; applied by the trainer at a step boundary, and recorded in the journal."""
+    """Check the change against the run's config now. The trainer applies and journals it at a step boundary."""
     run = access.lock_own(session, run_id, caller)
     return presentation.control(steering.change_parameters(session, run, body, caller))
 
 
 @router.delete("/runs/{run_id}/parameters/{control_id}", summary="Withdraw a parameter change")
 def withdraw_parameters(caller: Writer, session: DbSession, run_id: str, control_id: str) -> ControlInfo:
-    """While a worker holds the run, the change stays pending until its trainer confirms the withdrawal."""
+    """Withdraw a change. While a worker holds the run, it stays pending until the trainer confirms the withdrawal."""
     run = access.lock_own(session, run_id, caller)
     return presentation.control(steering.withdraw(session, run, control_id, caller))

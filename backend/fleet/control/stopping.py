@@ -50,7 +50,7 @@ def _ask_to_end(session: Session, run: Run, kind: str, caller: Principal, when: 
 
 
 def steps_lost(session: Session, run: Run) -> int:
-    """Completed steps of a stopping run that no checkpoint will hold; 0 where its stop waits for one."""
+    """Return the completed steps of a stopping run that no checkpoint will hold; 0 if its stop waits for one."""
     if lifecycle.stopping_when(session, run) != "now":
         return 0
     held = [checkpoint.step for checkpoint in checkpoints.kept(session, run) if checkpoint.step <= run.step]

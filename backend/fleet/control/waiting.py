@@ -25,7 +25,7 @@ def start(session: Session, run: Run, caller: Principal) -> None:
 def resume(session: Session, run: Run, caller: Principal) -> None:
     """Queue a paused run again."""
     require(run, "resume")
-    # Somebody has looked at it: the count of fruitless attempts begins anew.
+    # A person has looked at the run: reset the count of attempts without progress.
     run.num_attempts_without_progress = 0
     run.archived_at = None
     lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
@@ -44,7 +44,7 @@ def hold(session: Session, run: Run, caller: Principal) -> None:
     if run.held_at is not None:
         return
     require(run, "hold")
-    # Whoever was promised it and comes to claim it is refused.
+    # A worker that was promised the run is refused when it claims it.
     promised = repository.assigned_attempt(session, run)
     if promised is not None:
         session.delete(promised)
@@ -65,7 +65,7 @@ def release(session: Session, run: Run, caller: Principal) -> None:
 
 
 def set_priority(session: Session, run: Run, priority: int, caller: Principal) -> None:
-    """A place that an administrator gave it was one among runs of the old priority."""
+    """Set a run's priority and clear the place that an administrator gave it among runs of the old priority."""
     if run.priority == priority:
         return
     if states.is_terminal(run.status):

@@ -34,7 +34,7 @@ from bapo.api.workers import (
 
 
 def register(session: Session, body: WorkerRegistration, caller: Principal) -> Worker:
-    """A worker has started. Raises Problem 409 where its name belongs to another token."""
+    """Register a worker that has started. Raises Problem 409 if its name belongs to another token."""
     worker = repository.register(session, caller.id, body)
     if worker is None:
         remedy = "a worker with another token has this name: choose another name"
@@ -78,7 +78,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
 
 
 def _gpu_name(worker: Worker, attempt: Attempt) -> str | None:
-    """Kind of the GPUs that the attempt trains on; of a cluster, that of the worker's own."""
+    """Return the kind of the GPUs that the attempt trains on; for a cluster, the kind of the worker's own GPUs."""
     names = {gpu["index"]: gpu["name"] for gpu in worker.gpus}
     own = [names[index] for index in attempt.gpus if index in names] or list(names.values())
     return own[0] if attempt.num_gpus and own else None
@@ -135,7 +135,7 @@ def _withdrawal(control: Control) -> PendingControl:
 
 
 def _is_held(session: Session, attempt: Attempt) -> bool:
-    """Whether the attempt is still its worker's; a lost attempt is taken back if no other has claimed its run."""
+    """Return whether the attempt is still its worker's; a lost one is taken back if no other has claimed its run."""
     if attempt.state != "ended":
         return True
     return lost_attempts.take_back(session, runs.lock(session, attempt.run_id), attempt)
@@ -181,7 +181,7 @@ def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller:
 
 
 def _note_stopped(session: Session, run: Run, attempt: Attempt) -> None:
-    """The trainer stopped at a step boundary: because of a person, or because its machine asked it to."""
+    """Record that the trainer stopped at a step boundary, on a user's request or its machine's."""
     # Read before it is settled: a stop that came through the control file itself is known by its event only.
     event = last_event(session, run.id, attempt.number, ("stop",)) or {"data": {}}
     author = event["data"].get("author")
@@ -192,8 +192,8 @@ def _note_stopped(session: Session, run: Run, attempt: Attempt) -> None:
     elif run.status is RunStatus.PAUSING:
         lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM)
     elif author is not None and run.status is RunStatus.RUNNING:
-        # A line in a file ends an attempt, and nobody vouches for the name in it: what is lost by waiting for a person
-        # is less than what is lost by cancelling.
+        # A line in a file stopped the attempt, and its author is not verified: to pause until a user decides loses less
+        # than to cancel.
         reason = f"stopped through its control file by {author}: resume it, or stop it"
         lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM, reason=reason)
     else:

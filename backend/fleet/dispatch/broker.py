@@ -26,7 +26,7 @@ class _Producer(Celery):  # type: ignore[misc] # Celery has no types
     url: str
 
     def connection_for_write(self, url: str | None = None, *args: Any, **options: Any) -> Any:
-        """A connection to the broker."""
+        """Return a connection to the broker."""
         return super().connection_for_write(url or self.url, *args, **options)
 
 
@@ -73,7 +73,7 @@ class Broker:
         return True
 
     def problem(self) -> str | None:
-        """Why the broker cannot be used; None where it answers."""
+        """Return why the broker cannot be used; None where it answers."""
         try:
             self._redis.ping()
         except redis.RedisError as error:
@@ -81,7 +81,7 @@ class Broker:
         return None
 
     def info(self) -> dict[str, Any]:
-        """Redis's own information. Raises redis.RedisError."""
+        """Return Redis's own information. Raises redis.RedisError."""
         found: dict[str, Any] = self._redis.info()
         return found
 
@@ -92,7 +92,7 @@ class Broker:
 
 
 def redis_client(url: str) -> redis.Redis:
-    """A client of the same Redis, which makes no connection before it is used."""
+    """Return a client of the same Redis, which makes no connection before it is used."""
     parts = urlsplit(url)
     options: dict[str, Any] = {"socket_timeout": TIMEOUT_SECONDS, "socket_connect_timeout": TIMEOUT_SECONDS}
     options["retry"] = Retry(NoBackoff(), 0)

@@ -15,7 +15,7 @@ class ClockWatch:
         self._last: tuple[float, float] | None = None
 
     def is_broken(self, now: datetime, monotonic: float | None = None) -> bool:
-        """Whether, since the last look, the clock was set by more than the tolerance or we were away.
+        """Return whether, since the last look, the clock was set by more than the tolerance or we were away.
 
         Away is a server that was suspended or waited for its database: no heartbeat could reach it. A busy round is no
         absence, or short leases would never end.

@@ -24,7 +24,7 @@ from bapo.api.workers import AssignedRunsRequest
 
 
 async def wait_for_runs(context: Context, request: Request, body: AssignedRunsRequest, caller: Principal) -> list[str]:
-    """The runs to look at, as soon as there are any; none after the time asked for, or when the server stops.
+    """Return the runs to look at, as soon as there are any; none after the time asked for, or when the server stops.
 
     Holds no thread and no connection to the database while it waits. Raises Problem 404 for another token's worker.
     """

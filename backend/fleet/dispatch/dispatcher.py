@@ -51,7 +51,8 @@ class Dispatcher(LeaderThread):
         self._round_began: float | None = None
 
     def seconds_in_round(self) -> float | None:
-        """Seconds since the present round began; None between rounds, and while another server is the dispatcher."""
+        """Return the seconds since the present round began; None between rounds, and while another server is the
+        dispatcher."""
         began = self._round_began
         return None if began is None else time.monotonic() - began
 
@@ -61,7 +62,7 @@ class Dispatcher(LeaderThread):
         self.broker.close()
 
     def begin_leading(self) -> None:
-        """Renew all leases: nobody may have extended them meanwhile."""
+        """Renew all leases: no process may have extended them meanwhile."""
         instruments.DISPATCHER_LEADER.set(1)
         with self._database.session() as session, session.begin():
             self._begin_anew(session)
@@ -71,7 +72,7 @@ class Dispatcher(LeaderThread):
         instruments.DISPATCHER_LEADER.set(0)
 
     def work(self) -> None:
-        """One round, timed."""
+        """Run one round, timed."""
         self._round_began = began = time.monotonic()
         result = "failed"
         try:
@@ -83,7 +84,7 @@ class Dispatcher(LeaderThread):
             instruments.DISPATCHER_SECONDS.observe(time.monotonic() - began)
 
     def _begin_anew(self, session: Session) -> None:
-        """Earlier moments of the database's clock cannot be compared with later ones."""
+        """Renew all leases: earlier times of the database's clock cannot be compared with later ones."""
         repository.begin_all_leases_anew(session, self._settings.lease_seconds)
         repository.end_all_pauses(session)
 

@@ -33,7 +33,7 @@ router = new_router("workers")
 def register_worker(
     caller: WorkerCaller, session: DbSession, context: ContextOf, body: WorkerRegistration
 ) -> WorkerWelcome:
-    """Called when a worker starts; its name identifies it across restarts. Returns its queue and heartbeat interval."""
+    """Register a worker that starts. Its name identifies it across starts. Returns its queue and heartbeat interval."""
     worker = attempts.register(session, body, caller)
     context.part(Dispatcher).wake()
     return WorkerWelcome(
@@ -48,7 +48,7 @@ def register_worker(
 
 @router.post("/workers/heartbeat", summary="Send a heartbeat")
 def heartbeat(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: WorkerHeartbeat) -> HeartbeatAnswer:
-    """Extends the leases of the attempts named. Returns pending requests, and the attempts that the worker has lost."""
+    """Extend the leases of the attempts named. Returns pending requests, and the attempts that the worker has lost."""
     return attempts.heartbeat(session, body, caller, settings)
 
 
@@ -56,7 +56,7 @@ def heartbeat(caller: WorkerCaller, session: DbSession, settings: SettingsOf, bo
 async def wait_for_runs(
     caller: WorkerCaller, context: ContextOf, request: Request, body: AssignedRunsRequest
 ) -> AssignedRuns:
-    """Returns the runs to claim as soon as some are assigned to the worker; none after `wait_seconds`: ask again.
+    """Return the runs to claim as soon as some are assigned to the worker; none after `wait_seconds`: ask again.
 
     For workers that listen to no broker. An answer may come twice; the claim decides.
     """

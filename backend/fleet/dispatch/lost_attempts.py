@@ -17,12 +17,12 @@ from bapo.api.runs import RunStatus
 
 LOST = "lost"
 FIRST_PAUSED_RETRY = 2
-"""What has failed twice is likely to be still so in a moment."""
+"""Number of failures in a row from which retries are delayed: an immediate retry is likely to fail as well."""
 MOST_DOUBLINGS = 4
 
 
 DISK_PAUSES = 6.0
-"""A full disk stays full until somebody has freed space: its pauses are so many times as long, from the first on."""
+"""Factor of all pauses after a full disk, which stays full until a person frees space."""
 
 
 def pause_seconds(num_fruitless: int, settings: Settings, *, cannot_write: bool = False) -> float:

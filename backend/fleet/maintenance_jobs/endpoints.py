@@ -62,7 +62,7 @@ def put_piece(
     num_bytes: Offset,
     content: Annotated[bytes, Depends(_piece)],
 ) -> UploadProgress:
-    """Appends the part if it begins where the stored file ends. Returns the offset to send next."""
+    """Append the part if it begins where the stored file ends. Returns the offset to send next."""
     artifact = artifacts.lock_own(session, artifact_id, worker_id, caller)
     return artifacts.take_piece(session, artifact, offset, num_bytes, content, settings)
 
@@ -71,7 +71,7 @@ def put_piece(
 def finish_artifact(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, artifact_id: str, body: ArtifactFinish
 ) -> ArtifactInfo:
-    """Compares the checksum. Returns whether the file is ready."""
+    """Compare the checksum. Returns whether the file is ready."""
     artifact = artifacts.lock_own(session, artifact_id, body.worker_id, caller)
     artifacts.finish(session, artifact, body, settings)
     return artifacts.info(artifact)

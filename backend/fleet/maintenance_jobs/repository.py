@@ -17,7 +17,7 @@ RETRY_SECONDS = 30.0
 
 
 def deletions(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[FolderDeletion]:
-    """Deletions for this worker, oldest first."""
+    """Return the deletions for this worker, oldest first."""
     return session.scalars(_deletions(worker, is_shared).order_by(FolderDeletion.id).limit(limit)).all()
 
 
@@ -30,7 +30,7 @@ def _deletions(worker: Worker, is_shared: bool) -> Select[FolderDeletion]:
 
 
 def deletion(session: Session, deletion_id: int, worker: Worker, *, is_shared: bool) -> FolderDeletion | None:
-    """A deletion that this worker may carry out, locked; None where it is done or for another machine."""
+    """Return a deletion that this worker may carry out, locked; None where it is done or for another machine."""
     query = select(FolderDeletion).where(FolderDeletion.id == deletion_id)
     if not is_shared:
         query = query.where(FolderDeletion.host == worker.host)
@@ -38,12 +38,12 @@ def deletion(session: Session, deletion_id: int, worker: Worker, *, is_shared: b
 
 
 def to_measure(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[Run]:
-    """Runs whose folders this worker should measure; forks that wait for their first attempt come first."""
+    """Return the runs whose folders this worker should measure; forks that wait for their first attempt come first."""
     return session.scalars(_to_measure(worker, is_shared).order_by(~is_new_fork()).limit(limit)).all()
 
 
 def is_new_fork() -> ColumnElement[bool]:
-    """Whether the run is a fork that no worker has started."""
+    """Return whether the run is a fork that no worker has started."""
     return Run.forked_from.is_not(None) & (Run.attempt == 0)
 
 
@@ -53,7 +53,7 @@ def _to_measure(worker: Worker, is_shared: bool) -> Select[Run]:
 
 
 def any_for(session: Session, worker: Worker, *, is_shared: bool, fresh_seconds: float) -> bool:
-    """Whether there is anything for this worker to do."""
+    """Return whether there is anything for this worker to do."""
     packing = open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).exists()
     deleting = _deletions(worker, is_shared).exists()
     measuring = _to_measure(worker, is_shared).exists()

@@ -31,7 +31,7 @@ MAX_MEASURED = 50
 
 
 def has_jobs(session: Session, worker: Worker, settings: Settings) -> bool:
-    """Whether the worker should ask for its jobs."""
+    """Return whether the worker should ask for its jobs."""
     return repository.any_for(
         session, worker, is_shared=settings.runs_dir_shared, fresh_seconds=fresh_seconds(settings)
     )
@@ -78,7 +78,7 @@ def take(session: Session, worker: Worker, settings: Settings) -> MaintenanceJob
 def note_deletion(
     session: Session, worker: Worker, deletion_id: int, outcome: DeletionOutcome, settings: Settings
 ) -> None:
-    """A deletion that is done is forgotten; another is tried again after a while."""
+    """Remove a deletion that is done; schedule a retry of one that failed."""
     deletion = repository.deletion(session, deletion_id, worker, is_shared=settings.runs_dir_shared)
     if deletion is None:
         return

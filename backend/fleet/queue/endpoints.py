@@ -12,7 +12,7 @@ router = new_router("queue")
 
 @router.get("/queue", summary="Get the queue")
 def get_queue(caller: Reader, session: DbSession, settings: SettingsOf) -> QueueState:
-    """Queued runs in the order in which they start, and every worker with the runs in its slots."""
+    """Return the queued runs in the order in which they start, and every worker with the runs in its slots."""
     return service.state(session, settings, caller)
 
 

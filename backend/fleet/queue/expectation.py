@@ -39,11 +39,11 @@ class _Future(NamedTuple):
     taken: list[_Taken]
 
     def moments(self) -> list[float]:
-        """Now, and whenever something becomes free."""
+        """Return the times, in seconds from now, at which capacity becomes free; the first is 0."""
         return [0.0, *sorted({run.eta_seconds for run in self.worker.runs if run.eta_seconds})]
 
     def from_then_on(self, seconds: float) -> Machine:
-        """The worker with everything held that will be held at that time or, by a run in line, later."""
+        """Return the worker with everything held that will be held at that time or, by a run in line, later."""
         moments = [seconds, *(each.seconds for each in self.taken if each.seconds > seconds)]
         states = [self._at(moment) for moment in moments]
         worker = self.worker
@@ -72,9 +72,9 @@ def _has_ended(run: HeldRun, seconds: float) -> bool:
 
 
 def expected_seconds(waiting: Sequence[Waiting], online: Sequence[WorkerSlots]) -> list[float | None]:
-    """Expected wait of each queued run, in order, for a slot, GPUs and memory on one worker.
+    """Return the expected wait of each queued run, in order, for a slot, GPUs and memory on one worker.
 
-    Only runs whose remaining time is known free capacity, and a run that finds it keeps it. None where nobody knows.
+    Only runs whose remaining time is known free capacity, and a run that finds it keeps it. `None` if unknown.
     """
     futures = [_Future(worker, []) for worker in online if not worker.draining]
     # Capacity only ever becomes less for those behind.

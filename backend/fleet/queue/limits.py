@@ -16,7 +16,7 @@ from bapo.api.runs import RunStatus
 
 
 def limits(session: Session, settings: Settings) -> UserLimits:
-    """Limits of all users who can log in."""
+    """Return the limits of all users who can log in."""
     holdings = repository.holdings(session)
     counted = select(Run.owner_id, func.count()).where(Run.status == RunStatus.QUEUED).group_by(Run.owner_id)
     waiting = {row[0]: row[1] for row in session.execute(counted)}

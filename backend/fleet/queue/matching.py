@@ -23,12 +23,12 @@ class Capacity(NamedTuple):
 
 
 def gpus_on(needs: Needs, machine: Machine) -> int:
-    """GPUs that the run takes of this machine."""
+    """Return the number of GPUs that the run takes of this machine."""
     return 0 if needs.gpus_optional and not machine.gpus else needs.gpus
 
 
 def suitable_gpus(needs: Needs, machine: Machine) -> list[int]:
-    """GPUs of the machine with enough memory, the smallest such first, held or not."""
+    """Return the machine's GPUs with enough memory, the smallest first, held or not."""
     least = needs.gpu_memory_gib or 0.0
     fit = [gpu for gpu in machine.gpus if not least or (gpu.memory_gib or 0.0) >= least]
     # A run takes no larger GPU than it needs while a smaller one is free.
@@ -36,18 +36,18 @@ def suitable_gpus(needs: Needs, machine: Machine) -> list[int]:
 
 
 def could_take(needs: Needs, machine: Machine) -> bool:
-    """Whether the machine is large enough, were it empty."""
+    """Return whether the machine is large enough, were it empty."""
     has_memory = machine.memory_gib is None or needs.memory_gib <= machine.memory_gib
     return has_memory and gpus_on(needs, machine) <= len(suitable_gpus(needs, machine))
 
 
 def has_time_for(time: StopTime, machine: Machine) -> bool:
-    """Whether the run can begin, make a step and be given back before the machine ends."""
+    """Return whether the run can begin, make a step and be given back before the machine ends."""
     return machine.seconds_left is None or machine.seconds_left >= seconds_to_fit(time)
 
 
 def capacity_on(needs: Needs, machine: Machine) -> Capacity | None:
-    """The capacity that the run would take of the machine now; None if it is not free."""
+    """Return the capacity that the run would take of the machine now; None if it is not free."""
     wanted = gpus_on(needs, machine)
     free = [index for index in suitable_gpus(needs, machine) if index not in machine.gpus_held]
     has_memory = machine.memory_gib is None or machine.memory_held_gib + needs.memory_gib <= machine.memory_gib
@@ -57,7 +57,7 @@ def capacity_on(needs: Needs, machine: Machine) -> Capacity | None:
 
 
 def taken(capacity: Capacity, needs: Needs) -> Machine:
-    """The machine once the run is there."""
+    """Return the machine once the run is there."""
     machine = capacity.machine
     return machine._replace(
         slots_held=machine.slots_held + 1,
@@ -73,7 +73,7 @@ class Reservation(NamedTuple):
     needs: Needs
 
     def admits(self, capacity: Capacity, needs: Needs) -> bool:
-        """Whether a later run may take this capacity: of each thing that it takes there must be enough for both."""
+        """Return whether a later run may take this capacity: there must be enough of everything for both."""
         if capacity.machine.id != self.machine_id:
             return True
         after = taken(capacity, needs)
@@ -91,8 +91,8 @@ class Reservation(NamedTuple):
 
 
 def best_capacity(needs: Needs, machines: Sequence[Machine], reservation: Reservation | None = None) -> Capacity | None:
-    """The capacity that wastes least: a machine without GPUs for a run without, else with fewest GPUs left, then most
-    free slots. Runs that can use a GPU but need none prefer a machine that has one."""
+    """Return the capacity that wastes least: a machine without GPUs for a run without, else with fewest GPUs left, then
+    most free slots. Runs that can use a GPU but need none prefer a machine that has one."""
     capacities = [
         capacity for capacity in (capacity_on(needs, machine) for machine in machines) if capacity is not None
     ]
@@ -128,7 +128,7 @@ def reserve(needs: Needs, machines: Sequence[Machine]) -> Reservation | None:
 
 
 def why_never(needs: Needs, machines: Sequence[Machine], known: str = "connected") -> tuple[str, str] | None:
-    """The config field that no machine can satisfy, and why; None where one could take the run.
+    """Return the config field that no machine can satisfy, and why; None where one could take the run.
 
     `known` says which machines these are: connected, or known.
     """
@@ -164,7 +164,7 @@ def _largest_gpu(machines: Sequence[Machine], known: str) -> str:
 
 
 def why_not_now(needs: Needs, machines: Sequence[Machine]) -> str:
-    """Why a run waits that one of these machines could take."""
+    """Return why a run waits that one of these machines could take."""
     large = [machine for machine in machines if could_take(needs, machine)]
     with_slot = [machine for machine in large if machine.slots_held < machine.slots]
     if not with_slot:

@@ -40,7 +40,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
         raise Problem(409, "not_in_the_queue", remedy, field="status", value=state)
     line, _ = planning.line(session, settings)
     owned = [each for each in line if each.owner_id == run.owner_id]
-    # For somebody who administers the queue, top and bottom are those of all; for others, of their own runs.
+    # For an administrator, top and bottom are those of the whole queue; for others, of their own runs.
     others = [each for each in (line if caller.role == "admin" else owned) if each.id != run.id]
     target, is_before = _target(session, request, others, line, run.id)
     if target is None:
@@ -64,7 +64,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
 def _target(
     session: Session, request: QueueMove, others: Sequence[Candidate], line: Sequence[Candidate], run_id: str
 ) -> tuple[Candidate | None, bool]:
-    """The run to be moved to, and whether before it; None where there is no other to be moved past."""
+    """Return the run to be moved to, and whether before it; None where there is no other to be moved past."""
     if request.to is not None:
         is_before = request.to == "top"
         return (None if not others else others[0 if is_before else -1]), is_before
@@ -79,7 +79,7 @@ def _target(
 
 
 def _between(line: Sequence[Candidate], run_id: str, target_id: str) -> Sequence[Candidate]:
-    """The runs from one to the other, inclusive."""
+    """Return the runs from one to the other, inclusive."""
     places = sorted(index for index, each in enumerate(line) if each.id in (run_id, target_id))
     return line[places[0] : places[-1] + 1]
 
@@ -93,7 +93,7 @@ def _moved(line: Sequence[Candidate], run_id: str, target: Candidate, is_before:
 
 
 def _exchange(session: Session, order: Sequence[Candidate]) -> None:
-    """Reorder an owner's runs among their own places, so that nobody else's place changes."""
+    """Reorder an owner's runs among their own places, so that other users' places do not change."""
     rows = {row.id: row for row in lock_waiting(session, [each.id for each in order], waits=True)}
     moving = [rows[each.id] for each in order if each.id in rows]
     places = sorted(
@@ -105,7 +105,7 @@ def _exchange(session: Session, order: Sequence[Candidate]) -> None:
 
 
 def _fix(session: Session, order: Sequence[Candidate], run_id: str) -> None:
-    """Everything from the beginning to the moved run gets its place for good."""
+    """Store the places of all runs from the beginning to the moved run, so that they no longer change by themselves."""
     last = next(index for index, each in enumerate(order) if each.id == run_id)
     places = {each.id: index for index, each in enumerate(order) if index <= last or each.place is not None}
     for row in lock_waiting(session, list(places), waits=True):

@@ -18,7 +18,7 @@ class WaitingPlace(NamedTuple):
     since: float
     """When it was queued, Unix seconds; runs that their owner rearranges exchange theirs."""
     share: int
-    """What it will hold: its GPUs, or one slot."""
+    """Share that it will hold: its GPUs, or one slot."""
     place: int | None = None
     """Given by an administrator."""
 
@@ -26,7 +26,7 @@ class WaitingPlace(NamedTuple):
 def in_order(
     waiting: Sequence[WaitingPlace], held: Mapping[str, int], *, now: float, patience_seconds: float
 ) -> list[WaitingPlace]:
-    """The runs in the order in which they are offered machines.
+    """Return the runs in the order in which they are offered machines.
 
     A higher priority comes first. Within a priority come first the runs that an administrator gave a place; then those
     that have waited for `patience_seconds` or longer, by age; then the others, fairly: each next run is the oldest one
@@ -56,7 +56,7 @@ def _age(run: WaitingPlace) -> tuple[float, str]:
 
 
 def _fairly(runs: Sequence[WaitingPlace], shares: defaultdict[str, int]) -> Iterator[WaitingPlace]:
-    """Runs given by age, so that the owner with least comes next; `shares` grows with them."""
+    """Yield runs that are given by age, so that the owner with least comes next; `shares` grows with them."""
     queues: dict[str, list[WaitingPlace]] = defaultdict(list)
     for run in reversed(runs):
         queues[run.owner_id].append(run)

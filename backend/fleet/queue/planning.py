@@ -18,7 +18,7 @@ from bapo.run.stop_time import seconds_to_fit
 
 
 def line(session: Session, settings: Settings) -> tuple[list[Candidate], list[Candidate]]:
-    """The waiting runs in the order in which they start, and the held ones by priority and age."""
+    """Return the waiting runs in the order in which they start, and the held ones by priority and age."""
     candidates = repository.candidates(session)
     kept = [each for each in candidates if each.held_by is not None]
     kept.sort(key=lambda each: (-each.priority, each.since, each.id))
@@ -28,7 +28,7 @@ def line(session: Session, settings: Settings) -> tuple[list[Candidate], list[Ca
 def ordered(
     session: Session, settings: Settings, holdings: Mapping[str, Holdings], waiting: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Waiting runs that may start, in the order in which they are offered machines."""
+    """Return the waiting runs that may start, in the order in which they are offered machines."""
     candidates = {each.id: each for each in waiting if each.held_by is None}
     places = [
         WaitingPlace(each.id, each.owner_id, each.priority, each.since, each.share, each.place)
@@ -45,7 +45,7 @@ def ordered(
 def placements(
     session: Session, settings: Settings, machines: Sequence[Machine], num_connected: int
 ) -> Iterator[tuple[Candidate, Placement]]:
-    """Placement of each unassigned waiting run; `machines` are the online workers that take runs."""
+    """Yield the placement of each unassigned waiting run; `machines` are the online workers that take runs."""
     holdings = repository.holdings(session)
     in_line = ordered(session, settings, holdings, repository.candidates(session))
     waiting = {run.id: run for run in in_line if not run.is_promised}

@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
     owner_id: str
     owner: str
     max_running: int | None
-    """Of its owner; None: as the server is set."""
+    """Limit of running runs of its owner; `None` for the server's default."""
     priority: int
     since: float
     place: int | None
@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
     reason: str | None
     """Why it waits, as it was last said."""
     stop_time: StopTime
-    """As its newest attempt measured it."""
+    """Time that its newest attempt measured."""
     needs: Needs
 
     @property
@@ -46,12 +46,12 @@ class Candidate(NamedTuple):
 
 
 def since() -> ColumnElement[datetime]:
-    """When a waiting run was queued, for its place."""
+    """Return when a waiting run was queued, for its place."""
     return func.coalesce(Run.queue_order, Run.queued_at, Run.created_at)
 
 
 def candidates(session: Session) -> list[Candidate]:
-    """All queued runs of all projects, in no order: each place in the queue counts, whoever may see the run."""
+    """Return all queued runs of all projects, in no order: runs that the caller may not see count as well."""
     promised = and_(Attempt.run_id == Run.id, Attempt.state == "assigned")
     last = aliased(Attempt)
     newest = and_(last.run_id == Run.id, last.number == Run.attempt)
@@ -102,7 +102,7 @@ class Holdings(NamedTuple):
 
 
 def holdings(session: Session) -> Mapping[str, Holdings]:
-    """Holdings by owner, assigned runs included, in all projects."""
+    """Return the holdings by owner, assigned runs included, in all projects."""
     query = (
         select(Run.owner_id, func.count(), func.sum(func.greatest(1, Attempt.num_gpus)))
         .join(Run, Run.id == Attempt.run_id)
@@ -122,7 +122,7 @@ class WaitingRow(NamedTuple):
 
 
 def waiting(session: Session, run_ids: Sequence[str]) -> list[WaitingRow]:
-    """These runs, of all projects, in the order given."""
+    """Return these runs, of all projects, in the order given."""
     query = (
         select(Run, User.name, Worker.name)
         .join(User, Run.owner_id == User.id)
@@ -144,7 +144,7 @@ class HeldRow(NamedTuple):
 
 
 def held(session: Session) -> list[HeldRow]:
-    """All attempts that have not ended, oldest first, of all projects: each occupies a slot.
+    """Return all attempts that have not ended, oldest first, of all projects: each occupies a slot.
 
     Those assigned in one round come in the order of their submission.
     """
@@ -160,9 +160,9 @@ def held(session: Session) -> list[HeldRow]:
 
 
 def lock_waiting(session: Session, run_ids: Sequence[str], *, waits: bool = False) -> Sequence[Run]:
-    """The runs among these that are still queued, locked and without their configs.
+    """Return the runs among these that are still queued, locked and without their configs.
 
-    What somebody else has locked is left out, or waited for, in the one order in which all who wait lock runs.
+    Runs locked by another transaction are skipped, or waited for in the one order in which all waiters lock runs.
     """
     unread = (Run.config, Run.explicit, Run.diff, Run.search_text)
     query = (

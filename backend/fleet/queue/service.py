@@ -25,7 +25,7 @@ MOST_WAITING = 500
 
 
 def state(session: Session, settings: Settings, caller: Principal) -> QueueState:
-    """The queue as this caller sees it: runs of other projects count, and are not shown."""
+    """Return the queue as this caller sees it: runs of other projects count, and are not shown."""
     held: dict[str | None, list[HeldRun]] = defaultdict(list)
     unseen: set[str] = set()
     for row in repository.held(session):
@@ -54,7 +54,7 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
     online = [worker for worker in slots if worker.online]
     in_line, kept = planning.line(session, settings)
     rows = repository.waiting(session, [run.id for run in (*in_line, *kept)][:MOST_WAITING])
-    # Nobody expects a held run to start.
+    # A held run has no expected start.
     starting = [row for row in rows if row.run.held_at is None]
     expected = expected_seconds([_in_line(row, settings) for row in starting], online)
     expected += [None] * (len(rows) - len(starting))
@@ -100,7 +100,7 @@ def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Princip
         position=None if run.held_at is not None else place,
         queued_at=run.queued_at or run.created_at,
         reason=run.status_reason,
-        # A slot is free, and it is not what the run waits for: when that will be, nobody knows.
+        # A slot is free, but the run waits for something else: when that will be is unknown.
         expected_seconds=None if seconds == 0.0 and row.promised_to is None and run.status_reason else seconds,
         may_cancel=caller.may_change(run),
         gpus=run.num_gpus_needed,

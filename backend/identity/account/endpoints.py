@@ -17,7 +17,7 @@ router = new_router("account")
 
 @router.put("/me/password", status_code=204, summary="Change your password")
 async def change_password(caller: AccountOwner, request: Request, context: ContextOf, body: PasswordChange) -> None:
-    """Requires the old password if one is set. Ends all other sessions and, if requested, revokes all tokens."""
+    """Change the password. Needs the old one if set. Ends all other sessions and, if requested, revokes all tokens."""
     asker = logins.Asker(client_address(request, context.settings), Visit(0, "", None))
     await logins.change_password(context, body, caller, asker)
 
@@ -50,7 +50,7 @@ def list_tokens(caller: AccountOwner, session: DbSession) -> TokenPage:
 
 @router.post("/me/tokens", status_code=201, summary="Create a token")
 def create_token(caller: AccountOwner, session: DbSession, body: TokenCreate) -> NewToken:
-    """The token can never do more than its owner. Its secret is returned only in this response."""
+    """Create a token, which can never do more than its owner. Its secret is returned only in this response."""
     return service.create_token(session, "user", body.name, body.scopes, body.expires_in_days, caller)
 
 
@@ -69,12 +69,12 @@ def list_worker_tokens(caller: Administrator, session: DbSession) -> TokenPage:
 
 @router.post("/worker-tokens", status_code=201, summary="Create a worker token")
 def create_worker_token(caller: Administrator, session: DbSession, body: WorkerTokenCreate) -> NewToken:
-    """For `bapo worker --token`. The secret is returned only in this response."""
+    """Create a token for `bapo worker --token`. The secret is returned only in this response."""
     return service.create_token(session, "worker", body.name, ("work",), body.expires_in_days, caller)
 
 
 @router.delete("/worker-tokens/{token_id}", status_code=204, summary="Revoke a worker token")
 def revoke_worker_token(caller: Administrator, context: ContextOf, session: DbSession, token_id: str) -> None:
-    """The token's workers are refused from now on. Other workers resume what they were training."""
+    """Revoke a worker token: its workers are refused from now on. Other workers resume what they were training."""
     service.revoke_token(session, "worker", token_id, caller)
     context.callers.forget_user(token_id)

@@ -11,7 +11,7 @@ from backend.models import Worker
 
 
 def workers_of(session: Session, token_ids: Sequence[str]) -> Mapping[str, list[str]]:
-    """Names of the workers that registered with each token."""
+    """Return the names of the workers that registered with each token."""
     found: dict[str, list[str]] = {}
     query = select(Worker.token_id, Worker.name).where(Worker.token_id.in_(token_ids)).order_by(Worker.name)
     for token_id, name in session.execute(query):

@@ -25,7 +25,7 @@ MOST_TOKENS = 100
 
 
 def sessions(session: Session, caller: Principal) -> list[SessionInfo]:
-    """The caller's logins."""
+    """Return the caller's logins."""
     return [
         rendered(SessionInfo, row, is_current=row.secret_hash == caller.secret_hash)
         for row in accounts.sessions(session, caller.id)
@@ -41,7 +41,7 @@ def end_sessions(session: Session, caller: Principal, *, but: str | None = None,
 
 
 def tokens(session: Session, kind: Kind, caller: Principal) -> list[TokenInfo]:
-    """Tokens of the caller, or of workers."""
+    """Return the tokens of the caller, or of workers."""
     rows = accounts.tokens(session, kind, caller.id if kind == "user" else None)
     workers = repository.workers_of(session, [token.id for token, _ in rows]) if kind == "worker" else {}
     return [_info(token, expired, caller, workers.get(token.id, ())) for token, expired in rows]
@@ -55,7 +55,7 @@ def _info(token: ApiToken, is_expired: bool, caller: Principal, workers: Sequenc
 def create_token(
     session: Session, kind: Kind, name: str, scopes: Sequence[str], expires_in_days: int | None, caller: Principal
 ) -> NewToken:
-    """A new token with its secret. Raises Problem 409 where a valid one has the name, or there are too many."""
+    """Return a new token with its secret. Raises Problem 409 where a valid one has the name, or there are too many."""
     name = name.strip()
     valid = accounts.tokens(session, kind, caller.id if kind == "user" else None)
     if not name or any(token.name == name for token, _ in valid):

@@ -17,5 +17,5 @@ def add_audit(session: Session, run_id: str | None, author: str, action: str, de
 
 
 def audit_of_run(session: Session, run_id: str) -> Sequence[AuditRow]:
-    """Entries about a run, oldest first."""
+    """Return the entries about a run, oldest first."""
     return session.scalars(select(AuditRow).where(AuditRow.run_id == run_id).order_by(AuditRow.id)).all()

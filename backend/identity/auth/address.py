@@ -11,7 +11,7 @@ UNKNOWN = "unknown"
 
 
 def client_address(request: Request, settings: Settings) -> str:
-    """The address that a request came from; behind a dashboard the one that the dashboard names last.
+    """Return the address that a request came from; behind a dashboard the one that the dashboard names last.
 
     Which proxies are believed is the dashboard's to decide: it names one address.
     """

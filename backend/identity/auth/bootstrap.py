@@ -47,7 +47,8 @@ def bootstrap(session: Session, settings: Settings) -> tuple[Project, User]:
 
 
 def token_in(file: Path) -> str:
-    """The token that a file holds, written there first where the file is missing. Raises ValueError for a short one."""
+    """Return the token that a file holds, written there first where the file is missing. Raises ValueError for a short
+    one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, written = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as handle:

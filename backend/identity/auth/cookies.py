@@ -14,7 +14,7 @@ MAX_USER_AGENT = 300
 
 
 def asker_of(request: Request, context: Context) -> logins.Asker:
-    """The browser that logs in, and the session that it had before."""
+    """Return the browser that logs in, and the session that it had before."""
     visit = Visit(
         context.settings.session_seconds,
         request.headers.get("user-agent", "")[:MAX_USER_AGENT].replace("\x00", ""),

@@ -45,7 +45,7 @@ async def login(
 async def set_password(
     _: Anybody, request: Request, context: ContextOf, response: Response, body: PasswordSet
 ) -> UserInfo:
-    """Needs no old password. Ends all sessions of the user and sets the cookie of a new one."""
+    """Set a password, without the old one. Ends all sessions of the user and sets the cookie of a new one."""
     info, secret = await logins.set_password(context, body, asker_of(request, context))
     set_session_cookie(response, context, secret)
     return info

@@ -1,4 +1,4 @@
-"""How much of a password is left once what guessers try first is taken out: common words, sequences, repetitions."""
+"""Unpredictable part of a password: the rest without common words, sequences and repetitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS = """
     thomas thunder tigger toor trustno1 twitter user welcome whatever william willkommen winner winter wizard
     yankees zxcvbn
 """
-"""Of the passwords that are found most often where some were stolen."""
+"""Most frequent words in published lists of stolen passwords."""
 _LEET = str.maketrans("01345679@$!|+", "oieasbtgasiit")
 _ROWS = (
     "abcdefghijklmnopqrstuvwxyz",
@@ -69,7 +69,7 @@ def _left(text: str, known: tuple[str, ...]) -> int:
 
 
 def _count(text: str) -> int:
-    """The characters of what is left, with one for each sequence of neighbours."""
+    """Return the characters of what is left, with one for each sequence of neighbours."""
     count, run = 0, 0
     for index, letter in enumerate(text):
         follows = index > 0 and (letter == text[index - 1] or (text[index - 1], letter) in _NEIGHBOURS)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Entry = tuple[UserInfo, str]
-"""Who is logged in, and the new session's secret."""
+"""User who is logged in, and the new session's secret."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ async def in_transaction(context: Context, work: Callable[[Session], T]) -> T:
 
 
 async def login(context: Context, body: Login, asker: Asker) -> Entry | None:
-    """The new login; None where the credentials are not good. Raises Problem 429 after too many failures."""
+    """Return the new login; None where the credentials are not good. Raises Problem 429 after too many failures."""
     if body.name is not None and body.password is not None:
         return await _by_password(context, body.name.strip(), body.password, asker)
     if not body.code and not body.token:
@@ -71,7 +71,7 @@ async def _by_password(context: Context, name: str, password: str, asker: Asker)
         raise Problem(403, "no_passwords", remedy)
     attempt_id = await in_transaction(context, partial(throttle.begin, name=name, address=asker.address))
     user_id, stored = await in_transaction(context, partial(_stored, name=name))
-    # The same work whoever it is, and whether there is anybody.
+    # The same amount of work for every name, known or not.
     if not await context.part(Passwords).is_right(stored, password) or user_id is None or stored is None:
         return None
     renewed = await context.part(Passwords).hashed(password) if passwords.needs_renewal(stored) else None
@@ -137,7 +137,7 @@ def _bad_link() -> Problem:
 
 
 async def change_password(context: Context, body: PasswordChange, caller: Principal, asker: Asker) -> None:
-    """Raises Problem 403 where the old one is wrong, 422 for a weak one, 429 after too many wrong ones."""
+    """Change the password. Raises Problem 403 for a wrong old one, 422 for a weak one, 429 after too many failures."""
     passwords.check_strength(body.new, caller.name, "new")
     _, stored = await in_transaction(context, partial(_stored, name=caller.name))
     if stored is not None:

@@ -1,7 +1,7 @@
 """Checks the strength of passwords, and hashes them with argon2id.
 
 A hash takes 64 MiB and the better part of a second of a slow machine on purpose, so that two at most are worked out at
-once, in threads of their own: whoever tries passwords does not hold up everybody else.
+once, in separate threads: guessing passwords does not block other users.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backend.kit.errors import Problem
 from bapo.api.accounts import MIN_PASSWORD
 
 HASHER = PasswordHasher()
-"""Its parameters stand in every hash, and a hash with others is renewed at the next login."""
+"""Hasher whose parameters are part of every hash; a hash with other parameters is renewed at the next login."""
 MOST_AT_ONCE = 2
 MIN_DIFFERENT = 5
 MIN_NAME_PART = 3
@@ -30,23 +30,23 @@ MIN_UNPREDICTABLE = 8
 
 @cache
 def _hash_of_nothing() -> str:
-    """Checked against where there is no user or no password, so that it takes as long."""
+    """Return a hash to check when there is no user or no password, so that the check takes as long."""
     return HASHER.hash("no password is this one")
 
 
 def check_strength(password: str, name: str, field: str) -> None:
-    """Raises Problem 422 for a password that is too easy to guess."""
+    """Raise Problem 422 for a password that is too easy to guess."""
     problem = None
     if len(password) < MIN_PASSWORD:
         problem = f"a password needs at least {MIN_PASSWORD} characters: several words are easy to remember"
     elif len(set(password)) < MIN_DIFFERENT:
         problem = f"a password needs at least {MIN_DIFFERENT} different characters"
     elif name.lower() in password.lower() and len(password) < MIN_PASSWORD + len(name):
-        problem = "a password must be more than your name: add words that nobody connects with you"
+        problem = "a password must be more than your name: add words unrelated to you"
     elif unpredictable_characters(password, name, *_parts(name)) < MIN_UNPREDICTABLE:
         problem = "a password must be more than common words, sequences and repetitions: use several unusual words"
     if problem is not None:
-        # Without the value, which nobody needs to see again.
+        # Without the value, which must not be shown again.
         raise Problem(422, "weak_password", problem, field=field)
 
 
@@ -61,16 +61,16 @@ class Passwords:
         self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
 
     async def hashed(self, password: str) -> str:
-        """Hash of a password."""
+        """Return the hash of a password."""
         return await anyio.to_thread.run_sync(HASHER.hash, _normal(password), limiter=self._limiter)
 
     async def is_right(self, stored: str | None, password: str) -> bool:
-        """Whether the password is the stored one; without a stored one the same work is done, and it is wrong."""
+        """Return whether the password is the stored one; without a stored one, do the same work and return False."""
         return await anyio.to_thread.run_sync(_verify, stored, _normal(password), limiter=self._limiter)
 
 
 def needs_renewal(stored: str) -> bool:
-    """Whether the hash was made with other parameters than are in use now."""
+    """Return whether the hash was made with other parameters than are in use now."""
     return HASHER.check_needs_rehash(stored)
 
 

@@ -24,11 +24,11 @@ class TokenRow(NamedTuple):
 
     token: ApiToken
     user: User | None
-    """None for workers, and where the user is disabled."""
+    """`None` for workers, and where the user is disabled."""
 
 
 def token(session: DbSession, secret_hash: str) -> TokenRow | None:
-    """A token that is neither revoked nor expired."""
+    """Return a token that is neither revoked nor expired."""
     is_stale = func.coalesce(ApiToken.last_used_at < func.now() - NOTED_USE, true())
     query = (
         select(ApiToken, User, is_stale)
@@ -46,12 +46,12 @@ def token(session: DbSession, secret_hash: str) -> TokenRow | None:
 
 
 def user(session: DbSession, user_id: str) -> User | None:
-    """A user who is not disabled."""
+    """Return a user who is not disabled."""
     return session.scalars(select(User).where(User.id == user_id, User.disabled_at.is_(None))).one_or_none()
 
 
 def session_user(session: DbSession, secret_hash: str) -> User | None:
-    """The user of a login that has not expired."""
+    """Return the user of a login that has not expired."""
     query = (
         select(User, Session.last_seen_at < func.now() - NOTED_USE)
         .join(Session, Session.user_id == User.id)
@@ -67,27 +67,27 @@ def session_user(session: DbSession, secret_hash: str) -> User | None:
 
 
 def is_taken(session: DbSession, name: str) -> bool:
-    """Whether a name looks like that of a user, disabled or not, or of the server itself.
+    """Return whether a name looks like that of a user, disabled or not, or of the server itself.
 
-    Names may differ in capital letters, or in letters of another alphabet that look alike.
+    Names may differ in capital letters, or in letters of another alphabet that look the same.
     """
     others = (SYSTEM_NAME, *session.scalars(select(User.name)))
     return any(name.lower() == other.lower() or looks(name) == looks(other) for other in others)
 
 
 def lock_administrators(session: DbSession) -> Sequence[User]:
-    """The administrators who are not disabled, held against every other change of theirs."""
+    """Return the administrators who are not disabled, held against every other change of theirs."""
     query = select(User).where(User.role == "admin", User.disabled_at.is_(None)).order_by(User.id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def projects(session: DbSession) -> Sequence[Project]:
-    """All that the session sees, by name."""
+    """Return all projects that the session sees, by name."""
     return session.scalars(select(Project).order_by(func.lower(Project.name), Project.id)).all()
 
 
 def memberships(session: DbSession, user_id: str) -> Sequence[tuple[str, Role]]:
-    """Projects of a user and what they are there."""
+    """Return the projects of a user with the role in each."""
     query = select(Membership.project_id, Membership.role).where(Membership.user_id == user_id)
     found: Sequence[Any] = session.execute(query).all()
     return found
@@ -109,7 +109,7 @@ def take_login_code(session: DbSession, secret_hash: str, purpose: str) -> str |
 
 
 def owner_of_link(session: DbSession, secret_hash: str) -> User | None:
-    """Whose password a link's code sets, without using it up."""
+    """Return the user whose password a link's code sets, without using it up."""
     query = (
         select(User)
         .join(LoginCode, LoginCode.user_id == User.id)
@@ -141,7 +141,7 @@ def add_session(
 
 
 def sessions(session: DbSession, user_id: str) -> Sequence[Session]:
-    """A user's logins, the latest first."""
+    """Return a user's logins, the latest first."""
     query = select(Session).where(Session.user_id == user_id, Session.expires_at > func.now())
     return session.scalars(query.order_by(Session.last_seen_at.desc(), Session.created_at.desc())).all()
 
@@ -155,27 +155,27 @@ def end_sessions(session: DbSession, user_id: str, *, but: str | None = None, on
 
 
 def end_login_codes(session: DbSession, user_id: str) -> None:
-    """A user's one-time links are worthless from now on."""
+    """Revoke a user's one-time links."""
     session.execute(delete(LoginCode).where(LoginCode.user_id == user_id))
 
 
 def user_named(session: DbSession, name: str) -> User | None:
-    """A user who is not disabled."""
+    """Return a user who is not disabled."""
     return session.scalars(select(User).where(User.name == name, User.disabled_at.is_(None))).one_or_none()
 
 
 def has_password(session: DbSession, user_id: str) -> bool:
-    """Whether the user can log in with a password."""
+    """Return whether the user can log in with a password."""
     return session.scalars(select(User.password_hash.is_not(None)).where(User.id == user_id)).one()
 
 
 def has_identity(session: DbSession, user_id: str) -> bool:
-    """Whether the user has signed in by single sign-on."""
+    """Return whether the user has signed in by single sign-on."""
     return session.scalars(select(exists().where(ProviderIdentity.user_id == user_id))).one()
 
 
 def tokens(session: DbSession, kind: str, user_id: str | None) -> Sequence[tuple[ApiToken, bool]]:
-    """Tokens of a user or of workers that are not revoked, the newest first, and whether they have expired."""
+    """Return tokens of a user or of workers that are not revoked, newest first, and whether they have expired."""
     expired = func.coalesce(ApiToken.expires_at <= func.now(), false())
     query = select(ApiToken, expired).where(ApiToken.kind == kind, ApiToken.revoked_at.is_(None))
     if user_id is not None:
@@ -205,7 +205,7 @@ def remove_session(session: DbSession, secret_hash: str) -> str | None:
 
 
 def ensure_project(session: DbSession, name: str) -> Project:
-    """The oldest project; one of that name is made where there is none at all."""
+    """Return the oldest project; one of that name is made where there is none at all."""
     oldest = select(Project).order_by(Project.created_at, Project.id).limit(1)
     found = session.scalars(oldest).one_or_none()
     if found is None:
@@ -215,7 +215,7 @@ def ensure_project(session: DbSession, name: str) -> Project:
 
 
 def ensure_user(session: DbSession, name: str, role: str) -> User:
-    """The user of that name, made where missing."""
+    """Return the user of that name, made where missing."""
     session.execute(insert(User).values(name=name, role=role).on_conflict_do_nothing(index_elements=[User.name]))
     return session.scalars(select(User).where(User.name == name)).one()
 

@@ -14,7 +14,7 @@ from bapo.api.accounts import RANK, MembershipInfo, Role, Scope, UserInfo
 
 
 def authenticate(session: Session, secret_hash: str) -> Principal | None:
-    """Whose token or login this is."""
+    """Return the owner of this token or login."""
     found = repository.token(session, secret_hash)
     if found is not None:
         token, user = found
@@ -27,7 +27,7 @@ def authenticate(session: Session, secret_hash: str) -> Principal | None:
 
 
 def user_info(session: Session, caller: Principal) -> UserInfo:
-    """The caller as the API shows it."""
+    """Return the caller as the API shows it."""
     assert caller.role != "worker", "a worker's token opens only the worker's routes"
     found = []
     for project in repository.projects(session):
@@ -48,7 +48,7 @@ def user_info(session: Session, caller: Principal) -> UserInfo:
 
 
 def owner_of(session: Session, *, code: str | None, token: str | None) -> User | None:
-    """Whom a one-time code, which is used up, or a person's token logs in."""
+    """Return the user that a one-time code, which is used up, or a user's token logs in."""
     if code is not None:
         user_id = repository.take_login_code(session, hash_of(code), "login")
         return None if user_id is None else repository.user(session, user_id)
@@ -64,13 +64,13 @@ class Visit:
     seconds: float
     user_agent: str
     former_secret: str | None
-    """Of the session that the browser had before."""
+    """Secret of the session that the browser had before."""
     id_token: str | None = None
-    """Of a login by single sign-on; empty where it is too long to be sent back."""
+    """ID token of a login by single sign-on; empty if it is too long to be sent back."""
 
 
 def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal, str]:
-    """A new login with a secret of its own, whatever the browser had before: who it is, and the secret."""
+    """Return the user and the secret of a new login, whatever the browser had before."""
     if visit.former_secret is not None:
         repository.remove_session(session, hash_of(visit.former_secret))
     secret = new_secret()
@@ -81,7 +81,7 @@ def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal
 def new_login_code(
     session: Session, user: User, seconds: float, purpose: Literal["login", "password"] = "login"
 ) -> str:
-    """A code that logs this user in once, or lets them set a password once."""
+    """Return a code that logs this user in once, or lets them set a password once."""
     code = new_secret()
     repository.add_login_code(session, hash_of(code), user.id, seconds, purpose)
     return code
@@ -92,7 +92,7 @@ def _least(*roles: Role) -> Role:
 
 
 def _most(scopes: frozenset[Scope] | None) -> Role:
-    """The most that a token with these scopes may do."""
+    """Return the most that a token with these scopes may do."""
     if scopes is None or "admin" in scopes:
         return "admin"
     return "member" if "write" in scopes else "viewer"

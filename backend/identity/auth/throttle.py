@@ -1,8 +1,8 @@
 """Slows down password guessing across all server processes, without locking anybody out.
 
 Failures count for a name from one address, for an address, and for a name; a try counts as a failure from its beginning
-until it has succeeded, so that many at once gain nothing. A refused try does not count: whoever goes on trying
-does not prolong the wait. The limit of a name holds only for addresses from which its owner has never logged in: others
+until it has succeeded, so that many at once gain nothing. A refused try does not count: further tries during the wait
+do not prolong it. The limit of a name holds only for addresses from which its owner has never logged in: others
 who try a name do not keep its owner out. An IPv6 address counts as its /64 network, all of which one client has.
 """
 
@@ -52,7 +52,7 @@ def begin(session: Session, name: str, address: str) -> int:
 
 
 def succeeded(session: Session, attempt_id: int, name: str, address: str) -> None:
-    """The try was right: earlier failures of the same person at the same place are forgotten, and old ones of all."""
+    """Delete earlier failures of the same user from the same network after a success, and old failures of all users."""
     address = network_of(address)
     session.execute(update(LoginAttempt).where(LoginAttempt.id == attempt_id).values(succeeded=True))
     same = (LoginAttempt.name == name) & (LoginAttempt.address == address) & ~LoginAttempt.succeeded

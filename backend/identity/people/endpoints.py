@@ -18,7 +18,7 @@ def list_people(_: Administrator, session: DbSession) -> PersonPage:
 
 @router.post("/people", status_code=201, summary="Create a user")
 def create_person(caller: Administrator, session: DbSession, settings: SettingsOf, body: PersonCreate) -> NewPerson:
-    """Returns a one-time link with which the new user sets a password. Send it over a channel that you trust."""
+    """Create a user. Returns a one-time link with which they set a password: send it over a channel that you trust."""
     return service.create(session, body, caller, settings)
 
 

@@ -13,17 +13,17 @@ from bapo.api.accounts import MembershipInfo
 
 
 def people(session: DbSession) -> Sequence[User]:
-    """All users by name."""
+    """Return all users by name."""
     return session.scalars(select(User).order_by(func.lower(User.name), User.id)).all()
 
 
 def get(session: DbSession, user_id: str) -> User | None:
-    """One user."""
+    """Return one user."""
     return session.get(User, user_id)
 
 
 def projects_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, list[MembershipInfo]]:
-    """Memberships by user, by name of the project."""
+    """Return the memberships by user, by name of the project."""
     query = (
         select(Membership.user_id, Membership.role, Project)
         .join(Project, Project.id == Membership.project_id)
@@ -38,7 +38,7 @@ def projects_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, lis
 
 
 def identities_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, list[ProviderIdentity]]:
-    """Identities at providers of single sign-on by user, the latest login first."""
+    """Return the identities at providers of single sign-on by user, the latest login first."""
     query = (
         select(ProviderIdentity)
         .where(ProviderIdentity.user_id.in_(user_ids))
@@ -51,7 +51,7 @@ def identities_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, l
 
 
 def last_seen(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, datetime]:
-    """Latest use of a session or token, by user."""
+    """Return the latest use of a session or token, by user."""
     uses = union_all(
         select(Session.user_id.label("user_id"), Session.last_seen_at.label("at")),
         select(ApiToken.user_id, ApiToken.last_used_at).where(ApiToken.last_used_at.is_not(None)),

@@ -25,7 +25,7 @@ LINK_PATH = "/set-password"
 
 
 def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
-    """Users as the API shows them."""
+    """Return the users as the API shows them."""
     ids = [user.id for user in users]
     memberships, seen = repository.projects_of(session, ids), repository.last_seen(session, ids)
     identities = repository.identities_of(session, ids)
@@ -43,7 +43,7 @@ def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
 
 
 def create(session: Session, body: PersonCreate, caller: Principal, settings: Settings) -> NewPerson:
-    """A user and the link with which they set a password. Raises Problem 409 for a name that is taken, 422."""
+    """Return a user and the link with which they set a password. Raises Problem 409 for a name that is taken, 422."""
     if accounts.is_taken(session, body.name):
         remedy = "this name is taken, or looks like another: choose one that differs in more than case or alphabet"
         raise Problem(409, "name_taken", remedy, field="name", value=body.name)
@@ -64,7 +64,8 @@ def create(session: Session, body: PersonCreate, caller: Principal, settings: Se
 
 
 def link(session: Session, user_id: str, caller: Principal, settings: Settings) -> PasswordLink:
-    """A new link for a forgotten password; earlier ones are worthless. Raises Problem 404, and 409 when disabled."""
+    """Return a new link for a forgotten password; earlier ones are worthless. Raises Problem 404, and 409 when
+    disabled."""
     user = get(session, user_id)
     if user.disabled_at is not None:
         raise Problem(409, "disabled", f"{user.name} is disabled: enable them first", field="id", value=user_id)
@@ -79,7 +80,7 @@ def _link(session: Session, user: User, settings: Settings) -> PasswordLink:
 
 
 def get(session: Session, user_id: str) -> User:
-    """One user. Raises Problem 404."""
+    """Return one user. Raises Problem 404."""
     return existing(repository.get(session, user_id), "user", user_id)
 
 

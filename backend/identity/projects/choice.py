@@ -14,8 +14,8 @@ from backend.models import Project
 
 
 def for_new(session: Session, caller: Principal, name: str | None, *, beside: str | None = None) -> Project:
-    """The project of that name; without one that of what it is made from (`beside`, an identifier), the only one that
-    the caller may submit to, or the first of the server.
+    """Return the project of that name; without a name, the project of the object with the given ID, the only one
+    that the caller may submit to, or the first of the server.
 
     Raises Problem 422 where there is none or no single one, 403 where the caller may only look, 409 for an archived
     one.
@@ -56,7 +56,7 @@ def _named(visible: Sequence[Project], caller: Principal, name: str) -> Project:
 
 
 def for_reading(session: Session, name: str | None, *, beside: str | None = None) -> str | None:
-    """Identifier of the project in whose light a draft is checked; None where the caller has none.
+    """Return the identifier of the project that a draft is checked for; `None` if the caller has none.
 
     Raises Problem 422 for one that does not exist for the caller.
     """

@@ -20,7 +20,7 @@ from bapo.api.people import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo,
 
 
 def infos(session: Session, projects: Sequence[Project], caller: Principal) -> list[ProjectInfo]:
-    """Projects as the API shows them to this caller."""
+    """Return the projects as the API shows them to this caller."""
     ids = [project.id for project in projects]
     runs, members_of = repository.num_runs(session, ids), repository.num_members(session, ids)
     found = []
@@ -41,12 +41,12 @@ def infos(session: Session, projects: Sequence[Project], caller: Principal) -> l
 
 
 def get(session: Session, project_id: str) -> Project:
-    """One project. Raises Problem 404."""
+    """Return one project. Raises Problem 404."""
     return existing(repository.get(session, project_id), "project", project_id)
 
 
 def named(session: Session, name: str, *, field: str) -> Project:
-    """The project of that name. Raises Problem 422."""
+    """Return the project of that name. Raises Problem 422."""
     project = repository.named(session, name)
     if project is None:
         raise Problem(422, "unknown_project", "unknown project: create it first", field=field, value=name)
@@ -54,7 +54,7 @@ def named(session: Session, name: str, *, field: str) -> Project:
 
 
 def create(session: Session, body: ProjectCreate, caller: Principal) -> Project:
-    """A new project. Raises Problem 409 for a name that is taken."""
+    """Return a new project. Raises Problem 409 for a name that is taken."""
     project = Project(description=body.description)
     _rename(session, project, body.name)
     add_audit(session, None, caller.name, "project_created", {"project_id": project.id, "name": body.name})
@@ -93,7 +93,7 @@ def _rename(session: Session, project: Project, name: str) -> None:
 
 
 def members(session: Session, project_id: str) -> list[MemberInfo]:
-    """All members by name."""
+    """Return all members by name."""
     return [_member(user, role) for user, role in repository.members(session, project_id)]
 
 

@@ -65,7 +65,7 @@ def list_config_fields(_: Reader) -> ConfigFieldPage:
 
 @router.post("/configs/validate", summary="Validate a config")
 def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> ConfigReport:
-    """Returns the complete config, warnings, the difference to its parent, the threshold map and K1 to K3.
+    """Return the complete config, warnings, the difference to its parent, the threshold map and K1 to K3.
 
     A config that cannot run gets 422 with field, value and remedy of every problem.
     """
@@ -74,7 +74,7 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> Config
 
 @router.post("/configs/estimate", summary="Estimate the cost of a config")
 def estimate_config(_: Reader, session: DbSession, settings: SettingsOf, draft: ConfigCheck) -> RunEstimate:
-    """Number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
+    """Return the number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
 
     Of a fork, only what it generates itself.
 

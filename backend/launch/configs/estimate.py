@@ -46,13 +46,13 @@ class _Rates(NamedTuple):
     seconds_per_rollout: float
     tokens_per_rollout: float
     uncertain_share: float
-    """Of the re-evaluation, or the further rounds, that its settings allowed."""
+    """Share of the re-evaluation, or of the further rounds, that its settings allowed."""
     machine: Machine
-    """Of its newest attempt."""
+    """Machine of its newest attempt."""
 
 
 def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step: int = 0) -> RunEstimate:
-    """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges.
+    """Return rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges.
 
     `first_step`: the completed steps that a fork begins with, which cost nothing more.
     """
@@ -64,7 +64,7 @@ def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step:
 def estimates(
     session: Session, configs: Sequence[RunConfig], prices: Prices, first_steps: Sequence[int]
 ) -> list[RunEstimate]:
-    """One for each config and the steps that it begins with; configs of the same shape share their similar runs."""
+    """Return one estimate per config and steps that it begins with; configs of one shape share their similar runs."""
     shapes: dict[str, list[_Rates]] = {}
     found = []
     files = num_rows(session)
@@ -113,7 +113,7 @@ def _range(values: Sequence[float]) -> EstimateRange | None:
 
 
 def _similar(session: Session, config: Mapping[str, Any]) -> list[_Rates]:
-    """The most similar runs first."""
+    """Return the most similar runs first."""
     last_step = and_(StepRow.run_id == Run.id, StepRow.step == Run.step)
     # Only what is compared: rows are long, as are the records of steps, and most of the runs are not among the nearest.
     newest = (
@@ -137,7 +137,7 @@ def _similar(session: Session, config: Mapping[str, Any]) -> list[_Rates]:
 
 
 def _at(config: Mapping[str, Any], path: str) -> Any:
-    """None where the config has no such field, as those of observed runs."""
+    """Return a field's value; `None` if the config lacks it, as those of observed runs do."""
     value: Any = config
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -145,7 +145,7 @@ def _at(config: Mapping[str, Any], path: str) -> Any:
 
 
 def _distance(config: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
-    """0 for the same sizes and method; None where a size differs too much, or what has to agree does not."""
+    """Return 0 for the same sizes and method; `None` if a size differs too much, or a required setting differs."""
     if any(_at(config, path) != _at(other, path) for path in _SAME):
         return None
     distance = 0.0 if config["method"]["type"] == other["method"]["type"] else 1.0
@@ -158,7 +158,7 @@ def _distance(config: Mapping[str, Any], other: Mapping[str, Any]) -> float | No
 
 
 def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -> _Rates | None:
-    """Cost rates of a run; None if its duration is unknown."""
+    """Return the cost rates of a run; `None` if its duration is unknown."""
     if usage.compute_hours:
         seconds = usage.compute_hours * SECONDS_PER_HOUR / max(1, usage.num_gpus)
     elif run.step_seconds:

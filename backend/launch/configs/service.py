@@ -35,7 +35,7 @@ class CheckedDraft:
 
 
 def recipe(name: str) -> Recipe:
-    """A shipped recipe. Raises ConfigError; a path is never opened here."""
+    """Return a shipped recipe. Raises ConfigError; a path is never opened here."""
     for each in shipped_recipes():
         if each.name == name:
             return each
@@ -44,7 +44,7 @@ def recipe(name: str) -> Recipe:
 
 
 def parent_project(session: Session, draft: ConfigDraft) -> str | None:
-    """The project of the parent, where there is one. Raises Problem 404 for an unknown parent."""
+    """Return the project of the parent, where there is one. Raises Problem 404 for an unknown parent."""
     # Both a recipe and a parent are refused by `check`.
     if draft.parent_id is None or draft.recipe is not None:
         return None
@@ -82,7 +82,7 @@ def check(
 
 
 def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | None) -> Resolution:
-    """The config with paths in place of names, and the version of its prompt list.
+    """Return the config with paths in place of names, and the version of its prompt list.
 
     Raises ConfigError with what is wrong with paths and anything else.
     """
@@ -100,7 +100,7 @@ def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | No
 
 
 def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
-    """The run's config with the changes in its checkpoint of `step` completed steps."""
+    """Return the run's config with the changes in its checkpoint of `step` completed steps."""
     explicit: ExplicitConfig = run.explicit
     for change in repository.applied_changes(session, [run.id])[run.id]:
         if change.step <= step:
@@ -109,7 +109,7 @@ def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
 
 
 def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem]:
-    """A need that no worker known so far can satisfy: no mistake, for another may join."""
+    """Return a warning for a need that no known worker can satisfy; it is no error, as another worker may join."""
     known = machines(session, None)
     never = why_never(config.needs, known, "known") if known else None
     if never is None:

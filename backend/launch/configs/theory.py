@@ -15,7 +15,7 @@ NUM_ROWS = 21
 
 
 def threshold_map(config: RunConfig) -> list[ThresholdMapRow]:
-    """The roles of each number of correct responses; empty for methods without thresholds."""
+    """Return the roles of each number of correct responses; empty for methods without thresholds."""
     method = config.method
     if not isinstance(method, BapoConfig):
         return []
@@ -38,7 +38,7 @@ def _row(method: BapoConfig, r_tot: Fraction, group_size: int) -> ThresholdMapRo
 
 
 def constants(config: RunConfig) -> dict[str, float | None]:
-    """K1, K2, K2_exact and K3 at r_tot = 0 (arXiv:2602.20722, Eq. 11–13); None for methods without thresholds."""
+    """Return K1, K2, K2_exact and K3 at r_tot = 0 (arXiv:2602.20722, Eq. 11–13); `None` without thresholds."""
     method = config.method
     if not isinstance(method, BapoConfig):
         return {"K1": None, "K2": None, "K2_exact": None, "K3": None}

@@ -36,7 +36,7 @@ def import_records(
 
 @router.post("/imports/{run_id}/finish", summary="Finish an import")
 def finish_import(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """Called when all lines are imported. The run takes the state that its journal ends in."""
+    """Finish an import once all its lines are sent. The run takes the state in which its journal ends."""
     service.finish(session, service.lock_import(session, run_id, caller))
     session.flush()
     row = runs.row(session, run_id, caller.id)

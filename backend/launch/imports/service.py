@@ -71,13 +71,13 @@ def begin(session: Session, body: ImportCreate, caller: Principal, settings: Set
 
 
 def _take_config(run: Run, body: ImportCreate) -> None:
-    """An observer knows the sizes of its run from the first step on only."""
+    """Store the config if it has the run's sizes; an observer knows them from the first step on only."""
     if not is_trainable(run.method) and "rollout" not in run.config:
         run.config = run.explicit = resolve(body.config, may_be_observed=True).config.model_dump(mode="json")
 
 
 def _open(session: Session, run: Run, attempt: Attempt, settings: Settings) -> None:
-    """The run is being trained elsewhere, and what sends it is its lease. Raises Problem 422 for a run of ours."""
+    """Mark a run as trained elsewhere; its sender holds the lease. Raises Problem 422 for a run that BAPO trains."""
     if is_trainable(run.method):
         remedy = "only runs of other trainers are shown live this way: import the folder without it"
         raise Problem(422, "invalid_request", remedy, field="live", value=True)
@@ -92,7 +92,7 @@ def _open(session: Session, run: Run, attempt: Attempt, settings: Settings) -> N
 
 
 def note_life(session: Session, run: Run, attempt: Attempt, settings: Settings) -> None:
-    """Renews the lease of a live run; one that counted as lost is running again."""
+    """Renew the lease of a live run; a run that counted as lost is running again."""
     if attempt.state == "running" or attempt.outcome == LOST:
         _open(session, run, attempt, settings)
 
@@ -103,7 +103,7 @@ def _create(session: Session, body: ImportCreate, caller: Principal, project_id:
     run.import_source = body.source
     run.explicit = run.config
     if not config.method.is_trainable:
-        # Its first step tells, and nobody tries it again.
+        # Its first step determines its length, and the server never retries it.
         run.num_steps = run.max_retries = 0
     run.tags = list(body.tags)
     run.notes = body.notes
@@ -119,7 +119,7 @@ def _create(session: Session, body: ImportCreate, caller: Principal, project_id:
 
 
 def lock_import(session: Session, run_id: str, caller: Principal) -> Run:
-    """An imported run of this caller. Raises Problem 409 for any other run."""
+    """Return an imported run of this caller. Raises Problem 409 for any other run."""
     run = lock_own(session, run_id, caller)
     if run.import_source is None:
         remedy = "this run was trained here: only imported runs accept uploads"
@@ -149,7 +149,7 @@ def finish(session: Session, run: Run) -> None:
     if attempt.state != "ended":
         lifecycle.end_attempt(session, attempt, "imported", None)
     if is_trainable(run.method):
-        # All attempts as one: their own times are not told apart. Compute of other trainers is not ours to count.
+        # All attempts as one: their own times are unknown. Compute of other trainers is not ours to count.
         attempt.claimed_at = run.started_at
     attempt.ended_at = run.finished_at
     announce_status(session, run)

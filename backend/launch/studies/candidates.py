@@ -30,11 +30,11 @@ class Candidate:
     changes: Mapping[str, Any]
     """All fields that it sets on top of the plan's base."""
     config: RunConfig | None = None
-    """None where it cannot run, and for a declared run, which is checked with its study."""
+    """`None` if it cannot run, and for a declared run, which is checked with its study."""
     problems: Sequence[ConfigProblem] = ()
     warnings: Sequence[ConfigProblem] = ()
     origin: ForkedFrom | None = None
-    """Of a fork: its checkpoint."""
+    """Checkpoint of a fork; `None` for other runs."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Plan:
     runs: Sequence[Candidate]
     """In their order: the last field of a grid changes fastest."""
     declaration: Declaration | None = None
-    """None for a grid or a list of runs."""
+    """`None` for a grid or a list of runs."""
     origins: Sequence[ForkedFrom] = ()
-    """Of a fork experiment: the runs come checkpoint by checkpoint, the arms of each in the same order."""
+    """Checkpoints of a fork experiment: runs are ordered by checkpoint, with the arms of each in the same order."""
     warnings: Sequence[ConfigProblem] = ()
 
     @property
@@ -67,12 +67,13 @@ class Plan:
 
 
 def varied_fields(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All fields that any of the points sets, in the order of their first appearance."""
+    """Return all fields that any of the points sets, in the order of their first appearance."""
     return list(dict.fromkeys(field for point in points for field in point))
 
 
 def points_of(asked: StudyWrite) -> list[dict[str, Any]]:
-    """The fields that each run of a grid or list sets. Raises ConfigError for none, too many, or two that are equal."""
+    """Return the fields that each run of a grid or list sets. Raises ConfigError for none, too many, or two that are
+    equal."""
     part = "grid" if asked.grid else "points"
     empty = [field for field, values in asked.grid.items() if not values]
     if empty:
@@ -92,18 +93,18 @@ def points_of(asked: StudyWrite) -> list[dict[str, Any]]:
 
 
 def bad_plan(field: str, remedy: str, value: Any) -> ConfigError:
-    """A plan as a whole cannot be made."""
+    """Return a plan as a whole cannot be made."""
     return ConfigError([ConfigProblem(field, value, remedy)])
 
 
 def labels_of(fields: Sequence[str]) -> dict[str, str]:
-    """The last part of each field's path where it tells them apart, else the path."""
+    """Return the last part of each field's path where it tells them apart, else the path."""
     last = Counter(field.rpartition(".")[2] for field in fields)
     return {field: name if last[name := field.rpartition(".")[2]] == 1 else field for field in fields}
 
 
 def settings_text(point: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Such as `c1=0.25 seed=2`."""
+    """Return a text such as `c1=0.25 seed=2`."""
     return " ".join(f"{labels[field]}={_short(value)}" for field, value in point.items())
 
 

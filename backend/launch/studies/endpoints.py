@@ -62,7 +62,7 @@ def create_study(
 
 @router.get("/studies/shipped", summary="List the shipped study files")
 def shipped_studies(_: Reader) -> ShippedStudies:
-    """Study files that come with the server, to start from."""
+    """List the study files that come with the server as examples."""
     return service.shipped_studies()
 
 
@@ -73,7 +73,7 @@ def list_studies(
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> StudyPage:
-    """Newest first, with their progress."""
+    """List studies with their progress, newest first."""
     after = None if cursor is None else cursors.decode_texts(cursor, "studies", 1)[0]
     rows = repository.page(session, limit + 1, after)
     shown = rows[:limit]
@@ -84,15 +84,15 @@ def list_studies(
 
 @router.get("/studies/{study_id}", summary="Get a study by ID")
 def get_study(_: Reader, session: DbSession, study_id: str) -> StudyDetail:
-    """Its runs, their results by setting with intervals over seeds, and its declaration, if it has one."""
+    """Get a study: its runs, their results by setting with intervals over seeds, and its declaration, if it has one."""
     return service.detail(session, study_id)
 
 
 @router.get("/studies/{study_id}/report", summary="Get the report of a study", response_model=StudyReport)
 def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id: str) -> Response:
-    """The report over the runs that are done so far; the others are listed.
+    """Return the report over the runs that are done so far; the others are listed.
 
-    409 for a study without a question: its results stand in the study itself.
+    409 for a study without a question: its results are in the study itself.
     """
     row = repository.get(session, study_id)
     if row.study.text is None:
@@ -111,7 +111,7 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
 def get_study_importance(
     _: Reader, session: DbSession, study_id: str, metric: Metric = importance.DEFAULT_METRIC
 ) -> ParameterImportance:
-    """How much of the variance of a result each varied field, or arm and regime, explains, beside chance.
+    """Return how much of the variance of a result each varied field, or arm and regime, explains, compared with chance.
 
     As for runs that are compared, with all runs of the study.
     """
@@ -131,7 +131,7 @@ def get_fork_experiment(
     study_id: str,
     dataset: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Its arms side by side from the fork on, and their paired differences to the baseline with intervals.
+    """Compare the experiment's arms from the fork on, with paired differences to the baseline and their intervals.
 
     Arms share their draws, so they are paired by held-out problem and by fresh prompt. `covers` says what the intervals
     cover. 409 for a study that is none of forks.

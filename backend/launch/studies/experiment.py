@@ -23,25 +23,25 @@ from bapo.records import EvaluationRecord
 
 
 def require(study: Study) -> None:
-    """Raises Problem 409 where a study is no fork experiment."""
+    """Raise Problem 409 if a study is no fork experiment."""
     if not study.checkpoints:
         remedy = "this study's runs are no forks of checkpoints: read its results from the study itself"
         raise Problem(409, "no_experiment", remedy, field="id", value=study.id)
 
 
 def origins_of(study: Study) -> list[ForkedFrom]:
-    """The checkpoints that its runs began with."""
+    """Return the checkpoints that its runs began with."""
     return [ForkedFrom.model_validate(each) for each in study.checkpoints]
 
 
 def by_arm(study: Study, made: Sequence[MadeRun]) -> list[Sequence[MadeRun]]:
-    """The runs of each arm, one per checkpoint. The plan has them checkpoint by checkpoint."""
+    """Return the runs of each arm, one per checkpoint. The plan has them checkpoint by checkpoint."""
     num_arms = len(made) // len(study.checkpoints)
     return [made[number::num_arms] for number in range(num_arms)]
 
 
 def parents_of(session: Session, study: Study) -> dict[str, Run]:
-    """The runs that it forked, as far as they are still there."""
+    """Return the runs that it forked, as far as they are still there."""
     return repository.runs_of(session, [each.run_id for each in origins_of(study)])
 
 

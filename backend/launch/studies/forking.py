@@ -31,11 +31,11 @@ from bapo.config import ConfigError, ConfigProblem
 FIELD = "checkpoints"
 UNCHANGED = "unchanged"
 LENGTH_FIELDS = ("training.steps", "training.epochs")
-"""Set by the number of further steps, for all arms alike."""
+"""Fields set by the number of further steps, for all arms."""
 
 
 def parents(session: Session, asked: StudyWrite) -> dict[str, Run]:
-    """The runs whose checkpoints are asked for, by identifier; none for another study.
+    """Return the runs whose checkpoints are asked for, by identifier; none for another study.
 
     Raises Problem 404 for an unknown one, ConfigError where they are of several projects.
     """
@@ -48,7 +48,7 @@ def parents(session: Session, asked: StudyWrite) -> dict[str, Run]:
 
 
 def origins(session: Session, asked: StudyWrite) -> list[ForkedFrom]:
-    """Each checkpoint, in the order given. Raises ConfigError naming those that are not kept, or come twice."""
+    """Return each checkpoint, in the order given. Raises ConfigError naming those that are not kept, or come twice."""
     found = parents(session, asked)
     kept = {run_id: [each.step for each in checkpoints.kept(session, run)] for run_id, run in found.items()}
     problems = []
@@ -76,7 +76,7 @@ def origins(session: Session, asked: StudyWrite) -> list[ForkedFrom]:
 
 
 def overlaps(origins: Sequence[ForkedFrom], further_steps: int) -> list[ConfigProblem]:
-    """Warns of checkpoints of one run that are nearer than the arms are long."""
+    """Return a warning for each two checkpoints of one run that are nearer than the arms are long."""
     found = []
     ordered = sorted(origins, key=lambda each: (each.run_id, each.step))
     for first, second in itertools.pairwise(ordered):
@@ -91,7 +91,7 @@ def overlaps(origins: Sequence[ForkedFrom], further_steps: int) -> list[ConfigPr
 
 
 def plan_of(session: Session, asked: StudyWrite, name: str, project_id: str | None) -> Plan:
-    """The runs of an experiment: from each checkpoint, every arm. Raises ConfigError where it cannot be made."""
+    """Return the runs of an experiment: from each checkpoint, every arm. Raises ConfigError where it cannot be made."""
     points = points_of(asked)
     if asked.with_unchanged:
         points = [{}, *filter(None, points)]
@@ -120,7 +120,7 @@ def _arms(
     project_id: str | None,
     num_origins: int,
 ) -> list[Candidate]:
-    """The runs from one checkpoint; an arm that comes to the same config as one before it has a problem."""
+    """Return the runs from one checkpoint; an arm that comes to the same config as one before it has a problem."""
     labels = labels_of(varied_fields(points))
     where = f" · from step {origin.step} of {origin.run_name[:60]}" if num_origins > 1 else ""
     found: list[Candidate] = []

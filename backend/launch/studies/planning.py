@@ -33,13 +33,14 @@ from bapo.study.report import arms_of, primary_words
 
 
 def parent_project(session: Session, asked: StudyWrite) -> str | None:
-    """The project of the runs that a study starts from, where there are some. Raises Problem 404 for an unknown one."""
+    """Return the project of the runs that a study starts from, where there are some. Raises Problem 404 for an unknown
+    one."""
     forked = next(iter(forking.parents(session, asked).values()), None)
     return configs.parent_project(session, asked) if forked is None else forked.project_id
 
 
 def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan:
-    """The plan of a study file, a grid, a list or a fork experiment.
+    """Return the plan of a study file, a grid, a list or a fork experiment.
 
     Raises ConfigError where the study as a whole cannot be made, Problem 404 for an unknown parent.
     """
@@ -64,7 +65,7 @@ def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan
 
 
 def declared(study: Declaration, planned: Sequence[PlannedRun]) -> list[Candidate]:
-    """Runs of a study file."""
+    """Return the runs of a study file."""
     return [
         Candidate(run.name, _declared_name(study, run), run.point, {**study.config, **run.changes}) for run in planned
     ]
@@ -102,7 +103,7 @@ def _candidate(
 
 
 def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview:
-    """The runs of a study, what is wrong with them and what they cost together; makes nothing.
+    """Return the runs of a study, what is wrong with them and what they cost together; makes nothing.
 
     Raises Problem 404 for an unknown parent, 422 for an unknown project.
     """
@@ -155,7 +156,7 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
 
 
 def _totals(each: Sequence[RunEstimate]) -> dict[str, EstimateRange | None]:
-    """Sums over the runs; None where one of them cannot be estimated."""
+    """Return the sums over the runs; `None` if one of them cannot be estimated."""
     return {
         field: _sum([getattr(one, field) for one in each]) for field in ("rollouts", "seconds", "compute_hours", "cost")
     }

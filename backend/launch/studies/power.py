@@ -1,4 +1,4 @@
-"""What a design can show, by how far seeds disagreed in the project's earlier runs of the same recipe."""
+"""Power of a design, from the spread between seeds in the project's earlier runs of the same recipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALIKE = ("task.type", "model.path", "training.steps")
 
 
 def power_shown(session: Session, examined: Examination, project_id: str | None) -> StudyPower | None:
-    """The power of a study, also while something else in its file is wrong; None where its seeds cannot be read."""
+    """Return the power of a study, even if its file has other errors; `None` if its seeds cannot be read."""
     study = examined.readable
     if study is None or "seeds" in examined.stood_in:
         return None
@@ -32,7 +32,7 @@ def power_shown(session: Session, examined: Examination, project_id: str | None)
 
 
 def _measured(session: Session, study: Declaration, project_id: str | None) -> PairedSpread | None:
-    """The spread of avg@k between seeds in earlier runs; None where there are too few."""
+    """Return the spread of avg@k between seeds in earlier runs; None where there are too few."""
     try:
         first = flattened(resolved(study, final_runs(study, {})[0]).config.model_dump(mode="json"))
     except ConfigError:
@@ -60,7 +60,7 @@ def _measured(session: Session, study: Declaration, project_id: str | None) -> P
 
 
 def final_results(rows: Sequence[EvaluationRow], sets: Sequence[str]) -> dict[str, float]:
-    """Each run's last avg@k, averaged over the test sets; runs without one of them are left out."""
+    """Return each run's last avg@k, averaged over the test sets; runs without one of them are left out."""
     last: dict[tuple[str, str], float] = {(row.run_id, row.dataset): row.value for row in rows if row.step > 0}
     return {
         run_id: sum(last[run_id, name] for name in sets) / len(sets)

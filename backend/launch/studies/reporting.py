@@ -22,7 +22,7 @@ def ended(made: Sequence[MadeRun]) -> dict[str, str]:
 
 
 def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation]:
-    """Reads the records of the ended runs, by name, in a few statements for all of them."""
+    """Return the records of the ended runs, by name, read in a few statements for all of them."""
     ids = ended(made)
     configs = repository.configs(session, list(ids.values()))
     columns = series.read(session, list(ids.values()), METRIC_KEYS)
@@ -42,7 +42,7 @@ def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation
 
 
 def report(session: Session, row: StudyRow, made: Sequence[MadeRun]) -> StudyReport:
-    """The report of a study with a question, over the runs that are done."""
+    """Return the report of a study with a question, over the runs that are done."""
     assert row.study.text is not None, "a study without a question has no report"
     declaration = parse(row.study.text)
     return build(

@@ -33,7 +33,7 @@ def _visible() -> Select[Study, str, str, str]:
 
 
 def page(session: Session, limit: int, after: str | None) -> list[StudyRow]:
-    """Newest first; `after` is the last one of the page before."""
+    """Return a page of studies, newest first; `after` is the last one of the page before."""
     query = _visible().order_by(Study.created_at.desc(), Study.id.desc()).limit(limit)
     if after is not None:
         last = select(Study.created_at).where(Study.id == after).scalar_subquery()
@@ -42,13 +42,13 @@ def page(session: Session, limit: int, after: str | None) -> list[StudyRow]:
 
 
 def get(session: Session, study_id: str) -> StudyRow:
-    """One study, where the caller may see it. Raises Problem 404."""
+    """Return one study, where the caller may see it. Raises Problem 404."""
     found = session.execute(_visible().where(Study.id == study_id)).one_or_none()
     return StudyRow(*existing(found, "study", study_id))
 
 
 def lock(session: Session, study_id: str) -> StudyRow | None:
-    """A study that nobody else changes meanwhile."""
+    """Return a study, locked."""
     query = _visible().where(Study.id == study_id).with_for_update(of=Study)
     found = session.execute(query).one_or_none()
     return None if found is None else StudyRow(*found)
@@ -75,7 +75,7 @@ class MadeRun(NamedTuple):
 
 
 def made_runs(session: Session, study_id: str) -> list[MadeRun]:
-    """The runs of a study in the order of its plan, without their configs."""
+    """Return the runs of a study in the order of its plan, without their configs."""
     query = (
         select(StudyRun.name, StudyRun.point, Run, StudyRun.was_submitted)
         .join(Run, Run.id == StudyRun.run_id, isouter=True)
@@ -90,7 +90,7 @@ class Progress(NamedTuple):
     """Progress of a study's runs in one state."""
 
     status: RunStatus | None
-    """None for runs that are not submitted, or were deleted."""
+    """`None` for runs that are not submitted, or were deleted."""
     was_submitted: bool
     num_runs: int
     steps_done: int
@@ -100,8 +100,8 @@ class Progress(NamedTuple):
 
 
 def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progress]]:
-    """By study."""
-    # What a fork has of its parent is no work of the study.
+    """Return the progress by study."""
+    # Steps that a fork has from its parent are no work of the study.
     begun = func.coalesce(Run.fork_step, 0)
     steps = func.coalesce(Run.num_steps, 0) - begun
     sums = (func.count(), func.sum(func.coalesce(Run.step, 0) - begun), func.sum(steps), func.max(steps))
@@ -119,22 +119,22 @@ def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progr
 
 
 def unfinished(session: Session) -> Sequence[str]:
-    """Studies that wait for what tuning chooses."""
+    """Return the studies that wait for a choice by tuning."""
     return session.scalars(select(Study.id).where(Study.choices.is_(None)).order_by(Study.created_at)).all()
 
 
 def rows(session: Session, study_id: str) -> dict[str, StudyRun]:
-    """The rows of a study's runs by name."""
+    """Return the rows of a study's runs by name."""
     return {row.name: row for row in session.scalars(select(StudyRun).where(StudyRun.study_id == study_id))}
 
 
 def runs_of(session: Session, run_ids: Sequence[str]) -> dict[str, Run]:
-    """Those of these runs that are there, by identifier."""
+    """Return those of these runs that are there, by identifier."""
     return {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
 
 
 def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
-    """The forks that continue a run after its last step, by that run, oldest first."""
+    """Return the forks that continue a run after its last step, by that run, oldest first."""
     ends = {run.id: run.step for run in runs if run.step}
     query = (
         select(Run.forked_from, Run.fork_step, Run.id).where(Run.forked_from.in_(ends)).order_by(Run.created_at, Run.id)
@@ -147,13 +147,13 @@ def continued(session: Session, runs: Sequence[Run]) -> dict[str, list[str]]:
 
 
 def configs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Config of each run."""
+    """Return the config of each run."""
     found = session.execute(select(Run.id, Run.config).where(Run.id.in_(run_ids)))
     return {row.id: row.config for row in found}
 
 
 def assessments(session: Session, run_ids: Sequence[str]) -> dict[str, list[dict[str, object]]]:
-    """Evaluation and tracking records of runs, as they were recorded, by step."""
+    """Return the evaluation and tracking records of runs, as they were recorded, by step."""
     query = (
         select(SparseRecord.run_id, SparseRecord.record)
         .where(SparseRecord.run_id.in_(run_ids), SparseRecord.type.in_(("evaluation", "tracking")))
@@ -170,7 +170,7 @@ MOST_EARLIER = 400
 
 
 def ended_configs(session: Session, project_id: str, recipe: str) -> dict[str, dict[str, Any]]:
-    """Config of each run of a recipe in a project that trained to its end, the newest first."""
+    """Return the configs of a recipe's runs in a project that trained to their ends, newest first."""
     found = session.execute(
         select(Run.id, Run.config)
         .where(Run.project_id == project_id, Run.recipe == recipe, Run.status == RunStatus.SUCCEEDED)

@@ -21,13 +21,13 @@ SEED_FIELDS = ("training.seed", "task.seed")
 
 
 def main_evaluation(made: Sequence[MadeRun]) -> str | None:
-    """The evaluation that most runs have."""
+    """Return the evaluation that most runs have."""
     found = _main_set(made)
     return None if found is None else found[0]
 
 
 def _main_set(made: Sequence[MadeRun]) -> tuple[str, str] | None:
-    """Name, with k, and problems of the held-out set that most runs were evaluated on."""
+    """Return name, with k, and problems of the held-out set that most runs were evaluated on."""
     sets = Counter(held_out for each in made if each.run is not None and (held_out := _set_of(each.run)) is not None)
     return sets.most_common(1)[0][0] if sets else None
 
@@ -37,7 +37,7 @@ def _set_of(run: Run) -> tuple[str, str] | None:
 
 
 def settings_of(made: Sequence[MadeRun]) -> list[StudySetting]:
-    """Every setting in the order of the plan, with its mean results."""
+    """Return every setting in the order of the plan, with its mean results."""
     held_out = _main_set(made)
     by_setting: dict[str, list[MadeRun]] = {}
     for each in made:
@@ -65,7 +65,7 @@ def _setting(point: dict[str, Any], runs: Sequence[Run], held_out: tuple[str, st
 
 
 def varied(study: Study, made: Sequence[MadeRun]) -> list[Varied]:
-    """The runs with the fields that a grid or list varies, or with arm and regime of those that a file declares."""
+    """Return the runs with the fields that a grid or list varies, or with arm and regime if a file declares them."""
     if study.text is None:
         points = [(each, _without_seeds(each.point), _seed(each.point)) for each in made]
     else:

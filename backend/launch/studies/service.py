@@ -60,7 +60,7 @@ _STATES: Mapping[RunStatus, StudyRunState] = {
 
 
 def shipped_studies() -> ShippedStudies:
-    """The files that come with the server."""
+    """Return the files that come with the server."""
     found = [(name, text, parse(text)) for name, text in shipped().items()]
     return ShippedStudies(
         items=[
@@ -179,17 +179,17 @@ def submit(
 
 
 def declaration_of(study: Study) -> Declaration | None:
-    """Returns the declaration; None for a grid or a list of runs."""
+    """Return the declaration; `None` for a grid or a list of runs."""
     return None if study.text is None else parse(study.text)
 
 
 def choices_of(study: Study) -> Choices:
-    """Returns the settings that tuning chose."""
+    """Return the settings that tuning chose."""
     return {(each["regime"], each["arm"]): each["set"] for each in study.choices or ()}
 
 
 def run_infos(study: Study, declaration: Declaration, made: Sequence[MadeRun]) -> list[StudyRunInfo]:
-    """Every declared run and what became of it, for the report."""
+    """Return every declared run and what became of it, for the report."""
     return [
         StudyRunInfo.model_validate({**_planned_fields(planned), **_made_fields(each), "name": planned.name})
         for planned, each in _declared(study, declaration, made)
@@ -235,7 +235,7 @@ def _run(made: MadeRun, fields: Mapping[str, Any]) -> api.StudyRun:
 
 
 def summary(row: StudyRow, progress: Sequence[Progress]) -> StudySummary:
-    """A row of the list."""
+    """Return a row of the list."""
     return StudySummary.model_validate(_summary_fields(row, declaration_of(row.study), progress))
 
 
@@ -273,7 +273,7 @@ def _summary_fields(row: StudyRow, declaration: Declaration | None, progress: Se
 
 
 def detail(session: Session, study_id: str) -> StudyDetail:
-    """One study with its runs and their results. Raises Problem 404."""
+    """Return one study with its runs and their results. Raises Problem 404."""
     row = studies.get(session, study_id)
     study, declaration = row.study, declaration_of(row.study)
     made = studies.made_runs(session, study_id)

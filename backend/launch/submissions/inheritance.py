@@ -28,7 +28,7 @@ def inherit(session: Session, run: Run, parent: Run, step: int) -> None:
     chunks.write_metrics(session, run.id, StepRow.step > chunks.last_step(whole))
     _copy(session, MetricKey, run, parent)
     is_change = SparseRecord.record["event"].astext == "parameter_change"
-    # A change stands at the last step without it.
+    # A change is recorded at the last step without it.
     _copy(
         session,
         SparseRecord,

@@ -115,7 +115,7 @@ def create(session: Session, body: RunCreate, caller: Principal) -> Run:
 def new_run(
     session: Session, name: str, config: RunConfig, caller: Principal, *, project_id: str, group: str | None
 ) -> Run:
-    """A draft that is not in the session yet."""
+    """Return a draft that is not in the session yet."""
     needs = config.needs
     return Run(
         project_id=project_id,

@@ -27,7 +27,7 @@ class AlertBook:
         self._public_url = public_url
 
     def open_of(self, rule: Rule) -> Alert | None:
-        """The rule's alert that is not resolved."""
+        """Return the rule's alert that is not resolved."""
         return next((alert for alert in self._open if alert.rule_id == rule.id), None)
 
     def open(
@@ -54,7 +54,7 @@ class AlertBook:
         return stored
 
     def resolve(self, alert: Alert, resolution: str, *, step: int | None = None, quietly: bool = False) -> None:
-        """An alert is over."""
+        """Resolve an alert."""
         alert.resolved_at = self._now
         alert.resolved_step = step
         alert.resolution = resolution
@@ -63,7 +63,7 @@ class AlertBook:
             self._tell(alert, "resolved")
 
     def resolve_where(self, matches: Callable[[Alert], bool], resolution: str) -> None:
-        """All alerts of the run that match are over."""
+        """Resolve all alerts of the run that match."""
         for alert in [alert for alert in self._open if matches(alert)]:
             self.resolve(alert, resolution, step=self._run.step)
 
@@ -91,6 +91,6 @@ class AlertBook:
 
 
 def announce_alert(session: Session, alert: Alert, change: str) -> None:
-    """Tell open pages."""
+    """Notify open pages."""
     data = {"alert_id": alert.id, "change": change, "kind": alert.kind, "step": alert.step}
     announce(session, alert.run_id, "alert", data)

@@ -47,7 +47,7 @@ def list_alerts(
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> AlertPage:
-    """Newest first. `open`: still true; `unseen`: open and not acknowledged; `resolved`: no longer true."""
+    """List alerts, newest first. `open`: still true; `unseen`: open, not acknowledged; `resolved`: no longer true."""
     conditions: list[ColumnElement[bool]] = []
     if project is not None:
         conditions.append(Run.project_id.in_(select(Project.id).where(Project.name == project)))
@@ -65,13 +65,13 @@ def list_alerts(
 
 @router.get("/alerts/summary", summary="Count open alerts")
 def alert_summary(caller: Reader, session: DbSession) -> AlertSummary:
-    """Counts for the bell in the dashboard's header."""
+    """Count alerts for the bell in the dashboard's header."""
     return service.summary(session, caller)
 
 
 @router.post("/alerts/acknowledge", summary="Acknowledge alerts")
 def acknowledge_alerts(caller: Writer, session: DbSession, body: AlertsAcknowledge) -> AlertsAcknowledged:
-    """Acknowledged alerts no longer count at the bell. They stay open until their condition no longer holds."""
+    """Acknowledge alerts: they no longer count at the bell, and stay open until their condition no longer holds."""
     return AlertsAcknowledged(num_acknowledged=service.acknowledge(session, body.ids, caller))
 
 
@@ -97,7 +97,7 @@ def list_rules(caller: Reader, session: DbSession) -> RulePage:
 
 @router.post("/alert-rules", status_code=201, summary="Create an alert rule")
 def create_rule(caller: Writer, session: DbSession, body: RuleWrite) -> RuleInfo:
-    """The rule checks every further step of the runs it watches, and the past steps of runs that are active now."""
+    """Create an alert rule. It checks all further steps of the runs it watches, and past steps of active runs."""
     return service.rule_info(service.create_rule(session, body, caller), caller)
 
 
@@ -117,11 +117,11 @@ def get_rule(caller: Reader, session: DbSession, rule_id: str) -> RuleInfo:
 
 @router.put("/alert-rules/{rule_id}", summary="Replace an alert rule")
 def replace_rule(caller: Writer, session: DbSession, rule_id: str, body: RuleWrite) -> RuleInfo:
-    """Requires the rule's owner or an administrator. Resolves the alerts that it opened before."""
+    """Replace a rule. Only its owner or an administrator may do this. Resolves the alerts that it opened before."""
     return service.rule_info(service.replace_rule(session, rule_id, body, caller), caller)
 
 
 @router.delete("/alert-rules/{rule_id}", status_code=204, summary="Delete an alert rule")
 def delete_rule(caller: Writer, session: DbSession, rule_id: str) -> None:
-    """Requires the rule's owner or an administrator. Its past alerts stay in the history."""
+    """Delete a rule. Only its owner or an administrator may do this. Its past alerts stay in the history."""
     service.delete_rule(session, rule_id, caller)

@@ -17,7 +17,7 @@ from bapo.api.findings import SEVERITIES
 
 
 def matching(condition: FindingCondition, stored: RunFindings) -> dict[str, str]:
-    """Titles of the findings that the rule is about, by kind, the gravest first."""
+    """Return the titles of the findings that the rule is about, by kind, most severe first."""
     gravest = SEVERITIES[: SEVERITIES.index(condition.severity) + 1]
     return {
         each["kind"]: each["title"]

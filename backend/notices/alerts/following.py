@@ -36,11 +36,11 @@ FOLLOW_LOCK = 0x6261706F08
 """Advisory lock of the one follower."""
 INTERVAL_SECONDS = 1.0
 LOOK_SECONDS = 5.0
-"""How often runs are looked at for a standstill."""
+"""Interval at which runs are checked for a standstill, in seconds."""
 SPARSE_KEYS = ("val-core/", "val-aux/", "bapo/tracking/")
 """Metrics of evaluations and trackings, which come after the step that they belong to."""
 JUDGED = "judged"
-"""Step up to which a rule has told what it found, in its memory of a run."""
+"""Step up to which a rule has reported, in its memory of a run."""
 
 Clock = Callable[[Session], datetime]
 
@@ -57,7 +57,7 @@ class AlertFollower(LeaderThread):
         self._clock = clock
 
     def work(self) -> None:
-        """Follow the log to its end, and look for runs that stand still."""
+        """Follow the log to its end, and check for runs that have stopped progressing."""
         while self._follow():
             pass
         self._look()
@@ -248,13 +248,13 @@ class RunJudge:
             self._note(rule, found, memory, last)
 
     def _begin(self, rule: Rule, first: int) -> tuple[int, Memory]:
-        """First step that a rule reads, and its memory up to that step."""
+        """Return the first step that a rule reads, and its memory up to that step."""
         watch = self._watches.get((rule.id, self._run.id))
         if watch is None:
             return 0, {}
         if first > watch.step:
             return watch.step + 1, dict(watch.memory)
-        # An attempt repeats steps: the whole run is read again, and only what is beyond is told.
+        # An attempt repeats steps: the whole run is read again, and only later steps are reported.
         return 0, {JUDGED: watch.memory.get(JUDGED, 0)}
 
     def _note(self, rule: Rule, found: Sequence[Finding], memory: Memory, last: int) -> None:

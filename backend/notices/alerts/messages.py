@@ -36,7 +36,7 @@ class AlertText(NamedTuple):
 
 
 def sentence(rule: RuleDraft) -> str:
-    """The rule in plain words."""
+    """Return the rule in plain words."""
     return f"Alert when {_condition(rule.condition)}, in {_scope(rule.scope)}."
 
 
@@ -118,7 +118,7 @@ def _in_a_row(count: int, what: str = "step") -> str:
 
 
 def duration(minutes: float) -> str:
-    """`30 minutes`, `2 hours`."""
+    """Return a duration as a text such as `30 minutes` or `2 hours`."""
     if minutes >= 120 and minutes % 60 == 0:
         return f"{minutes / 60:g} hours"
     if minutes < 1:
@@ -127,7 +127,7 @@ def duration(minutes: float) -> str:
 
 
 def found(condition: AlertCondition, finding: Finding, run_id: str) -> AlertText:
-    """Text of an alert that a metric opened."""
+    """Return the text of an alert that a metric opened."""
     value, at = f"{finding.value:.4g}", f"up to step {finding.step}"
     match condition:
         case EntropyCondition():
@@ -181,7 +181,7 @@ def found(condition: AlertCondition, finding: Finding, run_id: str) -> AlertText
 
 
 def findings(run_id: str, titles: Sequence[str]) -> AlertText:
-    """Text for findings in a run's data, the gravest first."""
+    """Return the text for findings in a run's data, most severe first."""
     more = f" And {len(titles) - MOST_TITLES} more." if len(titles) > MOST_TITLES else ""
     return AlertText(
         " ".join(titles[:MOST_TITLES]) + more,
@@ -191,12 +191,12 @@ def findings(run_id: str, titles: Sequence[str]) -> AlertText:
 
 
 def finished(run_id: str, num_steps: int) -> AlertText:
-    """Text for a finished run."""
+    """Return the text for a finished run."""
     return AlertText(f"The run has finished all {num_steps:,} steps.", "See what it learned.", _tab(run_id, "overview"))
 
 
 def failed(run_id: str, reason: str | None) -> AlertText:
-    """Text for a failed run."""
+    """Return the text for a failed run."""
     return AlertText(
         f"The run failed: {reason}" if reason else "The run failed.",
         "The end of its log shows the cause. Correct it and clone the run.",
@@ -205,7 +205,7 @@ def failed(run_id: str, reason: str | None) -> AlertText:
 
 
 def lost(run_id: str, reason: str | None) -> AlertText:
-    """Text for a lost run."""
+    """Return the text for a lost run."""
     return AlertText(
         f"The run was lost: {reason}" if reason else "The run was lost.",
         "It is queued again automatically and resumes from its last checkpoint. If it stays in the queue, check "
@@ -215,7 +215,7 @@ def lost(run_id: str, reason: str | None) -> AlertText:
 
 
 def stalled(run_id: str, minutes: float, step: int) -> AlertText:
-    """Text for a run that records nothing."""
+    """Return the text for a run that records nothing."""
     return AlertText(
         f"Nothing was recorded for {duration(minutes)}; the last completed step is {step}.",
         "The end of the log shows what the trainer is doing, the System tab what its machine does. A long evaluation "
@@ -225,7 +225,7 @@ def stalled(run_id: str, minutes: float, step: int) -> AlertText:
 
 
 def resolution(condition: AlertCondition, finding: Finding) -> str:
-    """Why an alert of a metric was resolved."""
+    """Return why an alert of a metric was resolved."""
     what = "the entropy" if isinstance(condition, EntropyCondition) else "it"
     return f"{what} recovered at step {finding.step}: {finding.value:.4g}"
 

@@ -33,7 +33,7 @@ _MOVES = {"finished": "succeeded", "failed": "failed", "lost": "lost"}
 
 
 def preview(session: Session, draft: RuleDraft, project_id: str | None) -> RulePreview:
-    """The newest runs that the rule watches, and where it would have opened an alert."""
+    """Return the newest runs that the rule watches, and where it would have opened an alert."""
     found = repository.newest_runs(session, project_id, run_conditions(draft.scope), NUM_RUNS)
     runs, num_firings = [], 0
     for run in found:
@@ -59,7 +59,7 @@ def _replay(session: Session, condition: AlertCondition, run: Run) -> tuple[int,
 
 
 def _replay_findings(session: Session, condition: FindingCondition, run: Run) -> tuple[int, list[PreviewFiring]]:
-    """What was found last; when it came is not kept."""
+    """Return the last findings; when they appeared is not stored."""
     stored = repository.findings_of(session, run.id)
     if stored is None:
         return 0, []
@@ -76,7 +76,7 @@ def _replay_metric(session: Session, watch: Watch, run: Run) -> tuple[int, list[
 
 
 def firings_of(findings: Sequence[Finding]) -> list[PreviewFiring]:
-    """Each opening with the resolution that follows it."""
+    """Return each opening with the resolution that follows it."""
     firings: list[PreviewFiring] = []
     for finding in findings:
         if finding.change == "opened":
@@ -87,7 +87,7 @@ def firings_of(findings: Sequence[Finding]) -> list[PreviewFiring]:
 
 
 def _replay_silences(session: Session, condition: StalledCondition, run: Run) -> tuple[int, list[PreviewFiring]]:
-    """Steps of one attempt that were further apart than that, by the trainer's clock."""
+    """Return the steps of one attempt that were further apart than the limit, by the trainer's clock."""
     columns = series.read_training(session, run.id, [_TIME], StepRange(1, _LAST_STEP))
     query = select(StepRow.step, StepRow.attempt).where(StepRow.run_id == run.id).order_by(StepRow.step)
     rows = session.execute(query).all()

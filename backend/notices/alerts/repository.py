@@ -23,13 +23,13 @@ def lock_follower(session: Session) -> AlertFollower:
 
 
 def runs(session: Session, run_ids: Collection[str]) -> Sequence[Run]:
-    """The runs among these that trained here, without their configs."""
+    """Return the runs among these that trained here, without their configs."""
     query = select(Run).where(Run.id.in_(run_ids), Run.import_source.is_(None))
     return session.scalars(_light(query)).all()
 
 
 def runs_with_status(session: Session, project_ids: Collection[str], statuses: Collection[str]) -> Sequence[Run]:
-    """Runs of these projects in these states, without their configs."""
+    """Return the runs of these projects in these states, without their configs."""
     query = select(Run).where(Run.project_id.in_(project_ids), Run.status.in_(statuses), Run.import_source.is_(None))
     return session.scalars(_light(query)).all()
 
@@ -41,31 +41,31 @@ def _light(query: Select[Run]) -> Select[Run]:
 
 
 def enabled_rules(session: Session, project_ids: Collection[str]) -> Sequence[AlertRule]:
-    """The rules in force in these projects."""
+    """Return the rules in force in these projects."""
     query = select(AlertRule).where(AlertRule.project_id.in_(project_ids), AlertRule.enabled).order_by(AlertRule.id)
     return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def enabled_rules_of_kind(session: Session, kind: str) -> Sequence[AlertRule]:
-    """The rules of one kind in force in any project."""
+    """Return the rules of one kind in force in any project."""
     query = select(AlertRule).where(AlertRule.condition["kind"].astext == kind, AlertRule.enabled)
     return session.scalars(query.order_by(AlertRule.id).execution_options(populate_existing=True)).all()
 
 
 def watches(session: Session, run_ids: Collection[str]) -> dict[tuple[str, str], AlertWatch]:
-    """Memory of rules about these runs, by rule and run."""
+    """Return the memory of rules about these runs, by rule and run."""
     query = select(AlertWatch).where(AlertWatch.run_id.in_(run_ids)).execution_options(populate_existing=True)
     return {(watch.rule_id, watch.run_id): watch for watch in session.scalars(query)}
 
 
 def open_alerts(session: Session, run_ids: Collection[str]) -> Sequence[Alert]:
-    """Alerts of these runs that are not resolved, oldest first."""
+    """Return the alerts of these runs that are not resolved, oldest first."""
     query = select(Alert).where(Alert.run_id.in_(run_ids), Alert.resolved_at.is_(None)).order_by(Alert.id)
     return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def open_alerts_of_rule(session: Session, rule_id: str) -> Sequence[Alert]:
-    """Alerts of a rule that are not resolved."""
+    """Return the alerts of a rule that are not resolved."""
     return session.scalars(select(Alert).where(Alert.rule_id == rule_id, Alert.resolved_at.is_(None))).all()
 
 
@@ -81,7 +81,7 @@ def add_alert(session: Session, alert: Alert) -> bool:
 
 
 def found_lately(session: Session, project_ids: Collection[str], since: datetime) -> Sequence[tuple[Run, RunFindings]]:
-    """Runs of these projects that had not ended by then, without their configs, with what was found in them last.
+    """Return runs of these projects that had not ended by then, without their configs, and their last findings.
 
     Observed runs came by the way of imports, but are news.
     """
@@ -100,12 +100,12 @@ def found_lately(session: Session, project_ids: Collection[str], since: datetime
 
 
 def findings_of(session: Session, run_id: str) -> RunFindings | None:
-    """What was found in a run last; None before it was looked at."""
+    """Return the run's last findings; `None` before it was checked."""
     return session.get(RunFindings, run_id)
 
 
 def newest_events(session: Session, run_ids: Collection[str]) -> dict[str, int]:
-    """ID of the newest event of each run that reports training."""
+    """Return the ID of the newest event of each run that reports training."""
     query = (
         select(StreamRow.run_id, func.max(StreamRow.id))
         .where(StreamRow.run_id.in_(run_ids), StreamRow.event != "alert")
@@ -115,7 +115,7 @@ def newest_events(session: Session, run_ids: Collection[str]) -> dict[str, int]:
 
 
 def forget(session: Session, rule_id: str) -> None:
-    """A rule reads every run from its beginning again."""
+    """Forget a rule's memory, so that it reads every run from the beginning."""
     session.execute(delete(AlertWatch).where(AlertWatch.rule_id == rule_id))
 
 
@@ -152,26 +152,26 @@ def _rules() -> Select[AlertRule, str, str, int, datetime | None]:
 
 
 def rules(session: Session) -> list[RuleRow]:
-    """All rules that the session sees, by name."""
+    """Return all rules that the session sees, by name."""
     query = _rules().order_by(func.lower(AlertRule.name), AlertRule.id)
     return [RuleRow(*row) for row in session.execute(query)]
 
 
 def rule(session: Session, rule_id: str) -> RuleRow:
-    """One rule of the caller's projects. Raises Problem 404."""
+    """Return one rule of the caller's projects. Raises Problem 404."""
     row = session.execute(_rules().where(AlertRule.id == rule_id)).one_or_none()
     return RuleRow(*existing(row, "alert rule", rule_id))
 
 
 def count_rules(session: Session, project_id: str) -> int:
-    """Rules of a project."""
+    """Return the number of rules of a project."""
     return session.scalars(select(func.count()).where(AlertRule.project_id == project_id)).one()
 
 
 def newest_runs(
     session: Session, project_id: str | None, conditions: Sequence[ColumnElement[bool]], limit: int
 ) -> Sequence[Run]:
-    """The newest runs that have trained, without their configs."""
+    """Return the newest runs that have trained, without their configs."""
     query = select(Run).where(Run.project_id == project_id, Run.attempt > 0, *conditions)
     return session.scalars(_light(query).order_by(Run.created_at.desc(), Run.id.desc()).limit(limit)).all()
 
@@ -195,7 +195,7 @@ def _alerts() -> Select[Alert, str, str]:
 def alerts(
     session: Session, conditions: Sequence[ColumnElement[bool]], before_id: int | None, limit: int
 ) -> list[AlertRow]:
-    """The newest first."""
+    """Return the newest first."""
     query = _alerts().where(*conditions).order_by(Alert.id.desc()).limit(limit)
     if before_id is not None:
         query = query.where(Alert.id < before_id)
@@ -203,20 +203,20 @@ def alerts(
 
 
 def alert(session: Session, alert_id: int) -> AlertRow:
-    """One alert of a run that the caller sees. Raises Problem 404."""
+    """Return one alert of a run that the caller sees. Raises Problem 404."""
     row = session.execute(_alerts().where(Alert.id == alert_id)).one_or_none()
     return AlertRow(*existing(row, "alert", str(alert_id)))
 
 
 def count_unseen(session: Session, conditions: Sequence[ColumnElement[bool]]) -> tuple[int, int]:
-    """Alerts that are neither resolved nor acknowledged, and the runs that have them."""
+    """Return the numbers of alerts that are neither resolved nor acknowledged, and of runs that have them."""
     query = select(func.count(), func.count(Alert.run_id.distinct())).select_from(Alert)
     alerts, with_alerts = session.execute(query.join(Run, Run.id == Alert.run_id).where(*conditions)).one()
     return alerts, with_alerts
 
 
 def lock_unacknowledged(session: Session, alert_ids: Collection[int]) -> Sequence[Alert]:
-    """The unacknowledged ones of these alerts, locked."""
+    """Return the unacknowledged ones of these alerts, locked."""
     query = (
         select(Alert)
         .join(Run, Run.id == Alert.run_id)

@@ -25,7 +25,7 @@ class Rule:
 
     @property
     def id(self) -> str:
-        """Its identifier."""
+        """ID of the rule."""
         return self.stored.id
 
     @property
@@ -44,7 +44,7 @@ class Rule:
         return RuleDraft(condition=self.condition, scope=scope_of(self.stored))
 
     def watches(self, run: Run) -> bool:
-        """Whether the run is one of its."""
+        """Return whether the run is one of its."""
         stored = self.stored
         return (
             stored.project_id == run.project_id
@@ -55,7 +55,7 @@ class Rule:
 
 
 def read_rule(stored: AlertRule) -> Rule | None:
-    """The rule; None where this version does not know its kind."""
+    """Return the rule; None where this version does not know its kind."""
     try:
         return Rule(stored, _CONDITION.validate_python(stored.condition))
     except ValidationError:
@@ -63,12 +63,12 @@ def read_rule(stored: AlertRule) -> Rule | None:
 
 
 def scope_of(stored: AlertRule) -> RuleScope:
-    """The runs that a stored rule watches."""
+    """Return the runs that a stored rule watches."""
     return RuleScope(tag=stored.tag, method=stored.method, run_id=stored.run_id)
 
 
 def run_conditions(scope: RuleScope) -> list[ColumnElement[bool]]:
-    """The same in SQL."""
+    """Return the same in SQL."""
     found: list[ColumnElement[bool]] = []
     if scope.run_id is not None:
         found.append(Run.id == scope.run_id)

@@ -25,7 +25,7 @@ from bapo.api.alerts import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleSc
 
 _CURSOR = "alerts"
 MOST_RULES = 200
-"""Of a project: each is judged at every step of every run that it watches."""
+"""Maximum number of rules of a project: each is judged at every step of every run that it watches."""
 NUM_NEWEST = 5
 
 # ---------------------------------------------------------------- rules
@@ -49,7 +49,7 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
 
 
 def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow:
-    """A rule of the project. Raises Problem 404 for a run that is not there, 409 where there are too many."""
+    """Return a rule of the project. Raises Problem 404 for a run that is not there, 409 where there are too many."""
     project_id = choice.for_new(session, caller, body.project).id
     if repository.count_rules(session, project_id) >= MOST_RULES:
         raise Problem(409, "too_many", f"the project has {MOST_RULES} rules: delete one first")
@@ -103,7 +103,7 @@ def _write(session: Session, rule: AlertRule, body: RuleWrite) -> None:
 
 
 def check_scope(session: Session, scope: RuleScope, project_id: str | None) -> None:
-    """Raises Problem 404 or 422 where the rule is about a run that is not there, or not in its project."""
+    """Raise Problem 404 or 422 if the rule is about a run that does not exist, or is not in its project."""
     if scope.run_id is None:
         return
     try:
@@ -139,7 +139,7 @@ def alert_info(row: AlertRow) -> AlertInfo:
 def list_alerts(
     session: Session, conditions: Sequence[ColumnElement[bool]], cursor: str | None, limit: int
 ) -> AlertPage:
-    """A page, the newest first. Raises Problem 422 for a cursor of another list."""
+    """Return a page, the newest first. Raises Problem 422 for a cursor of another list."""
     before = None if cursor is None else decode_numbers(cursor, _CURSOR)[1]
     rows = repository.alerts(session, conditions, before, limit + 1)
     page = rows[:limit]

@@ -1,6 +1,6 @@
 """Reads the values of a metric in order, each once, and finds where an alert opens and where it is resolved.
 
-What a rule must remember between two values is one JSON object, so that reading goes on after a restart where it
+What a rule must remember between two values is one JSON object, so that reading resumes after a restart where it
 stopped. The same reading serves the preview, over all values of a run at once.
 """
 
@@ -53,7 +53,7 @@ class Watch(Protocol):
 
 
 def watch_of(condition: AlertCondition) -> Watch | None:
-    """The watch for this condition; None if it reads no metric."""
+    """Return the watch for this condition; None if it reads no metric."""
     match condition:
         case EntropyCondition():
             return EntropyWatch(condition)
@@ -118,7 +118,7 @@ class StreakWatch:
         return Finding(step, "resolved" if is_open else "opened", smooth)
 
     def _smoothed(self, memory: Memory, value: float) -> float | None:
-        """The mean that is compared; None until there are as many values as it is a mean of."""
+        """Return the mean that is compared; None until there are as many values as it is a mean of."""
         if self._smoothing is None:
             return value
         kind, span = self._smoothing

@@ -57,7 +57,7 @@ class EventStream(StreamingResponse):
     summary="Stream events of all runs",
 )
 def all_events(caller: Reader, context: ContextOf, only: Only = None, last_event_id: LastEventId = None) -> EventStream:
-    """Server-sent events of the caller's projects, see `StreamEvent`; of one kind with `only`.
+    """Stream server-sent events of the caller's projects, see `StreamEvent`; of one kind with `only`.
 
     `Last-Event-ID` resumes after a break.
     """
@@ -80,7 +80,7 @@ def run_events(
     after: After = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Server-sent events of one run, see `StreamEvent`: its status first, then what happens.
+    """Stream server-sent events of one run, see `StreamEvent`: its status first, then what happens.
 
     `Last-Event-ID`, or the run's `last_event_id`, resumes after a break.
     """
@@ -90,7 +90,7 @@ def run_events(
 
 
 def _check_number(context: Context, caller: Principal) -> None:
-    """Raise Problem 429 where somebody has as many streams open as one may have."""
+    """Raise Problem 429 if the caller has the maximum number of open streams."""
     if context.part(EventHub).num_streams(caller.id) >= MOST_OF_PERSON:
         remedy = f"{MOST_OF_PERSON} event streams are open for you, the most that one may have: close pages or scripts"
         raise Problem(429, "too_many_streams", remedy, headers={"Retry-After": "10"})
@@ -125,13 +125,13 @@ async def _stream(
 
 
 async def _still_valid(context: Context, caller: Principal) -> Principal | None:
-    """The caller as it is now; None for a secret that is good no longer."""
+    """Return the caller as it is now; None for a secret that is good no longer."""
     known = context.callers.known_by_hash(caller.secret_hash)
     return known or await anyio.to_thread.run_sync(context.callers.authenticate_hash, caller.secret_hash)
 
 
 def _beginning(context: Context, caller: Principal, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
-    """Events that the reader missed; for a new reader of one run, its status."""
+    """Return the events that the reader missed; for a new reader of one run, its status."""
     with context.database.session() as session:
         project_scope.limit(session, caller.memberships)
         project_scope.hide_trash(session)

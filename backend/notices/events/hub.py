@@ -50,7 +50,7 @@ class Subscription:
         self._queue.put_nowait(None)
 
     async def next(self, timeout_seconds: float) -> StreamEvent | None:
-        """The next event; None at the end. Raises TimeoutError after a silence."""
+        """Return the next event; None at the end. Raises TimeoutError after a silence."""
         return await asyncio.wait_for(self._queue.get(), timeout_seconds)
 
 
@@ -79,7 +79,7 @@ class EventHub:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server is about to stop: nobody should begin to wait."""
+        """True if the server is about to stop, so that no request should begin to wait."""
         return self._closed
 
     @contextmanager
@@ -98,7 +98,7 @@ class EventHub:
                 del self._waiting_workers[worker_id]
 
     def num_streams(self, person_id: str) -> int:
-        """How many streams somebody has open."""
+        """Return the number of the user's open streams."""
         return sum(each.person_id == person_id for each in tuple(self._subscriptions))
 
     @asynccontextmanager
@@ -132,7 +132,7 @@ class EventHub:
     async def subscribe(
         self, person_id: str, run_id: str | None, only: str | None = None
     ) -> AsyncIterator[Subscription]:
-        """A queue of the events from now on, of one run and of one kind where they are named."""
+        """Yield a queue of the events from now on, of one run and of one kind where they are named."""
         subscription = Subscription(person_id, run_id, only)
         # Many may have been let in at the same moment.
         if self._closed or self.num_streams(person_id) >= MOST_OF_PERSON:
@@ -160,7 +160,7 @@ class EventHub:
         async with connection:
             for channel in (events.CHANNEL, events.DELETED_CHANNEL, events.ASSIGNED_CHANNEL):
                 await connection.execute(f"LISTEN {channel}")
-            # What was committed while nobody listened. The first time there is nothing to make up for.
+            # Events committed while the connection was down. The first time there are none to catch up with.
             missed = await anyio.to_thread.run_sync(self._missed)
             for event in missed:
                 self._deliver(event)

@@ -1,7 +1,7 @@
 """Sends queued messages: at least once, each under one ID, few at a time.
 
 One message at a time goes to each webhook and few at once to all, each in bounded time, so that a receiver that is dead
-or slow holds up nobody else's messages.
+or slow does not delay messages to others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DELIVER_LOCK = 0x6261706F09
 INTERVAL_SECONDS = 1.0
 MAX_AT_ONCE = 16
 MAX_TRANSACTIONS = 2
-"""Of them at once: connections to the database are few."""
+"""Maximum number of simultaneous transactions: connections to the database are few."""
 GIVE_UP_SECONDS = 86_400.0
 """A message that is not taken for so long is given up, and a webhook that takes none for so long is switched off."""
 FIRST_RETRY_SECONDS = 10.0
@@ -112,7 +112,7 @@ class Deliverer(LeaderThread):
                 return None
             now = self._clock(session)
             url, prepared = webhook.url, message(webhook, delivery, unix_time_of(now))
-        # No transaction is open while somebody else is waited for.
+        # No transaction is open while the receiver answers.
         outcome = self._send(url, prepared.headers, prepared.content)
         with self._turns, self._database.session() as session, session.begin():
             webhook, delivery = repository.lock_both(session, item) or (None, None)
@@ -137,7 +137,7 @@ def note(session: Session, webhook: Webhook, delivery: Delivery, outcome: Outcom
         webhook.num_failures = 0
         return
     if delivery.event == "test":
-        # Somebody looks at what became of it, and asks again.
+        # The user who sent the test sees the outcome and can repeat it.
         delivery.state = "given_up"
         return
     webhook.failing_since = webhook.failing_since or now
@@ -163,7 +163,7 @@ def _wait(num_tries: int) -> timedelta:
 
 
 def switch_off(session: Session, webhook: Webhook, reason: str, now: datetime) -> None:
-    """Switch a webhook off until somebody switches it on."""
+    """Disable a webhook until a user enables it."""
     webhook.enabled = False
     webhook.disabled_reason = reason
     webhook.updated_at = now

@@ -24,7 +24,7 @@ def list_webhooks(caller: Writer, session: DbSession) -> WebhookPage:
 
 @router.post("/webhooks", status_code=201, summary="Create a webhook")
 def create_webhook(caller: Writer, session: DbSession, settings: SettingsOf, body: WebhookWrite) -> WebhookCreated:
-    """The secret that signs its messages is returned only in this response."""
+    """Create a webhook. The secret that signs its messages is returned only in this response."""
     return service.created(service.create(session, body, caller, settings.webhook_policy))
 
 
@@ -38,7 +38,7 @@ def get_webhook(caller: Writer, session: DbSession, webhook_id: str) -> WebhookI
 def replace_webhook(
     caller: Writer, session: DbSession, settings: SettingsOf, webhook_id: str, body: WebhookWrite
 ) -> WebhookInfo:
-    """The secret stays. A webhook that was switched off after failures can be switched on again."""
+    """Replace a webhook; its secret stays. One that was switched off after failures can be switched on again."""
     return service.info(service.replace(session, webhook_id, body, caller, settings.webhook_policy))
 
 
@@ -50,13 +50,13 @@ def delete_webhook(caller: Writer, session: DbSession, webhook_id: str) -> None:
 
 @router.post("/webhooks/{webhook_id}/secret", summary="Renew a webhook's secret")
 def renew_webhook_secret(caller: Writer, session: DbSession, webhook_id: str) -> WebhookCreated:
-    """All messages from now on are signed with the new secret, including retries."""
+    """Renew the secret. All messages from now on are signed with the new one, including retries."""
     return service.created(service.renew_secret(session, webhook_id, caller))
 
 
 @router.post("/webhooks/{webhook_id}/test", status_code=202, summary="Send a test message")
 def test_webhook(caller: Writer, session: DbSession, webhook_id: str) -> DeliveryInfo:
-    """Tried once, within moments. List the webhook's messages to see the outcome."""
+    """Send a test message once, within moments. List the webhook's messages to see the outcome."""
     return service.delivery_info(service.send_test(session, webhook_id, caller))
 
 

@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
 
 def message(webhook: Webhook, delivery: Delivery, unix_time: int) -> Message:
-    """The message in its webhook's format, signed for each try under the same ID."""
+    """Return the message in its webhook's format, signed for each try under the same ID."""
     body = {
         "id": delivery.id,
         "event": delivery.event,
@@ -46,12 +46,12 @@ def message(webhook: Webhook, delivery: Delivery, unix_time: int) -> Message:
 
 
 def signature(secret: str, unix_time: int, content: bytes) -> str:
-    """HMAC-SHA256 over `timestamp.body`, in hexadecimal digits."""
+    """Return the HMAC-SHA256 over `timestamp.body`, in hexadecimal digits."""
     return hmac.new(secret.encode(), b"%d.%b" % (unix_time, content), hashlib.sha256).hexdigest()
 
 
 def text_of(body: Mapping[str, Any]) -> str:
-    """A message in a few plain lines."""
+    """Return a message in a few plain lines."""
     run, alert = body.get("run"), body.get("alert")
     if run is None:
         return str(body.get("message", "BAPO"))
@@ -75,7 +75,7 @@ def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _slack(body: Mapping[str, Any]) -> tuple[str, bytes]:
-    # <!channel> and <http://…|…> are commands to Slack: nobody's run name shall call a channel.
+    # <!channel> and <http://…|…> are commands to Slack: a run's name must not call a channel.
     text = text_of(body).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "application/json", orjson.dumps({"text": text})
 
@@ -97,5 +97,5 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, bytes]]] = {
 
 
 def unix_time_of(moment: datetime) -> int:
-    """Whole seconds since 1970."""
+    """Return the whole seconds since 1970."""
     return int(moment.timestamp())

@@ -13,7 +13,7 @@ from backend.models import Delivery, Membership, Run, User, Webhook
 
 
 def add(session: Session, run: Run, event: str, body: dict[str, Any]) -> None:
-    """A message for each webhook of the run's project that wants such events."""
+    """Add a message for each webhook of the run's project that wants such events."""
     is_member = exists().where(Membership.project_id == run.project_id, Membership.user_id == Webhook.owner_id)
     query = (
         select(Webhook.id)
@@ -22,7 +22,7 @@ def add(session: Session, run: Run, event: str, body: dict[str, Any]) -> None:
             Webhook.project_id == run.project_id,
             Webhook.enabled,
             Webhook.events.contains(cast([event], ARRAY(Text))),
-            # Who may look no more is told no more.
+            # A user without access gets no more messages.
             User.disabled_at.is_(None),
             or_(User.role == "admin", is_member),
         )
@@ -35,7 +35,7 @@ def add(session: Session, run: Run, event: str, body: dict[str, Any]) -> None:
 
 
 def run_body(run: Run, public_url: str) -> dict[str, Any]:
-    """Facts about the run in every message."""
+    """Return the facts about the run that every message contains."""
     return {
         "run": {
             "id": run.id,

@@ -13,7 +13,7 @@ from backend.models import Delivery, Project, User, Webhook
 
 
 class WebhookRow(NamedTuple):
-    """A webhook, its author's name and its project's, and how it stands."""
+    """A webhook, the names of its author and its project, and its state."""
 
     webhook: Webhook
     owner: str
@@ -43,30 +43,30 @@ def _webhooks() -> Select[Webhook, str, str, int, datetime | None]:
 
 
 def webhooks(session: Session, conditions: Collection[ColumnElement[bool]]) -> list[WebhookRow]:
-    """Webhooks by name."""
+    """Return the webhooks by name."""
     query = _webhooks().where(*conditions).order_by(func.lower(Webhook.name), Webhook.id)
     return [WebhookRow(*row) for row in session.execute(query)]
 
 
 def lock(session: Session, webhook_id: str) -> Webhook | None:
-    """One webhook, held."""
+    """Return one webhook, locked."""
     query = select(Webhook).where(Webhook.id == webhook_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
 def count(session: Session, project_id: str) -> int:
-    """Webhooks of a project."""
+    """Return the number of webhooks of a project."""
     return session.scalars(select(func.count()).where(Webhook.project_id == project_id)).one()
 
 
 def count_given_up(session: Session, owner_id: str) -> int:
-    """Number of a user's webhooks that were switched off after failures."""
+    """Return the number of a user's webhooks that were switched off after failures."""
     query = select(func.count()).where(Webhook.owner_id == owner_id, Webhook.disabled_reason.is_not(None))
     return session.execute(query.select_from(Webhook)).scalar_one()
 
 
 def deliveries(session: Session, webhook_id: str, before_id: int | None, limit: int) -> list[Delivery]:
-    """The newest first."""
+    """Return the newest first."""
     query = select(Delivery).where(Delivery.webhook_id == webhook_id).order_by(Delivery.id.desc()).limit(limit)
     if before_id is not None:
         query = query.where(Delivery.id < before_id)
@@ -74,7 +74,7 @@ def deliveries(session: Session, webhook_id: str, before_id: int | None, limit: 
 
 
 def delivery(session: Session, webhook_id: str, delivery_id: int) -> Delivery | None:
-    """One message of a webhook, held."""
+    """Return one message of a webhook, locked."""
     query = select(Delivery).where(Delivery.id == delivery_id, Delivery.webhook_id == webhook_id).with_for_update()
     return session.scalars(query).one_or_none()
 
@@ -87,7 +87,7 @@ class Due(NamedTuple):
 
 
 def due(session: Session, busy: Collection[str], limit: int) -> list[Due]:
-    """The first message that is due of each webhook to which none is being sent, longest waiting first."""
+    """Return the first message that is due of each webhook to which none is being sent, longest waiting first."""
     query = (
         select(func.min(Delivery.id).label("id"), Delivery.webhook_id)
         .join(Webhook, Webhook.id == Delivery.webhook_id)
@@ -95,7 +95,7 @@ def due(session: Session, busy: Collection[str], limit: int) -> list[Due]:
             Delivery.state == "waiting",
             Webhook.enabled,
             or_(Delivery.next_try_at.is_(None), Delivery.next_try_at <= func.now()),
-            # A test is asked for by somebody who waits for what becomes of it.
+            # A user is waiting for the outcome of a test.
             or_(Webhook.resume_at.is_(None), Webhook.resume_at <= func.now(), Delivery.event == "test"),
             Webhook.id.not_in(busy),
         )
@@ -107,7 +107,7 @@ def due(session: Session, busy: Collection[str], limit: int) -> list[Due]:
 
 
 def lock_both(session: Session, item: Due) -> tuple[Webhook, Delivery] | None:
-    """The webhook and its message, held; None where one of them is gone."""
+    """Return the webhook and its message, held; None where one of them is gone."""
     webhook = lock(session, item.webhook_id)
     found = None if webhook is None else delivery(session, item.webhook_id, item.delivery_id)
     return None if webhook is None or found is None else (webhook, found)

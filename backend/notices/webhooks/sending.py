@@ -14,7 +14,7 @@ from backend.outbound.connection import DeadlineError, connection_to, url_of
 TRY_SECONDS = 10.0
 """A receiver that has not answered by then has not taken the message."""
 MAX_RESPONSE_BYTES = 4_096
-"""Of the answer that are read."""
+"""Maximum number of bytes of the answer that are read."""
 MAX_EXCERPT_CHARACTERS = 500
 GONE = 410
 
@@ -26,10 +26,10 @@ class Outcome:
     status_code: int | None
     response: str | None
     problem: str | None
-    """None where the message was taken."""
+    """`None` if the message was taken."""
     seconds: float
     is_unreachable: bool = False
-    """The receiver did not answer at all: another message would fare no better."""
+    """True if the receiver did not answer at all: another message would fail as well."""
 
     @property
     def is_gone(self) -> bool:
@@ -47,7 +47,7 @@ def send(
     try_seconds: float = TRY_SECONDS,
     ssl_context: ssl.SSLContext | None = None,
 ) -> Outcome:
-    """POST a message once."""
+    """Send a message once."""
     begin = time.monotonic()
 
     def unreachable(problem: str) -> Outcome:

@@ -23,7 +23,7 @@ from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, Webhoo
 
 _CURSOR = "deliveries"
 MOST_WEBHOOKS = 50
-"""Of a project: each event of it may make a message for each."""
+"""Maximum number of webhooks of a project: each event of it may make a message for each."""
 SECRET_PREFIX = "whsec_"  # noqa: S105 - says what the random rest is for
 
 
@@ -38,7 +38,7 @@ def created(row: WebhookRow) -> WebhookCreated:
 
 
 def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
-    """The caller's webhooks, and all of a project for its administrators: an address may itself be a secret."""
+    """Return the caller's webhooks, and all of a project for its administrators: an address may itself be a secret."""
     if caller.memberships is None:
         return [] if caller.role == "admin" else [Webhook.owner_id == caller.id]
     managed = [project_id for project_id, role in caller.memberships.items() if role == "admin"]
@@ -46,12 +46,12 @@ def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
 
 
 def list_webhooks(session: Session, caller: Principal) -> list[WebhookRow]:
-    """Webhooks by name."""
+    """Return the webhooks by name."""
     return repository.webhooks(session, visible(caller))
 
 
 def get(session: Session, webhook_id: str, caller: Principal) -> WebhookRow:
-    """A webhook that the caller may see. Raises Problem 404."""
+    """Return a webhook that the caller may see. Raises Problem 404."""
     rows = repository.webhooks(session, [*visible(caller), Webhook.id == webhook_id])
     if not rows:
         raise not_found("webhook", webhook_id)
@@ -59,7 +59,8 @@ def get(session: Session, webhook_id: str, caller: Principal) -> WebhookRow:
 
 
 def create(session: Session, body: WebhookWrite, caller: Principal, policy: AddressPolicy) -> WebhookRow:
-    """A webhook of the caller. Raises Problem 422 for an address that it may not have, 409 where there are too many."""
+    """Return a webhook of the caller. Raises Problem 422 for an address that it may not have, 409 where there are too
+    many."""
     project_id = choice.for_new(session, caller, body.project).id
     if repository.count(session, project_id) >= MOST_WEBHOOKS:
         raise Problem(409, "too_many", f"the project has {MOST_WEBHOOKS} webhooks: delete one first")
@@ -119,8 +120,8 @@ def _lock(session: Session, webhook_id: str, caller: Principal) -> Webhook:
 
 def _write(webhook: Webhook, body: WebhookWrite, policy: AddressPolicy) -> None:
     try:
-        # Only what stands in the address: what its name leads to is looked up and checked at every try, and whether a
-        # name leads to the inside is not answered to whoever asks.
+        # Only the address itself: its host name is resolved and checked at every try, and callers must not learn if a
+        # name leads to the internal network.
         target = destination(body.url)
         if _is_literal(target.host):
             permitted_addresses(target, policy)
@@ -157,7 +158,7 @@ def delivery_info(delivery: Delivery) -> DeliveryInfo:
 def list_deliveries(
     session: Session, webhook_id: str, cursor: str | None, limit: int, caller: Principal
 ) -> DeliveryPage:
-    """A page, the newest first. Raises Problem 404, and 422 for a cursor of another list."""
+    """Return a page, the newest first. Raises Problem 404, and 422 for a cursor of another list."""
     get(session, webhook_id, caller)
     before = None if cursor is None else decode_numbers(cursor, _CURSOR)[1]
     rows = repository.deliveries(session, webhook_id, before, limit + 1)
@@ -167,7 +168,7 @@ def list_deliveries(
 
 
 def send_test(session: Session, webhook_id: str, caller: Principal) -> Delivery:
-    """A message that says that it is a test. Raises Problem 404, 409 for a webhook that is switched off."""
+    """Return a message that says that it is a test. Raises Problem 404, 409 for a webhook that is switched off."""
     webhook = _enabled(_lock(session, webhook_id, caller))
     body = {"message": f"{caller.name} is testing whether BAPO's messages reach “{webhook.name}”."}
     delivery = Delivery(webhook_id=webhook.id, event="test", body=body, state="waiting", num_tries=0)
@@ -178,13 +179,13 @@ def send_test(session: Session, webhook_id: str, caller: Principal) -> Delivery:
 
 
 def send_again(session: Session, webhook_id: str, delivery_id: int, caller: Principal) -> Delivery:
-    """The same message once more, under the same identifier. Raises Problem 404, 409 where it is under way."""
+    """Return the same message once more, under the same identifier. Raises Problem 404, 409 where it is under way."""
     webhook = _enabled(_lock(session, webhook_id, caller))
     delivery = existing(repository.delivery(session, webhook_id, delivery_id), "delivery", str(delivery_id))
     if delivery.state == "waiting":
         delivery.next_try_at = None
     else:
-        # Its day to be taken begins anew.
+        # Restart the day in which it must be delivered.
         delivery.state, delivery.first_try_at, delivery.num_tries = "waiting", None, 0
     webhook.resume_at = None
     _note(session, webhook, caller, "webhook message sent again")

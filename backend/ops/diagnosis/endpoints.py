@@ -14,7 +14,7 @@ router = new_router("service")
 
 @router.get("/diagnosis", summary="Diagnose the deployment")
 def diagnosis(_: Administrator, session: DbSession, context: ContextOf) -> Diagnosis:
-    """State of database, broker, folders, workers and the provider of single sign-on, for `bapo doctor`.
+    """Return the state of database, broker, folders, workers and the provider of single sign-on, for `bapo doctor`.
 
     Requires an administrator.
     """

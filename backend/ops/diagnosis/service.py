@@ -85,7 +85,7 @@ def _broker(dispatcher: Dispatcher) -> BrokerFacts:
 
 
 def write_mark(folder: Path) -> int | None:
-    """The number that identifies this folder, written if missing."""
+    """Return the number that identifies this folder, written if missing."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         # 48 bits, which a heartbeat's number holds exactly.

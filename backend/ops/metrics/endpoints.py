@@ -15,7 +15,7 @@ router = new_router("service", prefix="")
 
 @router.get("/metrics", summary="Get Prometheus metrics", include_in_schema=False)
 def metrics(_: Scraper, context: ContextOf) -> Response:
-    """Requires the scrape token or, where none is set, a request from this machine."""
+    """Return the metrics. Requires the scrape token or, if none is set, a request from this machine."""
     state = CollectorRegistry()
     state.register(StateCollector(context))
     return Response(generate_latest(REGISTRY) + generate_latest(state), media_type=CONTENT_TYPE_LATEST)

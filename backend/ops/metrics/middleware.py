@@ -10,7 +10,7 @@ from backend.kit import instruments
 from backend.kit.middleware import OPEN_ENDED
 
 UNKNOWN_ROUTE = "none"
-"""Of a request that no route took: its path is the caller's choice and would be a label without bound."""
+"""Route of a request that no route took: its path is the caller's choice and would be a label without bound."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -46,6 +46,6 @@ class RequestMetrics:
 
 
 def route_of(scope: Scope) -> str:
-    """Template of the route that took the request, such as `/api/v1/runs/{run_id}`."""
+    """Return the template of the route that took the request, such as `/api/v1/runs/{run_id}`."""
     path: str = getattr(scope.get("route"), "path", UNKNOWN_ROUTE)
     return path

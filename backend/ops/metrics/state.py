@@ -35,7 +35,7 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 
 def reason_label(reason: str) -> str:
-    """One of a few names for why a run waits: the text itself may name hosts."""
+    """Return one of a few names for why a run waits: the text itself may name hosts."""
     lower = reason.lower()
     if not lower:
         return "promised"
@@ -49,7 +49,7 @@ class StateCollector:
         self._context = context
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges."""
+        """Yield the gauges."""
         yield _gauge("bapo_build_info", "Version of this server.", {(__version__,): 1}, ["version"])
         yield from self._pool()
         up = GaugeMetricFamily("bapo_database_up", "Whether PostgreSQL answered this scrape.")

@@ -52,18 +52,18 @@ class Axes(NamedTuple):
     seconds: Floats
 
     def at(self, x: CompareAxis, steps: NDArray[np.int64]) -> Floats:
-        """Positions of steps on an axis; step 0 is at 0."""
+        """Return the positions of steps on an axis; step 0 is at 0."""
         if x == "step":
             return steps.astype(np.float64)
         return cumulative_at(self.steps, self.rollouts if x == "rollouts" else self.seconds, steps)
 
     def end(self, x: CompareAxis) -> float:
-        """Position of the run's last step on this axis."""
+        """Return the position of the run's last step on this axis."""
         return float(self.at(x, self.steps[-1:])[-1]) if len(self.steps) else 0.0
 
 
 def axes_of(columns: RunColumns) -> Axes:
-    """Axes from the metrics of `AXIS_KEYS`; a step without a time took none."""
+    """Return the axes from the metrics of `AXIS_KEYS`; a step without a time took none."""
     whole = series.table({key: columns[key] for key in AXIS_KEYS})
     seconds = np.cumsum(np.nan_to_num(whole.values[SECONDS_KEY]))
     rollouts = np.maximum.accumulate(np.nan_to_num(whole.values[ROLLOUTS_KEY]))
@@ -71,13 +71,13 @@ def axes_of(columns: RunColumns) -> Axes:
 
 
 def read_axes(session: Session, run_ids: Sequence[str]) -> dict[str, Axes]:
-    """The axes of some runs."""
+    """Return the axes of some runs."""
     columns = series.read(session, run_ids, AXIS_KEYS)
     return {run_id: axes_of(columns[run_id]) for run_id in run_ids}
 
 
 def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
-    """The least that a run has which has trained at all."""
+    """Return the smallest budget of a run that has trained at all."""
     ends = {run_id: each.end(x) for run_id, each in axes.items() if len(each.steps)}
     if not ends:
         return Budget(x, 0.0, None)
@@ -88,7 +88,7 @@ def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
 def changes_on_axis(
     run_id: str, changes: Sequence[AppliedChange], axes: Axes, x: CompareAxis, budget: Budget | None
 ) -> list[dict[str, Any]]:
-    """Parameter changes of a run as `ChangeOnAxis`, up to the budget."""
+    """Return the parameter changes of a run as `ChangeOnAxis`, up to the budget."""
     positions = axes.at(x, np.array([change.step for change in changes], np.int64)).tolist()
     return [
         {"run_id": run_id, "x": position, "change": change.model_dump()}
@@ -98,7 +98,7 @@ def changes_on_axis(
 
 
 def curve_of(column: Column, axes: Axes, x: CompareAxis, budget: Budget | None = None) -> Curve:
-    """A metric of a run over an axis, up to the budget."""
+    """Return a metric of a run over an axis, up to the budget."""
     whole = curve(axes.at(x, column.steps), column.values)
     return whole if budget is None else cut(whole, budget.until)
 
@@ -115,7 +115,7 @@ def curves_of_metric(
     max_points: int,
     reduction: Reduction,
 ) -> list[dict[str, Any]]:
-    """One curve for each group, as `ComparedCurve`; groups without any value are left out.
+    """Return one curve for each group, as `ComparedCurve`; groups without any value are left out.
 
     `replicates`: the key of each run's replicate (`replicate_keys`).
     """
@@ -142,7 +142,7 @@ def curves_of_metric(
 
 
 def _extremes(whole: MeanCurve, max_points: int) -> MeanCurve:
-    """Fewer points, each column's extremes among them."""
+    """Reduce a curve to fewer points, each column's extremes among them."""
     if len(whole.x) <= max_points:
         return whole
     columns = [whole.mean, *(bound for bound in (whole.low, whole.high) if len(bound))]
@@ -161,7 +161,7 @@ def _pick(whole: MeanCurve, rows: NDArray[np.intp]) -> MeanCurve:
 
 
 def _averaged(curves: Sequence[Curve], num_stretches: int) -> list[Curve]:
-    """Each curve as means over equal stretches of the range of all; one with fewer values stays as it is."""
+    """Return each curve as means over equal stretches of the range of all; one with fewer values stays as it is."""
     ends = [(each.x[0], each.x[-1]) for each in curves if len(each.x)]
     if not ends:
         return list(curves)

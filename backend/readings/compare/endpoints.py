@@ -63,7 +63,8 @@ def get_metrics_of_runs(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Values by step, null where a step lacks the key. `max_points` limits them to a sample that keeps the extremes."""
+    """Return the values by step, null where a step lacks the key. `max_points` limits them to a sample that keeps the
+    extremes."""
     ids = service.existing(session, runs)
 
     def work_out() -> Answer:
@@ -126,7 +127,8 @@ def compare_curves(
         Query(description="How to sample: keep the `extremes`, or take `means` over stretches."),
     ] = "extremes",
 ) -> Response:
-    """Metrics of runs over a common axis: mean and 95 % interval of each group, the run itself for a group of one.
+    """Return metrics of runs over a common axis: mean and 95 % interval of each group, the run itself for a group of
+    one.
 
     Means are taken where one of the runs was measured; the others are interpolated linearly within their own range.
     """
@@ -148,7 +150,7 @@ Metric = Annotated[
 def compare_importance(
     _: Reader, session: DbSession, runs: Runs, metric: Metric = importance.DEFAULT_METRIC
 ) -> ParameterImportance:
-    """How much of the variance of a result each field explains in which the runs differ, beside chance.
+    """Return how much of the variance of a result each field explains in which the runs differ, compared with chance.
 
     A whole grid is decomposed exactly, into single fields, pairs and noise; of other runs each field is looked at
     alone, on ranks. Below the fewest runs it says why there is none.

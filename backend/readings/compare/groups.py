@@ -35,7 +35,7 @@ def compared_group(
     *,
     is_equal: bool,
 ) -> ComparedGroup:
-    """Average the replicates; `reference` are the runs to be compared with, None for the reference group itself."""
+    """Return the averages of replicates; `reference` are the runs to compare with, `None` for the reference group."""
 
     def mean(figure: Callable[[ComparedRunInfo], float | None]) -> MeanEstimate | None:
         return _mean(runs, figure, replicates)
@@ -166,7 +166,7 @@ def _saved(
     reference: Sequence[ComparedRunInfo] | None,
     figure: Callable[[Spent], float | None],
 ) -> Savings | None:
-    """Savings of the runs; None where the figure is unknown for one of them."""
+    """Return the savings of the runs; `None` if the figure is unknown for one of them."""
     if reference is None:
         return None
     ours, theirs = (_expenses(side, figure) for side in (runs, reference))
@@ -174,7 +174,7 @@ def _saved(
 
 
 def _expenses(runs: Sequence[ComparedRunInfo], figure: Callable[[Spent], float | None]) -> list[Expense] | None:
-    """What each run spent; None where that is not known of one."""
+    """Return what each run spent; `None` if it is unknown for one of them."""
     found = []
     for run in runs:
         spent = None if run.to_reach is None else run.to_reach.spent or run.to_reach.tried

@@ -22,7 +22,7 @@ from bapo.api.compare import ParameterImportance, VariedRun
 
 DEFAULT_METRIC = "eval_latest"
 _EVALUATED = ("eval_latest", "eval_best", "eval_change")
-"""Of the run's main evaluation, which need not be the same for all runs."""
+"""Results of the run's main evaluation, which need not be the same for all runs."""
 _HELD_OUT = held_out_key(Run.eval_name, Run.eval_problems)
 
 
@@ -36,7 +36,7 @@ class Varied(NamedTuple):
 
 
 def varied_by(chosen: Chosen) -> list[Varied]:
-    """Runs with the config fields in which they differ, steered changes included."""
+    """Return the runs with the config fields in which they differ, steered changes included."""
     configs = [run.config for run in chosen.runs]
     fields = [each for each in differences(configs) if is_material(each.field)]
     return [
@@ -50,7 +50,7 @@ def varied_by(chosen: Chosen) -> list[Varied]:
 
 
 def describe(session: Session, runs: Sequence[Varied], metric: str) -> ParameterImportance:
-    """Runs with their fields and results, and how much of the variance each field explains.
+    """Return the runs with their fields and results, and how much of the variance each field explains.
 
     Raises Problem 422 for a metric that is no number.
     """
@@ -84,7 +84,7 @@ def describe(session: Session, runs: Sequence[Varied], metric: str) -> Parameter
 
 
 def _varying(runs: Sequence[VariedRun]) -> list[str]:
-    """The fields in which the runs differ."""
+    """Return the fields in which the runs differ."""
     fields = dict.fromkeys(field for run in runs for field in run.set)
     return [field for field in fields if len({json.dumps(run.set.get(field), default=str) for run in runs}) > 1]
 

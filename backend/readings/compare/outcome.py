@@ -1,4 +1,4 @@
-"""Gathers what the outcome of a comparison is told from."""
+"""Gathers the data from which the outcome of a comparison is described."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def outcome_of(
     axes: Mapping[str, Axes],
     held_out: HeldOut,
 ) -> Outcome:
-    """Tell what the groups show on a held-out set: at the common budget where there is one, else at their ends.
+    """Return the outcome on a held-out set: at the common budget if there is one, else at the ends of the runs.
 
     Runs that cannot be compared with the others are left out, so that the others are held against one another as if
     those were not there. A run evaluated on another set of the same name is no candidate: `other_sets` names it.
@@ -81,7 +81,7 @@ def _without(
     axes: Mapping[str, Axes],
     accuracies: Mapping[str, Mapping[str, Accuracies]],
 ) -> Compared:
-    """The comparison of the other runs, at their own common budget."""
+    """Return the comparison of the other runs, at their own common budget."""
     missing = {each.run_id for each in left_out}
     runs = {run_id: run for run_id, run in whole.runs.items() if run_id not in missing}
     budget = None
@@ -144,7 +144,7 @@ def _contender(
 
 
 def _of_one_run(result: EvaluationResult, *, is_equal: bool) -> MeanEstimate | None:
-    """With the interval over problems, where the run was evaluated at that position."""
+    """Return the estimate with its interval over problems, if the run was evaluated at that position."""
     if not is_equal:
         return result.final
     if result.evaluated_at_budget is not None or result.at_budget is None:

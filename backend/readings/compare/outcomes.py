@@ -71,7 +71,7 @@ def results_of(
     x: CompareAxis | None,
     evaluated: Mapping[str, float],
 ) -> dict[str, list[EvaluationResult]]:
-    """First, last and best evaluation of each run on each held-out set, and its accuracy at `evaluated` on an axis."""
+    """Return first, last and best evaluation of each run and held-out set, and accuracy at `evaluated` on an axis."""
     ends: dict[tuple[str, str], list[Answers]] = {}
     for answers in repository.first_and_last_evaluations(session, run_ids):
         ends.setdefault((answers.run_id, answers.identity), []).append(answers)
@@ -90,7 +90,7 @@ def results_of(
 
 
 def evaluated_until(accuracies: Mapping[str, Mapping[str, Accuracies]], budget: Budget) -> dict[str, float]:
-    """By held-out set the last position up to the budget at which every run that knows the set was evaluated.
+    """Return by held-out set the last position up to the budget at which every run that knows the set was evaluated.
 
     Runs that were evaluated nowhere together but before training, as is usual on an axis of rollouts or time, are
     interpolated at the last evaluation of one of them that lies within those of all.
@@ -117,7 +117,7 @@ def _curve(known: Accuracies, x: CompareAxis) -> Curve:
 
 
 def _row_at(known: Accuracies, x: CompareAxis, position: float) -> EvaluationRow | None:
-    """The last evaluation at exactly this position."""
+    """Return the last evaluation at exactly this position."""
     places = np.nonzero(known.axes.at(x, known.steps) == position)[0]
     return known.rows[int(places[-1])] if len(places) else None
 
@@ -159,7 +159,7 @@ def _change(ends: Sequence[Answers]) -> MeanEstimate | None:
 
 
 def tracked_of(session: Session, run_ids: Sequence[str]) -> dict[str, TrackedResult]:
-    """Moves of the tracked prompts from the base model to the last sampling; runs that track none are left out."""
+    """Return the moves of the tracked prompts from the base model to the last sampling; omits runs that track none."""
     by_run: dict[str, list[Answers]] = {}
     for answers in repository.first_and_last_trackings(session, run_ids):
         by_run.setdefault(answers.run_id, []).append(answers)

@@ -21,13 +21,13 @@ class NamedRun(NamedTuple):
 
 
 def named_runs(session: Session, run_ids: Sequence[str]) -> dict[str, NamedRun]:
-    """The runs among these that exist."""
+    """Return the runs among these that exist."""
     query = select(Run, RunGroup.name).join(RunGroup, Run.group_id == RunGroup.id, isouter=True)
     return {run.id: NamedRun(run, group) for run, group in session.execute(query.where(Run.id.in_(run_ids)))}
 
 
 def existing(session: Session, run_ids: Sequence[str]) -> set[str]:
-    """The IDs among these that belong to runs."""
+    """Return the IDs among these that belong to runs."""
     return set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
 
 
@@ -60,7 +60,7 @@ _MEAN = re.compile(r"val-core/(?P<dataset>.+)/acc/mean@(?P<num_samples>\d+)")
 
 
 def evaluations(session: Session, run_ids: Sequence[str]) -> list[EvaluationRow]:
-    """All evaluations, by run and step."""
+    """Return all evaluations, by run and step."""
     # The metrics are small; the records hold every problem.
     query = (
         select(
@@ -116,12 +116,12 @@ _ENDS = text("""
 
 
 def first_and_last_evaluations(session: Session, run_ids: Sequence[str]) -> list[Answers]:
-    """First and last evaluation of each run and held-out set."""
+    """Return the first and last evaluation of each run and held-out set."""
     parameters: dict[str, Any] = {"run_ids": list(run_ids), "type": "evaluation", "num_samples": "num_samples"}
     return [Answers(*row) for row in session.execute(_ENDS, parameters)]
 
 
 def first_and_last_trackings(session: Session, run_ids: Sequence[str]) -> list[Answers]:
-    """Both samplings of the base model and the last sampling of each run."""
+    """Return both samplings of the base model and the last sampling of each run."""
     parameters: dict[str, Any] = {"run_ids": list(run_ids), "type": "tracking", "num_samples": "group_size"}
     return [Answers(*row) for row in session.execute(_ENDS, parameters)]

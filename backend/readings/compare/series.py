@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
 _SPARSE = ("val-core/", "bapo/tracking/")
-"""What evaluations and trackings record, and steps do not (`bapo.records.metrics`)."""
+"""Prefixes of metrics that evaluations and trackings record, and steps do not (`bapo.records.metrics`)."""
 
 EVERY_STEP = StepRange(0, 2**31 - 1)
 
@@ -39,7 +39,7 @@ RunColumns = Mapping[str, Column]
 def read(
     session: Session, run_ids: Sequence[str], keys: Sequence[str], steps: StepRange = EVERY_STEP
 ) -> dict[str, dict[str, Column]]:
-    """All values of these keys in a range of steps, by run and key, in three statements for all runs."""
+    """Return all values of these keys in a range of steps, by run and key, in three statements for all runs."""
     parts: dict[tuple[str, str], list[Column]] = {}
     in_steps = [key for key in keys if not key.startswith(_SPARSE)]
     in_between = [key for key in keys if key.startswith(_SPARSE)]
@@ -76,7 +76,7 @@ def _joined(parts: Sequence[Column]) -> Column:
 
 
 def table(columns: RunColumns) -> Columns:
-    """The columns of a run over the steps that have any of them."""
+    """Return the columns of a run over the steps that have any of them."""
     steps = np.unique(np.concatenate([column.steps for column in columns.values()])) if columns else NOTHING.steps
     spread: dict[str, Floats] = {}
     for key, column in columns.items():

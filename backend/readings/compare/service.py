@@ -81,7 +81,7 @@ class Question(NamedTuple):
 
 
 def existing(session: Session, run_ids: Sequence[str]) -> list[str]:
-    """The identifiers, each once. Raises Problem 422 for too many, 404 naming all runs that do not exist."""
+    """Return the identifiers, each once. Raises Problem 422 for too many, 404 naming all runs that do not exist."""
     distinct = _distinct(run_ids)
     _refuse_missing(distinct, repository.existing(session, distinct))
     return distinct
@@ -102,7 +102,7 @@ def _refuse_missing(run_ids: Sequence[str], found: Collection[str]) -> None:
 
 
 def choose(session: Session, run_ids: Sequence[str], group: str) -> Chosen:
-    """The runs in the order given, each once.
+    """Return the runs in the order given, each once.
 
     Raises Problem 422 for too many or for a field that none has, 404 naming all runs that do not exist.
     """
@@ -126,7 +126,7 @@ def choose(session: Session, run_ids: Sequence[str], group: str) -> Chosen:
 
 
 def compare(session: Session, chosen: Chosen, question: Question, prices: Prices) -> Comparison:
-    """The whole comparison but its curves."""
+    """Return the whole comparison but its curves."""
     ids = chosen.ids
     axes = read_axes(session, ids)
     budget = common_budget(axes, question.x) if question.equal else None
@@ -239,7 +239,7 @@ def _is_evaluated_elsewhere(of_run: Mapping[str, Accuracies], dataset: str | Non
 
 
 def _final(results: Sequence[EvaluationResult], dataset: str | None) -> float | None:
-    """Mean final accuracy, rounded down to a whole percent."""
+    """Return the mean final accuracy, rounded down to a whole percent."""
     values = [each.final.value for each in results if each.dataset == dataset]
     return math.floor(100 * fmean(values)) / 100 if values else None
 

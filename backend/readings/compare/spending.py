@@ -18,16 +18,16 @@ class Meter(NamedTuple):
     """Rates by which a run's compute is counted."""
 
     num_gpus: int | None
-    """Of its newest attempt; 0 on the CPU, None where another trainer's machines are not known."""
+    """GPUs of its newest attempt; 0 on the CPU, `None` if another trainer's machines are unknown."""
     compute_hours: float | None
-    """Of all its attempts; None where no worker took it (imported)."""
+    """Compute hours of all its attempts; `None` if no worker took it (imported)."""
     cost: float | None
     hour_price: float | None
-    """Of a compute hour, on average over its attempts; None where it is not known."""
+    """Average price of a compute hour over its attempts; `None` if unknown."""
 
 
 def meter_of(usage: Usage | None, prices: Prices, now: datetime, *, is_ours: bool) -> Meter:
-    """Rates from the run's attempts; `usage` is None if no worker took it, `is_ours` False of another trainer's run."""
+    """Return the rates of a run; `usage` is `None` if no worker took it, `is_ours` False for another trainer's run."""
     if usage is None:
         return Meter(0, None, None, prices.at(now, Machine())) if is_ours else Meter(None, None, None, None)
     hours, cost = usage.compute_hours, usage.cost(prices)
@@ -35,7 +35,7 @@ def meter_of(usage: Usage | None, prices: Prices, now: datetime, *, is_ours: boo
 
 
 def total(axes: Axes, meter: Meter) -> Spent:
-    """All that a run has taken; the hours of an imported run are those of its training steps, on one slot."""
+    """Return all that a run used; the hours of an imported run are those of its training steps, on one slot."""
     spent = _spent(axes, len(axes.steps), meter)
     if meter.compute_hours is None:
         return spent
@@ -43,7 +43,7 @@ def total(axes: Axes, meter: Meter) -> Spent:
 
 
 def reached(accuracies: Accuracies | None, axes: Axes, meter: Meter, target: float) -> ReachedAccuracy:
-    """Resources that the run used until its first evaluation with at least this accuracy.
+    """Return the resources that the run used until its first evaluation with at least this accuracy.
 
     Hours are those of its training steps: evaluations cost as much as one wants to know.
     """

@@ -32,7 +32,7 @@ def get_migration(
     from_step: Annotated[int | None, Query(ge=0, le=MAX_STEP, description="The earlier step.")] = None,
     to_step: Annotated[int | None, Query(ge=0, le=MAX_STEP, description="The later step.")] = None,
 ) -> Migration:
-    """Number of prompts by accuracy before and after, unlock and loss rates, and the rates expected by chance.
+    """Return the prompts by accuracy before and after, unlock and loss rates, and the rates expected by chance.
 
     By default compares tracked prompts from the base model to the newest sampling, and last-seen accuracies from the
     end of the first epoch to now. A step after the last one means the last one.
@@ -52,13 +52,13 @@ def get_flows(
         Query(max_length=100, description=f"Two to {MOST_FLOW_STEPS} steps in rising order, separated by commas."),
     ] = None,
 ) -> Flows:
-    """Number of prompts by their sequence of accuracy classes; by default at four evenly spaced steps."""
+    """Return the number of prompts by their sequence of accuracy classes; by default at four evenly spaced steps."""
     run = runs.get(session, run_id)
     return service.flows_over(session, context, run, kind, None if steps is None else _steps(steps))
 
 
 def _steps(text: str) -> list[int]:
-    """Steps of a query. Raises Problem 422."""
+    """Return the steps of a query. Raises Problem 422."""
     parts = text.split(",")
     # isdecimal also takes other scripts' digits, which int reads as well.
     if all(part.isdecimal() for part in parts):

@@ -15,7 +15,7 @@ BASE, BASE_AGAIN = "0", "1"
 
 
 def tracked_steps(session: Session, run_id: str) -> list[int]:
-    """The steps at which the prompts were sampled."""
+    """Return the steps at which the prompts were sampled."""
     query = (
         select(SparseRecord.step)
         .where(SparseRecord.run_id == run_id, SparseRecord.type == "tracking", SparseRecord.identity == BASE)
@@ -25,7 +25,7 @@ def tracked_steps(session: Session, run_id: str) -> list[int]:
 
 
 def samplings(session: Session, run_id: str, steps: Collection[int]) -> dict[int, Sampling]:
-    """The samplings at these steps."""
+    """Return the samplings at these steps."""
     query = select(SparseRecord.step, SparseRecord.record["prompt_ids"], SparseRecord.record["num_correct"]).where(
         SparseRecord.run_id == run_id,
         SparseRecord.type == "tracking",
@@ -36,7 +36,7 @@ def samplings(session: Session, run_id: str, steps: Collection[int]) -> dict[int
 
 
 def base_samplings(session: Session, run_id: str) -> tuple[Sampling, Sampling] | None:
-    """The two samplings of the base model; None where it was not sampled twice."""
+    """Return the two samplings of the base model; None where it was not sampled twice."""
     query = (
         select(SparseRecord.record["prompt_ids"], SparseRecord.record["num_correct"])
         .where(

@@ -46,7 +46,7 @@ class Prompts(NamedTuple):
 def migration(
     session: Session, context: Context, run: Run, kind: MigrationKind, from_step: int | None, to_step: int | None
 ) -> Migration:
-    """The matrix between two steps; by default over all that is known. Raises Problem 422 for steps in disorder."""
+    """Return the matrix between two steps, by default over the whole run. Raises Problem 422 for steps in disorder."""
     if from_step is not None and to_step is not None and from_step > to_step:
         remedy = f"from_step must not be after to_step, which is {to_step}: swap them"
         raise Problem(422, "invalid_request", remedy, field="from_step", value=from_step)
@@ -66,7 +66,7 @@ def migration(
 
 
 def flows_over(session: Session, context: Context, run: Run, kind: MigrationKind, steps: Sequence[int] | None) -> Flows:
-    """Moves of prompts over the steps; over four evenly spaced steps by default."""
+    """Return the moves of prompts over the steps; over four evenly spaced steps by default."""
     wanted: Sequence[int | None] = [None] * NUM_FLOW_STEPS if steps is None else steps
     prompts = _prompts(session, context, run, kind, wanted)
     group_size = group_size_of(run.config)
@@ -93,7 +93,8 @@ def _prompts(
 
 
 def _first_meaningful(visits: Visits, last_step: int) -> int:
-    """The step after which no prompt is new, which is the first epoch's end; half of the run while all may be new."""
+    """Return the step after which no prompt is new, which is the first epoch's end; half of the run while all may be
+    new."""
     _, first_rows = np.unique(visits.prompt, return_index=True)
     last_new = int(visits.step[first_rows].max(initial=0))
     return last_new if last_new < last_step else last_step // 2
@@ -114,7 +115,7 @@ def _tracked(session: Session, run: Run, wanted: Sequence[int | None]) -> Prompt
 
 
 def _filled(wanted: Sequence[int | None], *, first: int, last: int) -> list[int]:
-    """The requested steps, none after the last; evenly spaced ones by default."""
+    """Return the requested steps, none after the last; evenly spaced ones by default."""
     spread = len(wanted) - 1
     return [
         round(first + (last - first) * place / spread) if step is None else min(step, last)

@@ -19,7 +19,8 @@ COLUMNS = tuple(ListedPrompt.model_fields)
 
 @router.get("/runs/{run_id}/findings", summary="Get a run's findings")
 def get_findings(_: Reader, session: DbSession, context: ContextOf, run_id: str) -> FindingsReport:
-    """What is wrong with a run's data: each finding with evidence, an interval or a null, and what to do about it.
+    """Return the problems in a run's data: each finding with evidence, an interval or a null, and what to do about
+    it.
 
     Computed from all that the run has recorded; of a run that is training, at most every few seconds. `checks` says
     what was looked for, and what is missing where a run has recorded too little. A probe's finding of time has the
@@ -47,7 +48,7 @@ def get_finding_prompts(
 def export_finding_prompts(
     _: Reader, session: DbSession, context: ContextOf, run_id: str, kind: FindingKind
 ) -> Response:
-    """The prompts that a finding names as CSV: a header, then one line each."""
+    """Return the prompts that a finding names as CSV: a header, then one line each."""
     listed = service.prompts_of_finding(session, context, runs.get(session, run_id), kind).items
     table = csv_lines([COLUMNS, *([getattr(item, name) for name in COLUMNS] for item in listed)])
     name = f"{run_id}-{kind.replace('_', '-')}.csv"

@@ -1,4 +1,4 @@
-"""SQL of what findings read beside visits and metrics: sampled responses and texts of prompts."""
+"""SQL of what findings read besides visits and metrics: sampled responses and texts of prompts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_LETTERS = 4_000
 
 
 def revision(session: Session, run_id: str) -> int:
-    """A number that grows with every stored record and every stored sample."""
+    """Return a number that grows with every stored record and every stored sample."""
     query = select(func.sum(IngestOffset.next_offset)).where(
         IngestOffset.run_id == run_id, IngestOffset.kind.in_(("records", "samples"))
     )
@@ -25,7 +25,7 @@ def revision(session: Session, run_id: str) -> int:
 
 
 def newest_samples(session: Session, run_id: str, most_groups: int, most_bytes: int) -> list[Mapping[str, Any]]:
-    """Lines of groups with their responses, by step: the newest so many groups and bytes, as stored."""
+    """Return the lines of groups with their responses, by step: the newest groups, up to both limits."""
     size = func.sum(func.pg_column_size(Sample.record)).over(order_by=(Sample.step.desc(), Sample.position.desc()))
     ranked = (
         select(Sample.step, Sample.position, size.label("size"))
@@ -45,7 +45,7 @@ def newest_samples(session: Session, run_id: str, most_groups: int, most_bytes: 
 
 
 def prompt_texts(session: Session, run_id: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Identity, text and answer of prompts, in a fixed order; beginnings of very long texts."""
+    """Return identity, text and answer of prompts, in a fixed order; very long texts are cut."""
     query = (
         select(PromptText.prompt_id, func.left(PromptText.content, _MOST_LETTERS), PromptText.answer)
         .where(PromptText.run_id == run_id)

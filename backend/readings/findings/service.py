@@ -31,7 +31,7 @@ from bapo.config.task import canonical_form
 MIN_SECONDS_BETWEEN_SEARCHES = 3.0
 """For a running run, which may record many steps in a second."""
 MOST_SAMPLE_BYTES = 32 * 1024**2
-"""Of responses that are read, as stored (compressed)."""
+"""Maximum size of the responses that are read, as stored (compressed)."""
 
 
 class FindingsCache(RevisionCache[str, Search]):
@@ -55,7 +55,7 @@ def search_of_run(session: Session, context: Context, run: Run) -> Search:
 
 
 def prompts_of_finding(session: Session, context: Context, run: Run, kind: FindingKind) -> PromptList:
-    """The prompts that a finding names; none where it was not found."""
+    """Return the prompts that a finding names; none where it was not found."""
     return search_of_run(session, context, run).prompts.get(kind, PromptList(kind=kind, items=[]))
 
 

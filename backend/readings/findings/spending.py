@@ -1,4 +1,4 @@
-"""What the run that a probe is made for would cost, at the server's prices."""
+"""Cost of the run that a probe is made for, at the server's prices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bapo.analysis.findings.planned_cost import with_planned_cost
 
 
 def with_cost(session: Session, run: Run, report: FindingsReport, prices: Prices) -> FindingsReport:
-    """The report with the expected cost in the finding of a probe's time; any other as it is."""
+    """Return the report with the expected cost in the finding of a probe's time; any other as it is."""
     if not any(finding.kind == "probed_cost" for finding in report.findings):
         return report
     usage = usage_of(session, [run.id]).get(run.id, Usage())

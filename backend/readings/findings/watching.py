@@ -50,7 +50,7 @@ class FindingsWatcher(LeaderThread):
 
 
 def runs_due(session: Session) -> list[str]:
-    """Runs that were never checked or counted, or that have trained further since."""
+    """Return the runs that were never checked or counted, or that have trained further since."""
     query = (
         select(Run.id)
         .join(RunFindings, RunFindings.run_id == Run.id, isouter=True)
@@ -113,6 +113,7 @@ def look(session: Session, context: Context, run_id: str) -> None:
 
 
 def _is_still_there(session: Session, run_id: str) -> bool:
-    """Whether the run was not deleted during the search; from now on its deletion waits until the search is stored."""
+    """Return whether the run was not deleted during the search; from now on its deletion waits until the search is
+    stored."""
     query = select(Run.id).where(Run.id == run_id).with_for_update(read=True, key_share=True)
     return session.scalar(query) is not None

@@ -107,7 +107,7 @@ def change_prompt_list(caller: Writer, session: DbSession, list_id: str, body: P
 def _exported(
     session: Session, list_id: str, version: int | None, ending: str
 ) -> tuple[Iterator[PromptListEntryInfo], dict[str, str]]:
-    """The entries, and headers that name the file."""
+    """Return the entries, and headers that name the file."""
     row = repository.row(session, list_id)
     number = service.version_of(row, version)
     headers = {"Content-Disposition": f'attachment; filename="{row.list.name}-{number}.{ending}"'}
@@ -121,7 +121,7 @@ def _exported(
     responses=TABLE,
 )
 def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
-    """All entries of a version as CSV, which `bapo prompts put --file` and `bapo train --prompt-list` read."""
+    """Return all entries of a version as CSV, which `bapo prompts put --file` and `bapo train --prompt-list` read."""
     entries, headers = _exported(session, list_id, version, "csv")
     lines = [
         (
@@ -144,7 +144,7 @@ def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Ver
     responses=LINES,
 )
 def export_prompt_list_lines(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
-    """All entries of a version, one JSON object a line."""
+    """Return all entries of a version, one JSON object a line."""
     entries, headers = _exported(session, list_id, version, "jsonl")
     lines = "".join(f"{each.model_dump_json()}\n" for each in entries)
     return Response(lines, media_type="text/plain", headers=headers)
@@ -152,11 +152,11 @@ def export_prompt_list_lines(_: Reader, session: DbSession, list_id: str, versio
 
 @router.get("/prompt-lists/{list_id}/versions", summary="List the versions of a prompt list")
 def list_prompt_list_versions(_: Reader, session: DbSession, list_id: str) -> PromptListVersionPage:
-    """Who changed the list when, the newest first, at most 200."""
+    """List a prompt list's versions with their authors and times, newest first, at most 200."""
     return PromptListVersionPage(items=service.versions(session, repository.row(session, list_id)))
 
 
 @router.get("/prompt-lists/{list_id}/runs", summary="List runs using a prompt list")
 def list_prompt_list_runs(_: Reader, session: DbSession, list_id: str) -> PromptListRunPage:
-    """The runs that were submitted with the list, and with which version, the newest first, at most 200."""
+    """Return the runs that were submitted with the list, and with which version, the newest first, at most 200."""
     return PromptListRunPage(items=repository.runs_with(session, repository.row(session, list_id).list))

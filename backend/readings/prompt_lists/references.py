@@ -17,7 +17,7 @@ ENTRIES = "task.prompt_weights"
 def pinned(
     session: Session, explicit: ExplicitConfig, project_id: str | None
 ) -> tuple[ExplicitConfig, list[ConfigProblem]]:
-    """The config with the version in the list's name, and what may not be named.
+    """Return the config with the version in the list's name, and what may not be named.
 
     A version stays what it is, also of a list that was removed, so that a clone of a run can name it.
     """
@@ -39,7 +39,8 @@ def pinned(
 
 
 def written_in(session: Session, config: RunConfig, project_id: str) -> RunConfig:
-    """The config of a run with its list's entries, so that it says all by itself; its own weights come before them.
+    """Return the config of a run with its list's entries, so that it says all by itself; its own weights come before
+    them.
 
     Raises ConfigError where the method cannot take them, or the version has none.
     """
@@ -62,6 +63,6 @@ def _named(session: Session, value: str, project_id: str) -> tuple[PromptList, i
 
 
 def uses(config: RunConfig) -> dict[str, str]:
-    """The list that a config names, by field."""
+    """Return the list that a config names, by field."""
     named = config.task.prompt_list
     return {} if named is None else {FIELD: named}

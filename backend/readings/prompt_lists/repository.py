@@ -61,7 +61,7 @@ def _rows() -> Select[PromptList, str, str, PromptListVersion, int]:
 
 
 def lists(session: Session, project_id: str | None) -> list[ListRow]:
-    """All that there are, or those of a project, by name."""
+    """Return all prompt lists, or those of a project, by name."""
     query = _rows().order_by(func.lower(PromptList.name), Project.name)
     if project_id is not None:
         query = query.where(PromptList.project_id == project_id)
@@ -69,19 +69,19 @@ def lists(session: Session, project_id: str | None) -> list[ListRow]:
 
 
 def row(session: Session, list_id: str) -> ListRow:
-    """One. Raises Problem 404."""
+    """Return one prompt list. Raises Problem 404."""
     found = session.execute(_rows().where(PromptList.id == list_id)).one_or_none()
     return ListRow(*existing(found, "prompt list", list_id))
 
 
 def lock(session: Session, list_id: str) -> PromptList:
-    """One, which nobody else changes until the transaction ends. Raises Problem 404."""
+    """Return a list, locked until the transaction ends. Raises Problem 404."""
     query = select(PromptList).where(PromptList.id == list_id, PromptList.removed_at.is_(None)).with_for_update()
     return existing(session.scalars(query).one_or_none(), "prompt list", list_id)
 
 
 def named(session: Session, project_id: str | None, name: str) -> PromptList | None:
-    """The project's list of that name, removed or not."""
+    """Return the project's list of that name, removed or not."""
     query = select(PromptList).where(PromptList.project_id == project_id, PromptList.name == name)
     return session.scalars(query).one_or_none()
 
@@ -95,7 +95,7 @@ def _holds(list_id: str, version: int) -> ColumnElement[bool]:
 
 
 def weights(session: Session, list_id: str, version: int) -> dict[str, float]:
-    """Identity → weight of a version, by identity."""
+    """Return the weights of a version by identity."""
     query = select(PromptListEntry.prompt_id, PromptListEntry.thousandths).where(_holds(list_id, version))
     rows = session.execute(query.order_by(PromptListEntry.prompt_id))
     return {prompt_id: thousandths / UNIT for prompt_id, thousandths in rows}
@@ -131,21 +131,21 @@ def entries(
     offset: int,
     limit: int,
 ) -> tuple[list[EntryRow], int]:
-    """A page of a version's entries, and how many there are on all pages."""
+    """Return a page of a version's entries, and how many there are on all pages."""
     query = _entries(list_id, version, search=search, is_quarantine=is_quarantine)
     total = session.scalars(select(func.count()).select_from(query.order_by(None).subquery())).one()
     return [EntryRow(*found) for found in session.execute(query.offset(offset).limit(limit))], total
 
 
 def all_entries(session: Session, list_id: str, version: int) -> Iterator[EntryRow]:
-    """All entries of a version."""
+    """Yield all entries of a version."""
     query = _entries(list_id, version, search=None, is_quarantine=None)
     for found in session.execute(query.execution_options(yield_per=_ROWS_AT_ONCE)):
         yield EntryRow(*found)
 
 
 def current(session: Session, list_id: str) -> Mapping[str, tuple[int, str]]:
-    """Identity → thousandths and note, of what the list holds now."""
+    """Return thousandths and note by identity, for the current entries of the list."""
     query = select(PromptListEntry.prompt_id, PromptListEntry.thousandths, PromptListEntry.note).where(
         PromptListEntry.list_id == list_id, PromptListEntry.to_version.is_(None)
     )
@@ -153,7 +153,7 @@ def current(session: Session, list_id: str) -> Mapping[str, tuple[int, str]]:
 
 
 def end(session: Session, list_id: str, prompt_ids: Collection[str], version: int) -> None:
-    """These prompts' entries hold no longer."""
+    """End these prompts' entries with this version."""
     session.execute(
         update(PromptListEntry)
         .where(
@@ -167,7 +167,7 @@ def end(session: Session, list_id: str, prompt_ids: Collection[str], version: in
 
 
 def begin(session: Session, list_id: str, entries: Sequence[PromptEntry], version: int, author_id: str) -> None:
-    """These entries hold from now on."""
+    """Add these entries from this version on."""
     if entries:
         session.execute(
             insert(PromptListEntry),
@@ -186,14 +186,14 @@ def begin(session: Session, list_id: str, entries: Sequence[PromptEntry], versio
 
 
 def versions(session: Session, list_id: str) -> list[tuple[PromptListVersion, str]]:
-    """Changes with who made them, the newest first."""
+    """Return the changes with the names of their authors, newest first."""
     query = select(PromptListVersion, User.name).join(User, User.id == PromptListVersion.author_id)
     query = query.where(PromptListVersion.list_id == list_id).order_by(PromptListVersion.number.desc())
     return [(version, author) for version, author in session.execute(query.limit(MOST_SHOWN))]
 
 
 def runs_with(session: Session, each: PromptList) -> list[PromptListRun]:
-    """Runs that were submitted with a list, the newest first."""
+    """Return the runs that were submitted with a list, newest first."""
     query = (
         select(Run.id, Run.name, Run.status, RunResource.reference, Run.created_at)
         .join(RunResource, RunResource.run_id == Run.id)
@@ -223,7 +223,7 @@ def forget(session: Session, list_id: str) -> None:
 
 
 def holding(session: Session, project_id: str, prompt_ids: Sequence[str]) -> dict[str, list[ListedIn]]:
-    """The lists of a project that hold each of these prompts now, by name."""
+    """Return the lists of a project that hold each of these prompts now, by name."""
     query = (
         select(
             PromptListEntry.prompt_id, PromptList.id, PromptList.name, PromptListEntry.thousandths, PromptListEntry.note

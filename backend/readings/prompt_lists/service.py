@@ -132,7 +132,7 @@ def remove(session: Session, list_id: str, caller: Principal) -> None:
 
 
 def version_of(row: ListRow, number: int | None) -> int:
-    """The version asked for, or the newest. Raises Problem 404."""
+    """Return the version asked for, or the newest. Raises Problem 404."""
     if number is None:
         return row.list.version
     if not 0 < number <= row.list.version:
@@ -151,7 +151,7 @@ def entries(
     offset: int,
     limit: int,
 ) -> PromptListEntryPage:
-    """A page of a version's entries."""
+    """Return a page of a version's entries."""
     rows, total = repository.entries(
         session, row.list.id, version, search=search, is_quarantine=is_quarantine, offset=offset, limit=limit
     )
@@ -163,11 +163,11 @@ def _entry(row: EntryRow) -> PromptListEntryInfo:
 
 
 def exported(session: Session, row: ListRow, version: int) -> Iterator[PromptListEntryInfo]:
-    """All entries of a version."""
+    """Yield all entries of a version."""
     return map(_entry, repository.all_entries(session, row.list.id, version))
 
 
 def versions(session: Session, row: ListRow) -> Sequence[PromptListVersionInfo]:
-    """Changes of a list, the newest first."""
+    """Return the changes of a list, newest first."""
     found = repository.versions(session, row.list.id)
     return [rendered(PromptListVersionInfo, version, author=author) for version, author in found]

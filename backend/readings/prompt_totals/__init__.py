@@ -1,1 +1,1 @@
-"""What each run's visits of prompts come to, and the sums over a project: kept, so that no page reads all visits."""
+"""Totals of each run's visits of prompts and sums over a project, cached so that no page reads all visits."""

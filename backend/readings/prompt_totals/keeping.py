@@ -87,7 +87,7 @@ def keep(session: Session, run: Run, columns: RunColumns, suspected: Collection[
 
 
 def _numbers(session: Session, run: Run, prompt_ids: Sequence[str]) -> list[int]:
-    """The project's numbers of prompts; new ones are added, with what they say if the run has stored it."""
+    """Return the project's numbers of prompts; new ones are added, with what they say if the run has stored it."""
     found, without_text = _known(session, run.project_id, prompt_ids)
     wanted = [prompt_id for prompt_id in prompt_ids if prompt_id not in found or prompt_id in without_text]
     texts = _texts(session, run.id, wanted)
@@ -127,7 +127,7 @@ def _is_one(column: InstrumentedAttribute[str], prompt_ids: Sequence[str]) -> Co
 
 
 def keep_nothing(session: Session, run: Run) -> None:
-    """Of a run that cannot be read, so that it is not tried again and again."""
+    """Store empty totals for a run that cannot be read, so that it is not retried."""
     if session.get(PromptTotals, run.id) is None:
         names = ("digests", "inherited_steps", "numbers", *RunTotals._fields)
         columns: dict[str, list[int]] = {name: [] for name in names}
@@ -151,7 +151,7 @@ def _sums(row: PromptTotals) -> Sums:
 
 
 def _change(old: Collection[PromptTotals], new: Collection[PromptTotals]) -> dict[int, NDArray[np.int64]]:
-    """Number of a prompt → what its sums change by."""
+    """Return the changes of the sums by number of the prompt."""
     change: dict[int, NDArray[np.int64]] = {}
     for sign, rows in ((-1, old), (1, new)):
         for row in rows:

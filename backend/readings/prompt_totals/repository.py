@@ -51,21 +51,21 @@ def _order(wanted: ProjectPromptFilter) -> Sequence[ColumnElement[Any]]:
 def prompts(
     session: Session, project_id: str, wanted: ProjectPromptFilter, offset: int, limit: int
 ) -> tuple[Sequence[ProjectPrompt], int]:
-    """A page of a project's prompts, and how many match on all pages."""
+    """Return a page of a project's prompts, and how many match on all pages."""
     query = _matching(project_id, wanted)
     total = session.scalars(select(func.count()).select_from(query.subquery())).one()
     return session.scalars(query.order_by(*_order(wanted)).offset(offset).limit(limit)).all(), total
 
 
 def num_waiting(session: Session, project_id: str) -> int:
-    """Runs of a project that have trained and are not counted yet."""
+    """Return the number of runs of a project that have trained and are not counted yet."""
     counted = select(PromptTotals.run_id).where(PromptTotals.run_id == Run.id).exists()
     query = select(func.count()).select_from(Run).where(Run.project_id == project_id, Run.step > 0, ~counted)
     return session.scalars(query).one()
 
 
 def one(session: Session, project_id: str, prompt_id: str) -> ProjectPrompt | None:
-    """A prompt of a project, if a counted run visited it."""
+    """Return a prompt of a project, if a counted run visited it."""
     query = select(ProjectPrompt).where(
         ProjectPrompt.project_id == project_id, ProjectPrompt.prompt_id == prompt_id, ProjectPrompt.num_runs > 0
     )

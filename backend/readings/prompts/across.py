@@ -58,7 +58,7 @@ _RUNS_AT_ONCE = 50
 
 
 def project_of(session: Session, name: str | None) -> Project:
-    """The project asked for, or the caller's only or first one. Raises Problem 422."""
+    """Return the project asked for, or the caller's only or first one. Raises Problem 422."""
     project_id = choice.for_reading(session, name)
     project = None if project_id is None else session.get(Project, project_id)
     if project is None:
@@ -70,7 +70,7 @@ def project_of(session: Session, name: str | None) -> Project:
 
 
 def page(session: Session, wanted: ProjectPromptFilter, offset: int, limit: int) -> ProjectPromptPage:
-    """A page of a project's prompts."""
+    """Return a page of a project's prompts."""
     project = project_of(session, wanted.project)
     rows, total = totals.prompts(session, project.id, wanted, offset, limit)
     return ProjectPromptPage(
@@ -82,7 +82,7 @@ def page(session: Session, wanted: ProjectPromptFilter, offset: int, limit: int)
 
 
 def all_matching(session: Session, wanted: ProjectPromptFilter) -> Iterator[PromptTotalsAcross]:
-    """All of a project's prompts that a filter finds, up to `MOST_EXPORTED`, in the filter's order."""
+    """Yield all of a project's prompts that a filter finds, up to `MOST_EXPORTED`, in the filter's order."""
     project = project_of(session, wanted.project)
     for offset in range(0, MOST_EXPORTED, _EXPORTED_AT_ONCE):
         rows, total = totals.prompts(session, project.id, wanted, offset, _EXPORTED_AT_ONCE)
@@ -119,7 +119,7 @@ def _accuracy(num_correct: int, num_responses: int) -> Accuracy:
 
 
 def in_runs(session: Session, prompt_id: str, project_name: str | None, offset: int, limit: int) -> PromptInRuns:
-    """A prompt's totals, and a page of the runs that visited it; nothing where no counted run did."""
+    """Return a prompt's totals, and a page of the runs that visited it; nothing where no counted run did."""
     project = project_of(session, project_name)
     prompt = totals.one(session, project.id, prompt_id)
     if prompt is None:
@@ -191,7 +191,7 @@ def _curve(session: Session, context: Context, row: InRun, prompt_id: str) -> Pr
 
 
 def answers(session: Session, prompt_id: str, project_name: str | None) -> PromptAnswers:
-    """What the newest stored responses of the newest runs answer, pooled, and the newest groups side by side."""
+    """Return the answers in the newest stored responses of the newest runs, pooled, and the newest groups."""
     pooled: list[tuple[str, ResponseGroup]] = []
     newest: list[SampledIn] = []
     label, num_runs = None, 0
@@ -253,7 +253,7 @@ HISTORY_COLUMNS = (
 
 
 def history(session: Session, prompt_id: str, project_name: str | None) -> Iterator[dict[str, Any]]:
-    """Return every visit of a prompt, run by run, the newest first; inherited ones in the oldest run only."""
+    """Yield every visit of a prompt, run by run, the newest first; inherited ones in the oldest run only."""
     prompt = totals.one(session, project_of(session, project_name).id, prompt_id)
     if prompt is None:
         return

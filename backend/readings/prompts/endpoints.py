@@ -64,7 +64,7 @@ def get_prompt(
     prompt_id: str,
     wanted: Annotated[PromptFilter, Query()],
 ) -> PromptDetail:
-    """All visits of a prompt, and its neighbours in the filtered list."""
+    """Return all visits of a prompt, and its neighbours in the filtered list."""
     return service.one_prompt(session, context, runs.get(session, run_id), prompt_id, wanted)
 
 
@@ -83,15 +83,15 @@ def list_project_prompts(
 
     An answer that several runs hold, as a fork and its parent do, counts once, in the oldest of them.
 
-    Totals are kept beside the runs: what a run records is counted within seconds, and `num_waiting` says how many runs
-    are not counted yet.
+    Totals are stored apart from the runs: what a run records is counted within seconds, and `num_waiting` says how many
+    runs are not counted yet.
     """
     return across.page(session, query, query.offset, query.limit)
 
 
 @router.get("/prompts.csv", summary="Export a project's prompts as CSV", response_class=Response, responses=TABLE)
 def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]) -> Response:
-    """The prompts of a project that a filter finds with their totals, at most 100,000."""
+    """Return the prompts of a project that a filter finds with their totals, at most 100,000."""
     rows = [
         (
             *(each.prompt_id, each.num_runs, each.num_visits, each.accuracy.num_responses, each.accuracy.num_correct),
@@ -109,7 +109,7 @@ def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[Proj
 def export_project_prompt_lines(
     _: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]
 ) -> Response:
-    """The prompts of a project that a filter finds with their totals, one JSON object a line, at most 100,000."""
+    """Return the matching prompts of a project with their totals, one JSON object a line, at most 100,000."""
     lines = "".join(f"{each.model_dump_json()}\n" for each in across.all_matching(session, wanted))
     return _download(lines, "text/plain", "prompts.jsonl")
 
@@ -129,10 +129,10 @@ def get_prompt_curves(
 def get_prompt_answers(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptAnswers:
-    """Pool the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
+    """Group the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
 
     Five groups of each run are pooled, inherited ones in the oldest run alone. A wrong answer that 60 % of the
-    responses give makes the label suspect; a model that repeats one error looks the same.
+    responses give makes the label suspect; a model that makes the same error each time looks the same.
     """
     return across.answers(session, prompt_id, project)
 
@@ -172,5 +172,6 @@ def get_prompt_in_runs(
     offset: Annotated[int, Query(ge=0, le=10_000_000, description="Number of runs to skip.")] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> PromptInRuns:
-    """A prompt's totals over all runs of a project, what it says, and the runs that visited it, the newest first."""
+    """Return a prompt's totals over all runs of a project, what it says, and the runs that visited it, the newest
+    first."""
     return across.in_runs(session, prompt_id, project, offset, limit)

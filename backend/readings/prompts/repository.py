@@ -17,12 +17,12 @@ _STEPS_AT_ONCE = 500
 
 
 def whole_text(session: Session, run_id: str, prompt_id: str) -> PromptText | None:
-    """A prompt's text and answer, if a group of it was stored."""
+    """Return a prompt's text and answer, if a group of it was stored."""
     return session.get(PromptText, (run_id, prompt_id))
 
 
 def saying(session: Session, run_id: str, part: str) -> frozenset[str]:
-    """Prompts whose text contains this, whatever its case. A scan of the run's texts, which are one per prompt."""
+    """Return the prompts whose text contains this, ignoring case. Scans the run's texts, one per prompt."""
     # Folding the case of all languages takes three times as long, and an English word needs none of it.
     content = PromptText.content.collate("C") if part.isascii() else PromptText.content
     query = select(PromptText.prompt_id).where(
@@ -43,13 +43,13 @@ class VisitRow(NamedTuple):
 
 
 def visits(session: Session, run_id: str, prompt_id: str, steps: Sequence[int]) -> list[VisitRow]:
-    """A prompt's visits in these steps."""
+    """Return a prompt's visits in these steps."""
     is_wanted = StepRow.step == any_(literal(list(steps), ARRAY(Integer)))
     return list(_visits(session, run_id, prompt_id, is_wanted))
 
 
 def all_visits(session: Session, run_id: str, prompt_id: str) -> Iterator[VisitRow]:
-    """All of a prompt's visits. A look at each step of the run."""
+    """Yield all of a prompt's visits. A look at each step of the run."""
     return _visits(session, run_id, prompt_id)
 
 
@@ -91,6 +91,6 @@ _TRACKINGS = text("""
 
 
 def trackings(session: Session, run_id: str, prompt_id: str) -> list[TrackingRow]:
-    """A prompt's samplings apart from training; none where it is not tracked."""
+    """Return a prompt's samplings apart from training; none where it is not tracked."""
     rows = session.execute(_TRACKINGS, {"run_id": run_id, "prompt_id": prompt_id})
     return [TrackingRow(*row) for row in rows]

@@ -43,11 +43,11 @@ class RunPrompts(NamedTuple):
 
     @classmethod
     def of(cls, visits: Visits) -> RunPrompts:
-        """Summed up once for the same visits."""
+        """Return the run's prompts, summed up once for the same visits."""
         return cls(visits, _summed_up(_Identity(visits)))
 
     def number_of(self, prompt_id: str) -> int | None:
-        """The prompt's row; None for a prompt that the run has not met."""
+        """Return the prompt's row; None for a prompt that the run has not met."""
         try:
             return self.visits.prompt_ids.index(prompt_id)
         except ValueError:
@@ -69,14 +69,14 @@ class Selection(NamedTuple):
     """Prompts that match a filter."""
 
     numbers: NDArray[np.int64]
-    """Rows of the prompts, in the order that was asked for; prompts alike in the order in which they were met."""
+    """Rows of the prompts, in the order that was asked for; equal prompts in the order in which they were met."""
     keys: NDArray[np.float64]
-    """What they are sorted by, ascending, as long as `numbers`."""
+    """Keys that they are sorted by, ascending, as long as `numbers`."""
     stories: Mapping[Story, int]
     """Prompts of each story that the rest of the filter matches."""
 
     def after(self, key: float, number: int) -> Selection:
-        """The rows after a place, whether or not a prompt is still there."""
+        """Return the rows after a place, whether or not a prompt is still there."""
         behind = np.logical_or(self.keys > key, (self.keys == key) & (self.numbers > number))
         return self._replace(numbers=self.numbers[behind], keys=self.keys[behind])
 

@@ -32,7 +32,7 @@ from bapo.rollout import BatchSource
 SPARKLINE_VISITS = 100
 """Visits that a prompt in a list shows at most."""
 BEGINNING_LETTERS = 300
-"""Of a prompt's text in a list."""
+"""Characters of a prompt's text in a list."""
 
 
 class PageOf(NamedTuple):
@@ -44,7 +44,7 @@ class PageOf(NamedTuple):
 
 
 def list_prompts(session: Session, context: Context, run: Run, wanted: PromptFilter, page: PageOf) -> PromptPage:
-    """A page of the prompts that a filter finds. Raises Problem 422 for a cursor of another list."""
+    """Return a page of the prompts that a filter finds. Raises Problem 422 for a cursor of another list."""
     prompts, selection = _find(session, context, run, wanted)
     list_name = f"prompts by {wanted.sort} {'down' if wanted.descending else 'up'}"
     rest = selection
@@ -127,7 +127,7 @@ def _totals(prompts: RunPrompts) -> PromptTotals:
 
 
 def one_prompt(session: Session, context: Context, run: Run, prompt_id: str, wanted: PromptFilter) -> PromptDetail:
-    """All that is stored of a prompt, and its neighbours in a list. Raises Problem 404."""
+    """Return all stored data of a prompt, and its neighbours in a list. Raises Problem 404."""
     prompts, selection = _find(session, context, run, wanted)
     number = existing(prompts.number_of(prompt_id), "prompt", prompt_id)
     steps = np.unique(prompts.visits.step[prompts.columns.visits_of(number)]).tolist()

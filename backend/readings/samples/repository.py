@@ -55,19 +55,19 @@ def _newest_first(query: Select[*Columns], after: Place | None, limit: int) -> S
 
 
 def page(session: Session, wanted: Wanted, after: Place | None, limit: int) -> list[tuple[Place, dict[str, Any]]]:
-    """Groups, newest step first, with their places."""
+    """Return a page of groups, newest step first, with their places."""
     query = _where(select(Sample.step, Sample.position, Sample.record), wanted)
     rows = session.execute(_newest_first(query, after, limit))
     return [(Place(step, position), record) for step, position, record in rows]
 
 
 def count(session: Session, wanted: Wanted) -> int:
-    """Number of matching groups."""
+    """Return the number of matching groups."""
     return int(session.scalars(_where(select(func.count()).select_from(Sample), wanted)).one())
 
 
 def sizes(session: Session, wanted: Wanted, after: Place | None, limit: int) -> list[tuple[Place, int]]:
-    """The places of groups, newest step first, and the bytes that each takes where it is stored."""
+    """Return the places of groups, newest step first, and the bytes that each takes where it is stored."""
     query = _where(select(Sample.step, Sample.position, func.pg_column_size(Sample.record)), wanted)
     return [
         (Place(step, position), size) for step, position, size in session.execute(_newest_first(query, after, limit))
@@ -86,7 +86,7 @@ _SAYS_ASCII, _SAYS_ANY = (text(_SAYS.format(collation=collation)) for collation 
 def saying(
     session: Session, wanted: Wanted, part: str, after: Place | None, until: Place, limit: int
 ) -> list[tuple[Place, dict[str, Any]]]:
-    """The groups up to a place whose prompt or responses contain the text, in any case."""
+    """Return the groups up to a place whose prompt or responses contain the text, in any case."""
     says = _SAYS_ASCII if part.isascii() else _SAYS_ANY
     query = _where(select(Sample.step, Sample.position, Sample.record), wanted)
     query = query.where(tuple_(Sample.step, Sample.position) >= until, says.bindparams(part=part))
@@ -105,7 +105,7 @@ class Steps(NamedTuple):
 
 
 def steps_around(session: Session, wanted: Wanted, step: int | None) -> Steps:
-    """The first and the last step with such groups, and those beside a step, or beside the newest."""
+    """Return the first and the last step with such groups, and the neighbours of a step, or of the newest."""
     everywhere = wanted._replace(first_step=None, last_step=None)
     ends = session.execute(_where(select(func.min(Sample.step), func.max(Sample.step)), everywhere)).one()
     here = step if step is not None else ends[1]
@@ -117,7 +117,7 @@ def steps_around(session: Session, wanted: Wanted, step: int | None) -> Steps:
 
 
 def beginnings(session: Session, run_id: str, prompt_ids: Sequence[str], num_letters: int) -> dict[str, str]:
-    """Beginnings of the stored texts of these prompts."""
+    """Return the beginnings of the stored texts of these prompts."""
     query = select(PromptText.prompt_id, func.left(PromptText.content, num_letters)).where(
         PromptText.run_id == run_id, PromptText.prompt_id.in_(prompt_ids)
     )

@@ -13,7 +13,7 @@ from backend.readings.samples.repository import Place, Wanted
 SEARCHED_GROUPS = 2_000
 SEARCHED_BYTES = 32 * 1024**2
 """A text is looked for in so much at most, as stored (compressed), at a time: no index covers what models write, and a
-request must not take longer the longer a run is. The cursor goes on behind what was searched."""
+request must not take longer the longer a run is. The cursor continues after what was searched."""
 
 
 class Found(NamedTuple):
@@ -21,7 +21,7 @@ class Found(NamedTuple):
 
     records: Sequence[dict[str, Any]]
     after: Place | None
-    """Where to go on; None at the end."""
+    """Place to continue from; `None` at the end."""
     total: int | None
     """Groups that match on all pages; None where that would take a search of everything."""
     num_searched: int | None
@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 def find(session: Session, wanted: Wanted, part: str | None, after: Place | None, limit: int) -> Found:
-    """Groups, newest step first."""
+    """Return the matching groups, newest step first."""
     if part:
         return _search(session, wanted, part, after, limit)
     found = repository.page(session, wanted, after, limit + 1)
@@ -58,7 +58,7 @@ def _search(session: Session, wanted: Wanted, part: str, after: Place | None, li
 
 
 def _affordable(sizes: Sequence[int]) -> int:
-    """Number of groups that one search reads: at least one, at most what both bounds allow."""
+    """Return the number of groups that one search reads: at least one, at most what both bounds allow."""
     total = 0
     for number, size in enumerate(sizes[:SEARCHED_GROUPS]):
         total += size

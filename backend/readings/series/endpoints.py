@@ -47,7 +47,7 @@ def get_metrics(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
+    """Return the values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
 
     With `max_points`, a sample of the steps that keeps the extremes; the header `X-Sampled` says so.
     """
@@ -83,7 +83,7 @@ def get_metric_groups(
         ),
     ] = None,
 ) -> Response:
-    """Training steps only. Each group has its own sample of steps, which keeps the extremes of its own columns.
+    """Return training steps only. Each group has a separate sample of steps, which keeps the extremes of its columns.
 
     Means are computed over all steps, before sampling.
     """
@@ -132,7 +132,8 @@ def get_ratios(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Number of tokens by ratio ρ between the trained policy and the policy that generated them, in 13 bins per step.
+    """Return the number of tokens by ratio ρ between the trained policy and the one that generated them, in 13 bins per
+    step.
 
     With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
     """
@@ -161,7 +162,7 @@ def get_staleness(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Number of trained groups by staleness per step: step - 1 - version of the policy that generated the group.
+    """Return the number of trained groups by staleness per step: step - 1 - version of the generating policy.
 
     Staleness 0 is on-policy. With `max_points`, neighbouring steps are summed: nothing is left out.
     """
@@ -189,7 +190,7 @@ def get_histograms(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
+    """Return the number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
 
     With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
     """

@@ -11,7 +11,7 @@ from backend.readings.visits.columns import RunColumns, extended, no_steps, up_t
 from bapo.analysis.visits import Visits
 
 MAX_BYTES = 256 * 1024**2
-"""Of all runs together: some twelve million visits."""
+"""Maximum size of the visits of all runs together: some twelve million visits."""
 
 
 class VisitCache(RevisionCache[str, RunColumns]):
@@ -34,7 +34,7 @@ class VisitCache(RevisionCache[str, RunColumns]):
 
 
 def _current(session: Session, run_id: str, known: RunColumns) -> RunColumns:
-    """The stored visits; known ones are kept up to the first step recorded by another attempt."""
+    """Return the stored visits; known ones are kept up to the first step recorded by another attempt."""
     stored = repository.steps(session, run_id)
     num_equal = next(
         (index for index, (old, new) in enumerate(zip(known.steps, stored, strict=False)) if old != new),

@@ -46,12 +46,12 @@ class RunColumns(NamedTuple):
 
 
 def no_steps(group_size: int) -> RunColumns:
-    """A run that has recorded nothing."""
+    """Return a run that has recorded nothing."""
     return extended(RunColumns((), np.zeros(1, np.int64), np.zeros(0, np.int64), _nothing(group_size)), ())
 
 
 def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
-    """The first steps. Prompts are numbered in order of appearance, so that those seen by then come first."""
+    """Return the first steps. Prompts are numbered in order of appearance, so that those seen by then come first."""
     if num_steps == len(columns.steps):
         return columns
     end = int(columns.first_visits[num_steps])
@@ -75,7 +75,7 @@ def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
 
 
 def extended(columns: RunColumns, batches: Iterable[Sequence[StepVisits]]) -> RunColumns:
-    """With further steps, which are later than all that are there."""
+    """Return the columns with further steps, which are later than all that are there."""
     before = columns.visits
     codes = _Codes(zip(before.prompt_ids, count(), strict=False))
     steps = list(columns.steps)
@@ -150,7 +150,7 @@ def _nothing(group_size: int) -> Visits:
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """One array of all parts, which several requests will read and none may write to."""
+    """Return one array of all parts, which several requests will read and none may write to."""
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
     whole.setflags(write=False)
     return whole

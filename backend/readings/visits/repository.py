@@ -33,13 +33,13 @@ class StepVisits(NamedTuple):
 
 
 def steps(session: Session, run_id: str) -> list[StepOf]:
-    """The steps that are stored, in their order."""
+    """Return the steps that are stored, in their order."""
     query = select(StepRow.step, StepRow.attempt).where(StepRow.run_id == run_id).order_by(StepRow.step)
     return [StepOf(step, attempt) for step, attempt in session.execute(query)]
 
 
 def visits_from(session: Session, run_id: str, step: int) -> Iterator[Sequence[StepVisits]]:
-    """The visits of this step and all later ones, some hundred steps at a time."""
+    """Yield the visits of this step and all later ones, some hundred steps at a time."""
     query = (
         select(StepRow.step, StepRow.attempt, StepRow.unix_time, StepRow.visits)
         .where(StepRow.run_id == run_id, StepRow.step >= step)

@@ -13,7 +13,7 @@ from bapo.config.sections import group_size_of
 
 
 def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
-    """All stored visits of the run's prompts; of repeated steps, those of the latest attempt.
+    """Return all stored visits of the run's prompts; of repeated steps, those of the latest attempt.
 
     Kept in the process: a call costs a query over a few rows as long as nothing was added, afterwards a reading of the
     new steps only. The arrays belong to all requests and cannot be written to; the same object comes back as long as

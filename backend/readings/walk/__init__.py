@@ -1,1 +1,1 @@
-"""Steps walked line by line beside their method's rule."""
+"""Steps walked line by line next to their method's rule."""

@@ -25,7 +25,7 @@ def get_walk(
     run_id: str,
     request: Annotated[WalkRequest, Query()],
 ) -> Response:
-    """One recorded step, line by line beside Algorithm 1 or the method's own rule.
+    """Return one recorded step, line by line next to Algorithm 1 or the method's own rule.
 
     Each line says what it did and with which groups: remembered, stored, trained on, answered again, left out, and why.
     With `c1`, `c2` or `c3`, the same groups under other thresholds, as if they had been changed at the beginning of

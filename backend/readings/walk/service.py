@@ -27,7 +27,7 @@ from bapo.records import StepRecord
 MOST_CORRECT = "bapo/thresholds/difficult_max_count"
 SIZE = "bapo/buffer/difficult/size"
 BEGINNING_LETTERS = 200
-"""Of a listed prompt's text."""
+"""Characters of a listed prompt's text."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Stored:
 
 
 def walk(session: Session, context: Context, run: Run, request: WalkRequest) -> StepWalk:
-    """The step, with the beginnings of the listed prompts' texts. Raises ConfigError for what cannot be walked."""
+    """Return the step, with the beginnings of the listed prompts' texts. Raises ConfigError if it cannot be walked."""
     steps = records.recorded_steps(session, run.id)
     step = recorded_step(steps, request.step)
     found = walk_of(

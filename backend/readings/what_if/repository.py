@@ -10,7 +10,7 @@ from bapo.analysis.what_if.recording import ParameterChange
 
 
 def applied_changes(session: Session, run_id: str) -> list[ParameterChange]:
-    """Changes that a trainer applied, in the order in which they took effect."""
+    """Return the changes that a trainer applied, in the order in which they took effect."""
     query = (
         select(Control.applied_step, Control.changes)
         .where(

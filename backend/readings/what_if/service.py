@@ -58,7 +58,7 @@ def _recording(session: Session, run: Run, visits: Visits) -> Recording:
 
 
 def thinned(whole: WhatIfAnswer, max_points: int) -> WhatIfAnswer:
-    """At most about so many steps, with the extremes of what the batches were made of."""
+    """Return about `max_points` steps at most, with the extremes of the batches' contents."""
     num_steps = len(whole.steps)
     if num_steps <= max_points:
         return whole

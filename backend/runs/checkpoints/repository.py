@@ -20,7 +20,7 @@ class Written(NamedTuple):
 
 
 def written(session: Session, run_id: str) -> list[Written]:
-    """All that were ever written, in that order."""
+    """Return all checkpoints in the order in which they were written."""
     query = (
         select(SparseRecord.attempt, SparseRecord.step, SparseRecord.record)
         .where(SparseRecord.run_id == run_id, SparseRecord.type == "event")
@@ -32,7 +32,7 @@ def written(session: Session, run_id: str) -> list[Written]:
 
 
 def evaluations(session: Session, run_id: str, steps: Sequence[int]) -> list[tuple[int, dict[str, Any]]]:
-    """The evaluations at these steps."""
+    """Return the evaluations at these steps."""
     query = (
         select(SparseRecord.step, SparseRecord.record)
         .where(SparseRecord.run_id == run_id, SparseRecord.type == "evaluation", SparseRecord.step.in_(steps))
@@ -42,5 +42,5 @@ def evaluations(session: Session, run_id: str, steps: Sequence[int]) -> list[tup
 
 
 def storage(session: Session, run_id: str) -> RunStorage | None:
-    """Measured size of the run's folder."""
+    """Return the measured size of the run's folder."""
     return session.get(RunStorage, run_id)

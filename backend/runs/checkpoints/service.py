@@ -16,7 +16,7 @@ from bapo.run.checkpoint import checkpoint_name
 
 
 def kept(session: Session, run: Run) -> list[CheckpointInfo]:
-    """The checkpoints of a run, newest first; none of an imported run, whose folder is nowhere that we reach."""
+    """Return the checkpoints of a run, newest first; none of an imported run, whose folder is nowhere that we reach."""
     storage = repository.storage(session, run.id)
     if run.host is None or (storage is not None and storage.checkpoints_deleted_at is not None):
         return []
@@ -40,7 +40,7 @@ def kept(session: Session, run: Run) -> list[CheckpointInfo]:
 
 
 def find(session: Session, run: Run, step: int) -> CheckpointInfo:
-    """One checkpoint. Raises Problem 404 naming those that there are."""
+    """Return one checkpoint. Raises Problem 404 naming those that there are."""
     found = kept(session, run)
     for each in found:
         if each.step == step:
@@ -52,10 +52,10 @@ def find(session: Session, run: Run, step: int) -> CheckpointInfo:
 
 
 def remaining(written: Sequence[Written], keep: int) -> list[Written]:
-    """The checkpoints that remain of those written in this order, oldest first.
+    """Return the checkpoints that remain of those written in this order, oldest first.
 
-    Each takes those of its own and of later steps away, as the run went back behind them, and the oldest beyond `keep`
-    but for the one that it names as the best.
+    Each checkpoint removes those of the same and of later steps, as the run went back behind them, and the oldest
+    beyond `keep` but for the one that it names as the best.
     """
     left: list[Written] = []
     for each in written:

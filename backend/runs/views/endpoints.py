@@ -31,19 +31,19 @@ def get_view(caller: Reader, session: DbSession, view_id: str) -> ViewInfo:
 
 @router.put("/views/{view_id}", summary="Replace a saved view")
 def replace_view(caller: Writer, session: DbSession, view_id: str, body: ViewWrite) -> ViewInfo:
-    """Requires the view's owner."""
+    """Replace a saved view. Only its owner may do this."""
     return service.info(service.replace(session, view_id, body, caller), caller)
 
 
 @router.delete("/views/{view_id}", status_code=204, summary="Delete a saved view")
 def delete_view(caller: Writer, session: DbSession, view_id: str) -> None:
-    """Requires the view's owner."""
+    """Delete a saved view. Only its owner may do this."""
     service.delete(session, view_id, caller)
 
 
 @router.get("/account/run-list", summary="Get the look of the caller's run list")
 def get_run_list(caller: Reader, session: DbSession) -> RunListLayouts:
-    """Columns, widths and order that the caller chose last, in whichever browser."""
+    """Get the caller's saved column layout: columns, widths and order, in all browsers."""
     return service.layouts(session, caller)
 
 

@@ -28,12 +28,12 @@ def _query() -> Select[SavedView, str, str]:
 
 
 def views(session: Session) -> list[ViewRow]:
-    """All that the session sees, by name."""
+    """Return all saved views that the session sees, by name."""
     query = _query().order_by(func.lower(SavedView.name), SavedView.created_at)
     return [ViewRow(*row) for row in session.execute(query)]
 
 
 def view(session: Session, view_id: str) -> ViewRow:
-    """One view. Raises Problem 404."""
+    """Return one view. Raises Problem 404."""
     found = session.execute(_query().where(SavedView.id == view_id)).one_or_none()
     return ViewRow(*existing(found, "view", view_id))

@@ -75,7 +75,7 @@ def _store(session: Session, view: SavedView, body: ViewWrite) -> None:
 
 
 def layouts(session: Session, caller: Principal) -> RunListLayouts:
-    """How this person's run list looks, without what this version does not know."""
+    """Return how this person's run list looks, without what this version does not know."""
     kept = session.get_one(User, caller.id).run_list
     return RunListLayouts() if kept is None else RunListLayouts.model_validate(kept, extra="ignore")
 

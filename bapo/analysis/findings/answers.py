@@ -24,7 +24,7 @@ _DECORATION = re.compile(r"\\(left|right|!|,|;| )|\$|\\text\{|\\mathrm\{|\s|[{}]
 
 
 def label_suspected(stream: RunStream) -> Outcome:
-    """Prompts for which 60 % of all responses kept, over two policies or more, agree on one answer judged wrong."""
+    """Find prompts whose kept responses, over two policies or more, agree to 60 % on one answer judged wrong."""
     groups: dict[str, list[ResponseGroup]] = defaultdict(list)
     for group in stream.samples:
         if group.label is not None and len(group.responses) >= LEAST_RESPONSES:
@@ -62,8 +62,8 @@ def label_suspected(stream: RunStream) -> Outcome:
             severity="note",
             title=f"For {len(prompts):,} of {len(visited):,} prompts, {AGREEMENT:.0%} or more of the responses agree "
             "on one answer that is judged wrong.",
-            explanation="Of all their responses that were kept, over two policies or more. A policy that errs alike "
-            "each time looks the same: read the list from the top.",
+            explanation="Of all their responses that were kept, over two policies or more. A policy that makes the "
+            "same error each time looks the same: read the list from the top.",
             evidence=[
                 Evidence(label="Share of prompts checked", value=len(prompts) / len(visited), unit="share"),
                 Evidence(label="Prompts suspected", value=float(len(prompts))),
@@ -78,7 +78,7 @@ def label_suspected(stream: RunStream) -> Outcome:
 
 
 def answer_format(stream: RunStream) -> Outcome:
-    """Responses whose answer equals the label but for its form, judged wrong."""
+    """Return responses whose answer equals the label but for its form, judged wrong."""
     checked = 0
     refused: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -126,18 +126,18 @@ def answer_format(stream: RunStream) -> Outcome:
 
 
 def extracted(text: str) -> str | None:
-    """The answer that a response gives: in its last <answer>…</answer>, or else in its last \\boxed{…}."""
+    """Return the answer that a response gives: in its last <answer>…</answer>, or else in its last \\boxed{…}."""
     answer = last_answer(text)
     return answer.strip() if answer is not None and answer.strip() else None
 
 
 def plain(answer: str) -> str:
-    """The answer without what only decorates it."""
+    """Return the answer without what only decorates it."""
     return _DECORATION.sub("", answer.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")).rstrip(".").lower()
 
 
 def agreed_wrong(visits: Sequence[ResponseGroup]) -> tuple[str | None, float]:
-    """The wrong answer that most responses to a prompt give, if 60 % of all do; and the share that does.
+    """Return the wrong answer that most responses to a prompt give, if 60 % of all do; and the share that does.
 
     Over all visits at once: asked of each, one of many visits fails by chance, the sooner the more there are.
     """

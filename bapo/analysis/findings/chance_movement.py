@@ -11,13 +11,14 @@ from bapo.analysis.number_format import percent
 
 LEAST_PROMPTS = 50
 LEAST_STEPS = 50
-"""Of the run: in a short one nothing was to be expected."""
+"""Fewest steps of a run for which movement can be expected."""
 AT_MOST = 1.25
-"""Of the variance that chance alone brings, the upper end of the interval of what there is."""
+"""Largest upper bound of the interval of the observed variance, as a share of the variance that chance alone explains.
+"""
 
 
 def moved_by_chance(stream: RunStream) -> Outcome:
-    """First against last fresh visit of each prompt: Σ d² beside what resampling gives, Σ 2 p(1 - p)/G.
+    """Compare the first with the last fresh visit of each prompt: Σ d² against Σ 2 p(1 - p)/G, which resampling gives.
 
     With the pooled accuracy p̂ of 2G responses, p̂(1 - p̂) · 2G/(2G - 1) is an unbiased estimate of p(1 - p) where
     nothing moved. Fresh visits alone: a group is answered again because of its accuracy, and would regress to the mean.
@@ -83,7 +84,7 @@ def moved_by_chance(stream: RunStream) -> Outcome:
 
 
 def _ratio(found: Floats, expected: Floats) -> Estimate:
-    """Σ found / Σ expected with the linearised variance of a ratio over prompts."""
+    """Return Σ found / Σ expected with the linearised variance of a ratio over prompts."""
     value = float(found.sum() / expected.sum())
     num = len(found)
     variance = num / (num - 1) * float(np.square(found - value * expected).sum()) / float(expected.sum()) ** 2

@@ -1,4 +1,4 @@
-"""Training prompts that say the same, or nearly the same, and those that stand in a held-out set as well."""
+"""Training prompts that say the same, or nearly the same, and those that a held-out set contains as well."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_LETTERS = 120
 
 
 def duplicate_prompts(stream: RunStream) -> Outcome:
-    """Prompts that differ in case, spaces and closing punctuation alone. Those of equal texts have one identity."""
+    """Find prompts that differ in case, spaces and closing punctuation only. Equal texts have one identity."""
     texts = _training_texts(stream)
     if len(texts) < LEAST_PROMPTS:
         return _too_few(texts)
@@ -50,7 +50,7 @@ def duplicate_prompts(stream: RunStream) -> Outcome:
 
 
 def near_duplicates(stream: RunStream) -> Outcome:
-    """Prompts that pose the same problem as another one in other words. Of exact copies the first is looked at."""
+    """Find prompts that pose the same problem in other words. Of exact copies only the first is examined."""
     texts = _training_texts(stream)
     if len(texts) < LEAST_PROMPTS:
         return _too_few(texts)
@@ -67,8 +67,8 @@ def near_duplicates(stream: RunStream) -> Outcome:
             severity="warning" if share > GRAVE_SHARE else "note",
             title=f"{num_copies:,} of {len(distinct):,} different training prompts ({percent(share, 0)}) pose nearly "
             "the same problem as another one.",
-            explanation="Their task says that they are one problem, or they have the same numbers, and three fifths of "
-            "their words in common beside what most prompts say. Their rollouts count as those of different prompts.",
+            explanation="The task considers them identical, or they share all numbers and 60 % of their "
+            "distinctive words. Their rollouts count as those of different prompts.",
             evidence=[
                 Evidence(label="Share of different prompts", value=share, unit="share"),
                 Evidence(label="Prompts that repeat a problem", value=float(num_copies)),
@@ -84,7 +84,7 @@ def near_duplicates(stream: RunStream) -> Outcome:
 
 
 def contamination(stream: RunStream) -> Outcome:
-    """Training prompts that pose a problem of a held-out set."""
+    """Find training prompts that pose a problem of a held-out set."""
     training = _training_texts(stream)
     held_out = {name: known for name, found in stream.held_out.items() if (known := _with_texts(stream, found))}
     num_held_out = len({prompt_id for prompt_ids in held_out.values() for prompt_id in prompt_ids})
@@ -138,7 +138,7 @@ def contamination(stream: RunStream) -> Outcome:
 
 
 def _training_texts(stream: RunStream) -> dict[str, str]:
-    """What the prompts say that were trained on, without those whose problem is in an image."""
+    """Return what the prompts say that were trained on, without those whose problem is in an image."""
     known = ((name, stream.prompts.get(name, IMAGE_MARK)) for name in stream.visits.prompt_ids)
     return {name: text for name, text in known if IMAGE_MARK not in text}
 
@@ -148,7 +148,7 @@ def _with_texts(stream: RunStream, found: HeldOutSet) -> list[str]:
 
 
 def _by_text(texts: Mapping[str, str]) -> list[list[str]]:
-    """Prompts of equal texts together."""
+    """Return prompts of equal texts together."""
     same: dict[str, list[str]] = defaultdict(list)
     for prompt_id, text in texts.items():
         same[normalised(text)].append(prompt_id)
@@ -156,7 +156,7 @@ def _by_text(texts: Mapping[str, str]) -> list[list[str]]:
 
 
 def _accuracies(name: str, found: HeldOutSet, leaked: set[str]) -> list[Evidence]:
-    """Accuracy on the problems that are trained on, and on the others, where there are both."""
+    """Return the accuracies on the problems that are trained on and on the others, if there are both."""
     rates = {
         prompt: count / found.num_samples for prompt, count in zip(found.prompt_ids, found.num_correct, strict=True)
     }

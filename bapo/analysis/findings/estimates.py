@@ -22,7 +22,7 @@ class Estimate(NamedTuple):
 
 
 def t95(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t (Cornish–Fisher expansion; within 1 % from 3 degrees of freedom on)."""
+    """Return the 97.5 % quantile of Student's t (Cornish–Fisher expansion; within 1 % from 3 degrees of freedom on)."""
     z = Z95
     return (
         z
@@ -33,19 +33,19 @@ def t95(degrees: int) -> float:
 
 
 def mean_of(values: Floats) -> Estimate:
-    """The mean of at least two independent values."""
+    """Return the mean of at least two independent values."""
     value = float(values.mean())
     width = t95(max(3, len(values) - 1)) * float(values.std(ddof=1)) / len(values) ** 0.5
     return Estimate(value, value - width, value + width)
 
 
 def blocks_of(values: Floats, num_blocks: int) -> Floats:
-    """Means of blocks of consecutive values, which are nearly independent where neighbours are not."""
+    """Return the means of blocks of consecutive values, which are nearly independent even if neighbours are not."""
     return np.array([block.mean() for block in np.array_split(values, num_blocks)])
 
 
 def clustered_share(hits: Floats, sizes: Floats) -> Estimate:
-    """Σ hits / Σ sizes over clusters; the interval takes clusters, not their members, as independent.
+    """Return Σ hits / Σ sizes over clusters; the interval treats clusters, not their members, as independent.
 
     Var = C/(C-1) · Σ (hits_c - share · sizes_c)² / (Σ sizes)², the linearised variance of a ratio. Where no cluster
     differs from another, the interval is Wilson's: over the clusters if all or none of their members are hits, else
@@ -63,7 +63,7 @@ def clustered_share(hits: Floats, sizes: Floats) -> Estimate:
 
 
 def least_squares(design: Floats, values: Floats) -> tuple[Floats, Floats, float]:
-    """Coefficients, their standard errors, and the sum of squared residuals."""
+    """Return the coefficients, their standard errors, and the sum of squared residuals."""
     coefficients, *_ = np.linalg.lstsq(design, values, rcond=None)
     residuals = values - design @ coefficients
     squares = float(residuals @ residuals)
@@ -74,7 +74,7 @@ def least_squares(design: Floats, values: Floats) -> tuple[Floats, Floats, float
 
 
 def slope_of(steps: Floats, values: Floats) -> Estimate:
-    """Least-squares slope per step over at least four values with independent errors."""
+    """Return the least-squares slope per step over at least four values with independent errors."""
     design = np.column_stack([np.ones(len(steps)), steps - steps.mean()])
     coefficients, errors, _ = least_squares(design, values)
     width = t95(max(3, len(steps) - 2)) * float(errors[1])

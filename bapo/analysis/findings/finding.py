@@ -64,7 +64,7 @@ PLANNED = "Planned run, at most about"
 
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
-"""The gravest first."""
+"""Severities, most severe first."""
 Unit = Literal["share", "count", "seconds", "number", "nats"]
 
 
@@ -73,7 +73,7 @@ class Evidence(Bounded):
 
     label: str
     low: float | None = None
-    """Of the 95 % interval; null where the figure is counted, not estimated."""
+    """Lower end of the 95 % interval; null if the figure is counted, not estimated."""
     high: float | None = None
     unit: Unit = "count"
 
@@ -85,7 +85,7 @@ class Remedy(Result):
     changes: Mapping[str, Any] = {}
     """Dotted config fields and their values, for a clone of the run; empty: nothing that a clone can change."""
     leaves_out_prompts: bool = False
-    """Whether a clone without the finding's prompts is meant (`task.exclude_prompts`)."""
+    """True if a clone without the finding's prompts is meant (`task.exclude_prompts`)."""
     snippet: str = ""
     """Python for the trainer of an observed run, which cannot be cloned here."""
 
@@ -102,7 +102,7 @@ class Finding(Result):
     evidence: Sequence[Evidence]
     """The first is the figure of the title."""
     null: str | None = None
-    """What the figures would be if nothing were wrong; null where the interval says all."""
+    """Values of the figures if nothing were wrong; null if the interval is sufficient."""
     num_rollouts: int
     """Responses that the finding rests on."""
     remedies: Sequence[Remedy]
@@ -111,17 +111,17 @@ class Finding(Result):
 
 
 class Check(Result):
-    """Whether a kind of finding was looked for."""
+    """Outcome of the check for one kind of finding."""
 
     kind: FindingKind
     label: str
     outcome: Literal["found", "nothing", "too_little"]
     reason: str | None = None
-    """What was missing, for `too_little`."""
+    """Missing data, for `too_little`."""
 
 
 class FindingsReport(Result):
-    """All findings of a run, the gravest first, and what was checked."""
+    """All findings of a run, most severe first, and the checks that were made."""
 
     step: int
     """Last step that they take in."""
@@ -131,7 +131,7 @@ class FindingsReport(Result):
 
 
 class ProbeFigures(Result):
-    """What a probe says, in short."""
+    """Main figures of a probe."""
 
     num_groups: int
     """Groups of responses that it rests on."""
@@ -145,7 +145,9 @@ class ProbeFigures(Result):
     """Share of responses cut at the limit."""
     suggested_group_size: int | None = None
     seconds: float | None = None
-    """Of the planned run on the machine of the probe, at most about; null where its length is not known."""
+    """Estimated duration of the planned run on the probe's machine, in seconds, at most about; null if its length is
+    unknown.
+    """
     tokens_per_second: float | None = None
 
 
@@ -157,7 +159,7 @@ class ListedPrompt(Result):
     num_rollouts: int
     num_correct: int
     detail: str = ""
-    """What tells this prompt from others of the list, such as the answer that responses agree on."""
+    """Detail that distinguishes this prompt from others of the list, such as the answer that responses agree on."""
 
 
 class PromptList(Result):
@@ -181,4 +183,4 @@ class Found(NamedTuple):
 
 
 Outcome = Found | TooLittle | None
-"""None: looked for, and nothing is wrong."""
+"""Outcome of a check; None if it found nothing wrong."""

@@ -15,13 +15,14 @@ from bapo.config.method import method_label
 
 LEAST_GROUPS = 100
 NOTE_ABOVE, WARNING_ABOVE = 0.25, 0.5
-"""Of the lower end of the share's interval."""
+"""Thresholds of the lower end of the share's interval."""
 LARGEST_GROUP = 64
 LEAST_GRADED_STEPS = 10
 
 
 def groups_without_gradient(stream: RunStream) -> Outcome:
-    """The share in the last part of the run, what it cost, and what a larger group or another method would bring."""
+    """Return the share in the last part of the run, what it cost, and what a larger group or another method would
+    bring."""
     visits, group_size = stream.visits, stream.visits.group_size
     first = stream.first_recent_step()
     rows = stream.fresh_rows(first)
@@ -95,7 +96,7 @@ def groups_without_gradient(stream: RunStream) -> Outcome:
 
 
 def _graded(stream: RunStream, rows: NDArray[np.bool_]) -> Floats | None:
-    """Recent shares of groups whose rewards are all equal, where that is not the same as all wrong or all right."""
+    """Return recent shares of groups with equal rewards, if that is not the same as all wrong or all right."""
     curve = stream.curve("bapo/rewards/constant_groups")
     recent = curve.steps >= stream.first_recent_step()
     if not recent.any():
@@ -109,7 +110,8 @@ def _graded(stream: RunStream, rows: NDArray[np.bool_]) -> Floats | None:
 
 
 def _without_counts(stream: RunStream, shares: Floats, num_groups: int) -> Outcome:
-    """The finding for rewards of more than two values: a wrong group may have a gradient, and counts do not tell."""
+    """Return the finding for rewards of more than two values: a wrong group may have a gradient, and counts do not
+    tell."""
     if len(shares) < LEAST_GRADED_STEPS:
         return TooLittle(f"{len(shares)} of {LEAST_GRADED_STEPS} recent steps")
     share = mean_of(blocks_of(shares, LEAST_GRADED_STEPS))

@@ -21,14 +21,16 @@ LEAST_STEPS_STOPPED = 100
 BLOCK_STEPS, MOST_BLOCKS = 5, 60
 LEAST_FLAT_STEPS = 40
 FLAT_SHARE, CERTAIN_SHARE = 0.25, 0.5
-"""Of the earlier slope, and of the lower end of its interval: the upper end of the later slope's is below both."""
+"""Limits, as shares of the earlier slope and of the lower end of its interval; the upper end of the later slope's
+interval is below both.
+"""
 SOLVED = 0.95
 
 LEAST_EVALUATIONS = 4
 
 
 def reward_fell(stream: RunStream) -> Outcome:
-    """The last tenth of the run has less than 60 % of the reward of its best tenth, or of its first steps.
+    """Find a last tenth of the run with less than 60 % of the reward of its best tenth, or of its first steps.
 
     A learning rate that is far too high ruins the policy within a few steps, which no tenth shows. Intervals included.
     """
@@ -61,7 +63,7 @@ def reward_fell(stream: RunStream) -> Outcome:
             severity="problem",
             title=f"The reward fell from {percent(best.value, 0)} around step {int(steps.mean()):,} to "
             f"{percent(last.value, 0)}.",
-            explanation=f"The last tenth of the run beside its {label}; fresh responses only. A learning rate "
+            explanation=f"The last tenth of the run against its {label}; fresh responses only. A learning rate "
             "that is too high does this, and a policy that has found nothing but one answer.",
             evidence=evidence,
             num_rollouts=stream.num_rollouts,
@@ -78,7 +80,7 @@ def _has_fallen(best: Estimate, last: Estimate) -> bool:
 
 
 def _start(stream: RunStream) -> tuple[Estimate, Floats] | None:
-    """Accuracy of the first fresh groups, of which each is one observation, and their steps."""
+    """Return the accuracy of the first fresh groups, each of which is one observation, and their steps."""
     visits = stream.visits
     rows = np.flatnonzero(stream.fresh_rows())
     if len(rows) < START_GROUPS:
@@ -91,7 +93,7 @@ def _start(stream: RunStream) -> tuple[Estimate, Floats] | None:
 
 
 def learning_stopped(stream: RunStream) -> Outcome:
-    """The reward rose, and since a change point it rises at less than a quarter of that rate, if at all.
+    """Find a reward that rose and, since a change point, rises at less than a quarter of that rate, if at all.
 
     A broken line r(s) = a + b·min(s, τ) + c·max(s - τ, 0) by least squares over block means; τ by a scan. The
     interval of τ is where the sum of squares is below its least one times 1 + χ²₁(95 %)/(n - 4), and a block beyond.
@@ -189,7 +191,7 @@ def _broken_line(steps: Floats, values: Floats) -> _Fit:
 
 
 def held_out_falls(stream: RunStream) -> Outcome:
-    """On a held-out set accuracy falls while the training reward rises, over the second half of the run."""
+    """Find held-out sets whose accuracy falls while the training reward rises, over the second half of the run."""
     curves = _held_out(stream)
     if not curves:
         return TooLittle("no held-out evaluation")
@@ -250,7 +252,7 @@ def held_out_falls(stream: RunStream) -> Outcome:
 
 
 def _held_out(stream: RunStream) -> dict[str, Curve]:
-    """Accuracy curves of the held-out sets over the second half of the run."""
+    """Return the accuracy curves of the held-out sets over the second half of the run."""
     found = {}
     for key, curve in stream.metrics.items():
         name, _, measure = key.removeprefix(HELD_OUT_PREFIX).partition("/acc/")

@@ -19,7 +19,7 @@ LEAST_UNCUT = 100
 
 
 def reward_follows_length(stream: RunStream) -> Outcome:
-    """The correlation of reward and length within groups, in which difficulty cancels, beside a permutation null.
+    """Compare the correlation of reward and length within groups, which cancels difficulty, with a permutation null.
 
     ρ = Σ (r - r̄_g)(l - l̄_g) / √(Σ (r - r̄_g)² · Σ (l - l̄_g)²), over uncut responses of groups g.
     """
@@ -90,13 +90,13 @@ def reward_follows_length(stream: RunStream) -> Outcome:
 
 
 def _has_no_lengths(stream: RunStream) -> bool:
-    """Whether there are texts, and the length of none was told."""
+    """Return whether there are texts but no recorded lengths."""
     responses = [response for group in stream.samples for response in group.responses]
     return bool(responses) and all(response.num_tokens is None for response in responses)
 
 
 def _uncut(group: ResponseGroup, limit: float | None) -> list[tuple[float, int]]:
-    """Reward and length of the responses that were not cut."""
+    """Return reward and length of the responses that were not cut."""
     return [
         (response.reward, response.num_tokens)
         for response in group.responses
@@ -105,7 +105,7 @@ def _uncut(group: ResponseGroup, limit: float | None) -> list[tuple[float, int]]
 
 
 def responses_cut(stream: RunStream) -> Outcome:
-    """The share of fresh responses cut at the token limit, and how often the longest uncut ones are right."""
+    """Return the share of fresh responses cut at the token limit, and how often the longest uncut ones are right."""
     curve = stream.curve("response_length/clip_ratio")
     recent = curve.values[curve.steps >= stream.first_recent_step()]
     if not len(recent) and stream.is_observed:
@@ -148,7 +148,7 @@ def responses_cut(stream: RunStream) -> Outcome:
 
 
 def _longer(limit: float | None, success: float | None) -> list[Remedy]:
-    """A higher limit, unless not one of the longest uncut responses is right: cut ones would hardly be, then."""
+    """Return a higher limit, unless not one of the longest uncut responses is right: cut ones would hardly be, then."""
     if success == 0:
         return []
     if limit is None:

@@ -28,11 +28,13 @@ DAPO_CLIP_HIGH = 0.28
 LEAST_WRONG_GROUPS = 20
 """Kept in the first and in the last quarter of the run, with two wrong responses or more."""
 ALIKE_SHARE = 0.5
-"""Of the share of differing pairs at first."""
+"""Share of the initial share of differing pairs."""
 
 
 def entropy_collapse(stream: RunStream) -> Outcome:
-    """Entropy below 0.05 nats per token and a fifth of where it began, beside the distinct responses per group."""
+    """Find an entropy below 0.05 nats per token and below a fifth of its initial value; also report distinct responses
+    per group.
+    """
     curve = stream.curve("actor/entropy")
     if len(curve.values) < LEAST_STEPS:
         return TooLittle(f"{len(curve.values)} of {LEAST_STEPS} steps with an entropy")
@@ -57,7 +59,7 @@ def entropy_collapse(stream: RunStream) -> Outcome:
             kind="entropy_collapse",
             severity="problem" if is_certain else "warning",
             title=f"Entropy fell from {before:.3f} to {now:.3f} nats per token.",
-            explanation="A policy that answers alike each time makes groups of equal rewards, and stops exploring."
+            explanation="A policy that repeats the same answers makes groups of equal rewards, and stops exploring."
             + (" Distinct responses per group have more than halved as well." if is_certain else ""),
             evidence=evidence,
             num_rollouts=stream.num_rollouts,
@@ -85,7 +87,7 @@ def _more_entropy(stream: RunStream) -> list[Remedy]:
 
 
 def _distinct(stream: RunStream) -> tuple[float | None, float | None]:
-    """Mean share of distinct texts in a group, in the first and in the last quarter of the run."""
+    """Return mean share of distinct texts in a group, in the first and in the last quarter of the run."""
     shares: dict[str, list[float]] = defaultdict(list)
     for group in stream.samples:
         if not group.responses:
@@ -98,7 +100,7 @@ def _distinct(stream: RunStream) -> tuple[float | None, float | None]:
 
 
 def diversity_falls(stream: RunStream) -> Outcome:
-    """Wrong responses to one prompt differ half as often as at first. Right ones may well become alike."""
+    """Find wrong responses to one prompt that differ half as often as at first; right ones may well become similar."""
     early, late = _differing_pairs(stream)
     if min(len(early), len(late)) < LEAST_WRONG_GROUPS:
         num_groups = min(len(early), len(late))
@@ -113,7 +115,7 @@ def diversity_falls(stream: RunStream) -> Outcome:
             title=f"Two wrong responses to a prompt differ in {percent(now.value, 0)} of cases, at first in "
             f"{percent(before.value, 0)}.",
             explanation="The policy repeats its mistakes, so that more responses bring nothing new. Pairs of wrong "
-            "responses in one group; right ones may become alike because they are right.",
+            "responses in one group; right ones may become similar because they are right.",
             evidence=[
                 Evidence(label="Pairs that differ, last quarter", **now._asdict(), unit="share"),
                 Evidence(label="Pairs that differ, first quarter", **before._asdict(), unit="share"),
@@ -125,7 +127,7 @@ def diversity_falls(stream: RunStream) -> Outcome:
 
 
 def _differing_pairs(stream: RunStream) -> tuple[Floats, Floats]:
-    """Share of differing pairs of wrong responses by group, in the first and in the last quarter of the run.
+    """Return share of differing pairs of wrong responses by group, in the first and in the last quarter of the run.
 
     Pairs, not distinct texts: their share does not depend on how many responses are wrong.
     """
@@ -142,7 +144,7 @@ def _differing_pairs(stream: RunStream) -> tuple[Floats, Floats]:
 
 
 def reference_drift(stream: RunStream) -> Outcome:
-    """More than half a nat per token between the policy and the reference, in the last part of the run."""
+    """Find more than half a nat per token between the policy and the reference, in the last part of the run."""
     kl = _recent(stream, "actor/kl_loss")
     first = stream.first_recent_step()
     if kl is None:
@@ -158,8 +160,8 @@ def reference_drift(stream: RunStream) -> Outcome:
             kind="reference_drift",
             severity="warning",
             title=f"Since step {first:,} the policy is {kl.value:.2f} nats per token from the reference.",
-            explanation="So far away a policy has often lost what the base model knew beside the task, or found what "
-            "pleases the verifier alone: read some responses.",
+            explanation="At this distance the policy has often forgotten other skills or is exploiting the verifier: "
+            "read some responses.",
             evidence=[
                 Evidence(label="KL to the reference, per token", **kl._asdict(), unit="nats"),
                 Evidence(label=f"First {SPAN} steps", value=start, unit="nats"),
@@ -175,7 +177,7 @@ def reference_drift(stream: RunStream) -> Outcome:
 
 
 def off_policy_drift(stream: RunStream) -> Outcome:
-    """More than a fifth of tokens clipped, a mean ratio outside [0.8, 1.25], or a KL above 0.1, in the last part."""
+    """Find over a fifth of tokens clipped, a mean ratio outside [0.8, 1.25], or a KL above 0.1, in the last part."""
     first = stream.first_recent_step()
     clipped, ratio, kl = (_recent(stream, key) for key in ("actor/pg_clipfrac", "bapo/ratio/mean", "actor/ppo_kl"))
     if clipped is None and ratio is None and kl is None:
@@ -219,14 +221,14 @@ def off_policy_drift(stream: RunStream) -> Outcome:
 
 
 def _recent(stream: RunStream, key: str) -> Estimate | None:
-    """Mean of a metric over the last part of the run; None where too few steps have it."""
+    """Return mean of a metric over the last part of the run; None where too few steps have it."""
     curve = stream.curve(key)
     values = curve.values[curve.steps >= stream.first_recent_step()]
     return mean_of(blocks_of(values, 5)) if len(values) >= LEAST_STEPS // 2 else None
 
 
 def _oldest(stream: RunStream, rows: NDArray[np.bool_]) -> int | None:
-    """Age of the oldest of these groups in steps; None where a trainer did not tell the age of any."""
+    """Return the age of the oldest of these groups, in steps; None if the trainer recorded no age."""
     known = rows & np.not_equal(stream.visits.policy_version, UNKNOWN_VERSION)
     if not known.any():
         return None

@@ -1,4 +1,4 @@
-"""What a probe says before a run is paid for: difficulty, group size, thresholds, time and memory.
+"""Report of a probe, before a run is paid for: difficulty, group size, thresholds, time and memory.
 
 Policies change as they train; a probe sees the base model alone, and says so where that matters.
 """
@@ -72,7 +72,7 @@ class ProbedCounts(NamedTuple):
     """Prompt of each group."""
 
     def share_of(self, hits: NDArray[np.bool_]) -> Estimate:
-        """Share of groups that are so; prompts are independent, groups of one prompt are not."""
+        """Return the share of these groups; prompts are independent, groups of one prompt are not."""
         sizes = np.bincount(self.cluster).astype(np.float64)
         return clustered_share(np.bincount(self.cluster, weights=hits).astype(np.float64), sizes)
 
@@ -83,7 +83,7 @@ class ProbedCounts(NamedTuple):
 
 
 def counts_of(stream: RunStream) -> ProbedCounts:
-    """The counts of all steps: every group is the base model's."""
+    """Return the counts of all steps: every group is the base model's."""
     rows = stream.fresh_rows()
     counts = stream.visits.num_correct[rows].astype(np.int64)
     _, cluster = np.unique(stream.visits.prompt[rows], return_inverse=True)
@@ -92,7 +92,7 @@ def counts_of(stream: RunStream) -> ProbedCounts:
 
 
 def _difficulty(probed: Probed) -> Outcome:
-    """How hard the problems are for the base model, beside what equally hard problems would give."""
+    """Report how hard the problems are for the base model, and the result that equally hard problems would give."""
     stream, counts = probed.stream, probed.counts
     group_size = stream.visits.group_size
     accuracy = counts.accuracy
@@ -128,7 +128,7 @@ def _difficulty(probed: Probed) -> Outcome:
 
 
 def _group_size(probed: Probed) -> Outcome:
-    """The group size from which on larger groups cost more than they teach."""
+    """Return the group size from which on larger groups cost more than they teach."""
     stream, best = probed.stream, probed.group_size
     # The suggested size comes first: it is the figure of the title.
     shares = {size: probed.forecast.mixed(size) for size in sorted(GROUP_SIZES, key=lambda size: size != best)}
@@ -163,12 +163,12 @@ def _group_size(probed: Probed) -> Outcome:
 
 
 def _worth_training(probed: Probed, remedy: Remedy) -> list[Remedy]:
-    """The remedy, unless hardly any group of the suggested size would teach anything."""
+    """Return the remedy, unless hardly any group of the suggested size would teach anything."""
     return [remedy] if probed.forecast.mixed(probed.group_size).high >= LEAST_GAIN else []
 
 
 def group_size_of(forecast: Forecast) -> int:
-    """The smallest size whose double gives less than `LEAST_GAIN` more groups a gradient."""
+    """Return the smallest size whose double gives less than `LEAST_GAIN` more groups a gradient."""
     for size in GROUP_SIZES[:-1]:
         if forecast.mixed(2 * size).value - forecast.mixed(size).value < LEAST_GAIN:
             return size
@@ -193,7 +193,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(forecast: Forecast, accuracy: float, group_size: int, config: RunConfig) -> Suggestion:
-    """c1, m and c3 such that the buffers can be worked off and fill the batch, from the paper's values."""
+    """Choose c1, m and c3 from the paper's values, such that the buffers can be worked off and fill the batch."""
     usual = BapoConfig()
     batch, prompts = config.training.batch_size, config.rollout.batch_size
 
@@ -220,7 +220,7 @@ def suggest(forecast: Forecast, accuracy: float, group_size: int, config: RunCon
 
 
 def _thresholds(probed: Probed) -> Outcome:
-    """c1, c3 and m for these problems, with the reason of each."""
+    """Suggest c1, c3 and m for these problems, each with its reason."""
     stream, group_size = probed.stream, probed.group_size
     found = suggest(probed.forecast, probed.counts.accuracy.value, group_size, stream.config)
     usual = BapoConfig()
@@ -259,7 +259,7 @@ def _thresholds(probed: Probed) -> Outcome:
 
 
 def _cost(probed: Probed) -> Outcome:
-    """Speed and memory as measured, and the time that the planned run would take on the same machine."""
+    """Report speed and memory as measured, and the time that the planned run would take on the same machine."""
     stream, group_size = probed.stream, probed.group_size
     generating = stream.curve("timing_s/gen").values
     tokens = stream.curve("bapo/cost/num_tokens").values
@@ -307,7 +307,7 @@ def _duration(seconds: float) -> str:
 
 
 def _planned(stream: RunStream, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes that make the planned run of the probe."""
+    """Return the changes that turn the probe's config into that of the planned run."""
     method = stream.config.method
     assert isinstance(method, ProbeConfig)
     length: dict[str, Any] = {}
@@ -338,7 +338,7 @@ OF_PROBES = _DETECTORS.keys()
 
 
 def figures_of(stream: RunStream, report: FindingsReport) -> ProbeFigures | None:
-    """What a probe's findings say, in short; None where too few prompts were answered, and of any other run."""
+    """Return what a probe's findings say, in short; None where too few prompts were answered, and of any other run."""
     found = {finding.kind: finding for finding in report.findings}
     if "probed_difficulty" not in found:
         return None
@@ -364,7 +364,7 @@ def figures_of(stream: RunStream, report: FindingsReport) -> ProbeFigures | None
 
 
 def probe_outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:
-    """What a probe says, by kind; the counts are taken and the success rates fitted once for all."""
+    """Return what a probe says, by kind; the counts are taken and the success rates fitted once for all."""
     counts = counts_of(stream)
     answered = len(counts.num_correct)
     if answered < LEAST_PROMPTS:

@@ -16,7 +16,7 @@ SIMILAR = 0.6
 SHINGLE_WORDS = 3
 LEAST_SHINGLES = 5
 TEMPLATE_SHARE, LEAST_TEMPLATE_TEXTS = 0.1, 10
-"""A shingle that stands in more texts than this belongs to what all prompts say, not to a problem."""
+"""Share of texts, and least number of texts, above which a shingle belongs to the prompt template, not to a problem."""
 MOST_TEXTS, MOST_WORDS = 20_000, 400
 """Compared; of longer texts their beginning."""
 NUM_BANDS, BAND_ROWS = 12, 3
@@ -28,12 +28,12 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+|[^\w\s]")
 
 
 def normalised(text: str) -> str:
-    """The text in one case, with single spaces, without closing punctuation."""
+    """Return the text in one case, with single spaces, without closing punctuation."""
     return _CLOSING.sub("", _SPACE.sub(" ", text).strip()).casefold()
 
 
 def same_problems(texts: Mapping[str, str], forms: Mapping[str, str]) -> list[list[str]]:
-    """Sets of two or more prompts that pose one problem, each in the order of `texts`.
+    """Return sets of two or more prompts that pose one problem, each in the order of `texts`.
 
     The same problem have equal texts but for case, spaces and closing punctuation, equal canonical forms, or texts with
     the same numbers, in any order, and a Jaccard similarity of 0.6 or more. Of very many texts the first are compared.
@@ -80,7 +80,9 @@ class _Joined:
 
 
 def _near_pairs(texts: Sequence[Sequence[str]]) -> Iterable[tuple[int, int]]:
-    """Places of texts with equal numbers and a similarity of 0.6 or more. Linear in the number of words."""
+    """Yield pairs of indices of texts with equal numbers and a similarity of 0.6 or more. Linear in the number of
+    words.
+    """
     shingles, owners = _shingles(texts)
     places = np.flatnonzero(np.bincount(owners, minlength=len(texts)) >= LEAST_SHINGLES)
     if not len(places):
@@ -96,7 +98,7 @@ def _near_pairs(texts: Sequence[Sequence[str]]) -> Iterable[tuple[int, int]]:
     for band in _bands(shingles, np.concatenate([[0], ends[:-1]])):
         keys = _mixed(band, number_codes)
         order = np.argsort(keys, kind="stable")
-        # Neighbours alone: of a set of many that are alike each is joined to the next.
+        # Neighbours only: in a set of many similar texts each is joined to the next.
         equal = np.flatnonzero(keys[order][1:] == keys[order][:-1])
         candidates |= set(zip(order[equal].tolist(), order[equal + 1].tolist(), strict=True))
     for one, other in sorted(candidates):
@@ -105,7 +107,9 @@ def _near_pairs(texts: Sequence[Sequence[str]]) -> Iterable[tuple[int, int]]:
 
 
 def _shingles(texts: Sequence[Sequence[str]]) -> tuple[Words, NDArray[np.int64]]:
-    """Hashes of the runs of three words, without those that many texts share, and the places of their texts."""
+    """Return the hashes of all runs of three words, without those that many texts share, and the offsets of their
+    texts.
+    """
     codes: dict[str, int] = {}
     words = np.array([codes.setdefault(word, len(codes) + 1) for text in texts for word in text], np.uint64)
     owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
@@ -121,7 +125,7 @@ def _shingles(texts: Sequence[Sequence[str]]) -> tuple[Words, NDArray[np.int64]]
 
 
 def _bands(shingles: Words, starts: NDArray[np.int64]) -> Iterable[Words]:
-    """For each band the least values of each text's shingles under three hash functions, as one number."""
+    """Yield for each band the least values of each text's shingles under three hash functions, as one number."""
     draws = np.random.default_rng(0)
     for _ in range(NUM_BANDS):
         band = np.zeros(len(starts), np.uint64)
@@ -132,7 +136,7 @@ def _bands(shingles: Words, starts: NDArray[np.int64]) -> Iterable[Words]:
 
 
 def _mixed(values: Words, others: Words | np.uint64) -> Words:
-    """A hash of each pair of numbers (the finaliser of SplitMix64)."""
+    """Return a hash of each pair of numbers (the finaliser of SplitMix64)."""
     mixed: Words = values * np.uint64(0x9E3779B97F4A7C15) + others
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(27))

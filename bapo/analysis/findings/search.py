@@ -86,7 +86,7 @@ _OF_DATA: frozenset[FindingKind] = frozenset(
 
 
 def _outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:
-    """A probe's own findings and those of its data, or all that a run can show, in the order of `LABELS`."""
+    """Return a probe's own findings and those of its data, or all that a run can show, in the order of `LABELS`."""
     is_probe = isinstance(stream.config.method, ProbeConfig)
     own = probe_outcomes(stream) if is_probe else {}
     looked_for = _OF_DATA if is_probe else LABELS.keys() - OF_PROBES
@@ -100,11 +100,11 @@ class Search(NamedTuple):
     report: FindingsReport
     prompts: Mapping[FindingKind, PromptList]
     probe: ProbeFigures | None = None
-    """Of a probe that has answered enough prompts."""
+    """Figures of the probe; null until it has answered enough prompts."""
 
 
 def find(stream: RunStream) -> Search:
-    """All findings of what a run has recorded so far."""
+    """Return all findings of what a run has recorded so far."""
     outcomes = _outcomes(stream)
     found = {kind: outcome for kind, outcome in outcomes.items() if isinstance(outcome, Found)}
     found = {kind: _leaving_out(stream, each) if kind in LEFT_OUT else each for kind, each in found.items()}
@@ -122,7 +122,7 @@ def find(stream: RunStream) -> Search:
 
 
 def _leaving_out(stream: RunStream, found: Found) -> Found:
-    """The finding with a remedy that leaves its prompts out: a clone, or a filter of another trainer's dataset.
+    """Return the finding with a remedy that leaves its prompts out: a clone, or a filter of another trainer's dataset.
 
     There is no such remedy where too little would be left: neither the prompts of a step nor half of all.
     """
@@ -145,7 +145,7 @@ def _leaving_out(stream: RunStream, found: Found) -> Found:
 
 
 def _without_changes(finding: Finding) -> Finding:
-    """The finding for a run that cannot be cloned here: its remedies say in words what to do."""
+    """Return the finding for a run that cannot be cloned here: its remedies say in words what to do."""
     remedies = [remedy.model_copy(update={"changes": {}}) for remedy in finding.remedies]
     return finding.model_copy(update={"remedies": remedies})
 

@@ -15,19 +15,19 @@ from bapo.analysis.number_format import percent
 LEAST_PROMPTS = 50
 """Prompts with two visits or more."""
 LEAST_SHARE = 0.02
-"""Of these, below which the finding is silent."""
+"""Share of prompts below which the finding is not reported."""
 LEAST_EFFECTIVE_GROUPS = 1.5
-"""Of a prompt's visits, discounted by their age; the prior alone must not decide."""
+"""Fewest groups among a prompt's visits, discounted by age; the prior alone must not decide."""
 SURE = 0.95
 
 
 def never_solved(stream: RunStream) -> Outcome:
-    """Prompts without one right response in all visits, with P(p < 1/(4G)) above 95 %."""
+    """Return prompts without one right response in all visits, with P(p < 1/(4G)) above 95 %."""
     return _settled(stream, "never_solved")
 
 
 def always_solved(stream: RunStream) -> Outcome:
-    """Prompts without one wrong response in all visits, with P(p > 1 - 1/(4G)) above 95 %."""
+    """Return prompts without one wrong response in all visits, with P(p > 1 - 1/(4G)) above 95 %."""
     return _settled(stream, "always_solved")
 
 

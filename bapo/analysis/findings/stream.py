@@ -44,7 +44,7 @@ METRICS: tuple[str, ...] = (
 )
 """Metrics of training steps that findings read; besides these, everything under `HELD_OUT_PREFIX`."""
 MOST_SAMPLES = 4_000
-"""Groups of responses that are read, the newest; a run of 500 steps keeps 2,000 unless told otherwise."""
+"""Largest number of response groups that are read, newest first; by default a run of 500 steps keeps 2,000."""
 
 
 class Curve(NamedTuple):
@@ -60,12 +60,12 @@ class Response(NamedTuple):
     text: str
     reward: float
     num_tokens: int | None
-    """None where an observed trainer did not tell."""
+    """`None` if an observed trainer did not tell."""
     threshold: float = 0.0
 
     @property
     def is_correct(self) -> bool:
-        """Whether the reward is above the threshold: that of an observed run, else 0."""
+        """True if the reward is above the threshold: that of an observed run, else 0."""
         return self.reward > self.threshold
 
 
@@ -75,7 +75,7 @@ class ResponseGroup(NamedTuple):
     prompt_id: str
     step: int
     policy_version: int
-    """Of the policy that answered; where an observed trainer did not tell, `step - 1`."""
+    """Version of the policy that answered; `step - 1` if an observed trainer did not record it."""
     label: str | None
     """The right answer, where the task has one text for it."""
     responses: Sequence[Response]
@@ -97,7 +97,7 @@ class RunStream(NamedTuple):
     metrics: Mapping[str, Curve]
     samples: Sequence[ResponseGroup] = ()
     prompts: Mapping[str, str] = {}
-    """What prompts say, by identity; held-out ones as well."""
+    """Prompt texts by identity, including held-out ones."""
     forms: Mapping[str, str] = {}
     """Canonical forms of problems whose task offers one, by identity."""
     held_out: Mapping[str, HeldOutSet] = {}
@@ -105,7 +105,7 @@ class RunStream(NamedTuple):
 
     @property
     def is_observed(self) -> bool:
-        """Whether another trainer made the run, so that nothing but its `method` section tells how."""
+        """True if another trainer made the run, so that only its `method` section describes it."""
         return isinstance(self.config.method, ObservedConfig)
 
     @property
@@ -118,7 +118,7 @@ class RunStream(NamedTuple):
         return float(longest.max()) if is_cut and len(longest) else None
 
     def accuracy(self) -> Curve:
-        """Share of fresh responses that are correct, by step: the mean reward where rewards are 0 and 1."""
+        """Return share of fresh responses that are correct, by step: the mean reward where rewards are 0 and 1."""
         if not self.is_observed:
             return self.curve("critic/rewards/mean")
         rows = self.fresh_rows()
@@ -139,15 +139,16 @@ class RunStream(NamedTuple):
         return int(self.visits.is_evaluation.sum()) * self.visits.group_size
 
     def curve(self, key: str) -> Curve:
-        """A metric; empty where the run has none."""
+        """Return a metric; empty where the run has none."""
         return self.metrics.get(key, Curve(np.empty(0), np.empty(0)))
 
     def first_recent_step(self) -> int:
-        """Where the last part of the run begins, in which the policy is taken as one: half of it, at most 100 steps."""
+        """Return where the last part of the run begins, in which the policy is taken as one: half of it, at most 100
+        steps."""
         return self.last_step - max(1, min(100, self.last_step // 2)) + 1
 
     def fresh_rows(self, from_step: int = 1) -> NDArray[np.bool_]:
-        """Visits of fresh groups from a step on."""
+        """Return visits of fresh groups from a step on."""
         is_fresh = np.equal(self.visits.source, SOURCES.index(BatchSource.FRESH))
         return np.logical_and(is_fresh, np.greater_equal(self.visits.step, from_step))
 
@@ -159,7 +160,7 @@ def stream_of(
     prompts: Mapping[str, str] | None = None,
     forms: Mapping[str, str] | None = None,
 ) -> RunStream:
-    """The stream of a journal's records, which are in the order of their steps."""
+    """Return the stream of a journal's records, which are in the order of their steps."""
     records = list(records)
     held_out = {
         record.dataset: HeldOutSet(record.prompt_ids, record.num_correct, record.num_samples)
@@ -179,7 +180,7 @@ def stream_of(
 
 
 def read_stream(run_folder: Path) -> RunStream:
-    """The run in a folder. Raises ConfigError where it holds none."""
+    """Return the run in a folder. Raises ConfigError where it holds none."""
     config = read_config(run_folder)
     groups: dict[int, list[ResponseGroup]] = {}
     prompts: dict[str, str] = {}
@@ -201,12 +202,12 @@ def read_stream(run_folder: Path) -> RunStream:
 
 
 def reward_threshold(config: RunConfig) -> float:
-    """A response is correct where its reward is above this."""
+    """Return the reward above which a response is correct."""
     return config.method.reward_threshold if isinstance(config.method, ObservedConfig) else 0.0
 
 
 def response_group(content: Mapping[str, Any], threshold: float = 0.0) -> ResponseGroup:
-    """A line of `samples.jsonl` that is a group."""
+    """Return a line of `samples.jsonl` that is a group."""
     label = content["answer"].get(ANSWER_TEXT)
     version = content["policy_version"]
     return ResponseGroup(

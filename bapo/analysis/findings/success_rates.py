@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(num_correct: NDArray[np.int64], num_responses: NDArray[np.int64]) -> Pairs:
-    """One pair per prompt → distinct pairs."""
+    """Return one pair per prompt → distinct pairs."""
     found, counts = np.unique(np.column_stack([num_responses, num_correct]), axis=0, return_counts=True)
     return Pairs(found[:, 1], found[:, 0], counts.astype(np.float64))
 
@@ -55,13 +55,13 @@ class Mixture(NamedTuple):
     weights: Floats
 
     def groups_of(self, group_size: int) -> GroupShares:
-        """Expected shares of groups: E[(1-p)^G], the rest, and E[p^G]."""
+        """Return the expected shares of groups: E[(1-p)^G], the rest, and E[p^G]."""
         wrong = float(self.weights @ (1 - self.rates) ** group_size)
         right = float(self.weights @ self.rates**group_size)
         return GroupShares(wrong, max(0.0, 1 - wrong - right), right)
 
     def share_within(self, lowest: int, highest: int, group_size: int) -> float:
-        """Expected share of groups with `lowest` to `highest` right responses."""
+        """Return the expected share of groups with `lowest` to `highest` right responses."""
         return float(
             sum(
                 math.comb(group_size, k) * (self.weights @ (self.rates**k * (1 - self.rates) ** (group_size - k)))
@@ -70,12 +70,16 @@ class Mixture(NamedTuple):
         )
 
     def hopeless_share(self, group_size: int) -> float:
-        """Of all-wrong groups, the share whose prompt has p < 1/(4G): a second group is wrong again in 4 of 5 cases."""
+        """Return the share of all-wrong groups whose prompt has p < 1/(4G): a second group is wrong again in 4 of 5
+        cases.
+        """
         wrong = self.weights * (1 - self.rates) ** group_size
         return float(wrong[self.rates < 1 / (4 * group_size)].sum() / max(wrong.sum(), 1e-300))
 
     def below_without_hit(self, rate: float, num_responses: float) -> float:
-        """P(p < rate | no hit in n responses), with this as the prior; n may be discounted and so need not be whole."""
+        """Return P(p < rate | no hit in n responses), with this as the prior; n may be discounted, so it need not be
+        whole.
+        """
         posterior = self.weights * (1 - self.rates) ** num_responses
         return float(posterior[self.rates < rate].sum() / posterior.sum())
 
@@ -87,13 +91,13 @@ class Beta(NamedTuple):
     b: float
 
     def mixture(self) -> Mixture:
-        """The same distribution as points."""
+        """Return the same distribution as points."""
         log_density = self.a * _LOGIT_LOG_P + self.b * _LOGIT_LOG_Q
         density = np.exp(log_density - log_density.max())
         return Mixture(np.exp(_LOGIT_LOG_P), density / density.sum())
 
     def on_grid(self) -> Floats:
-        """Returns the weights of the grid's rates, each with all that is nearest to it by logit p."""
+        """Return the weights of the grid's rates, each with all that is nearest to it by logit p."""
         inner = np.log(GRID[1:-1] / (1 - GRID[1:-1]))
         half = (inner[1] - inner[0]) / 2
         edges = np.concatenate([inner - half, inner[-1:] + half])
@@ -103,16 +107,16 @@ class Beta(NamedTuple):
 
 
 def likelihood_of(num_correct: NDArray[np.int64], num_wrong: NDArray[np.int64]) -> Floats:
-    """Returns p^k · (1 - p)^(n - k) over the grid for each pair, scaled to a peak of 1: [pairs, rates]."""
+    """Return p^k · (1 - p)^(n - k) over the grid for each pair, scaled to a peak of 1: [pairs, rates]."""
     log_likelihood = num_correct[:, None] * _LOG_P + num_wrong[:, None] * _LOG_Q
     # Of a pair, only proportions over the grid count; of thousands of responses, no likelihood itself is above 0.
     return np.asarray(np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)))
 
 
 def maximised(likelihood: Floats, shares: Floats, weights: Floats, *, rounds: int) -> Floats:
-    """Returns weights of the grid after some rounds of expectation maximisation from these.
+    """Return weights of the grid after some rounds of expectation maximisation from these.
 
-    `shares`: of each pair, [..., pairs]; `weights`: [..., rates], each row a fit of its own.
+    `shares`: of each pair, [..., pairs]; `weights`: [..., rates], each row a separate fit.
     """
     for _ in range(rounds):
         # Not `@`: the threads of BLAS cost more than such small products, and more yet where cores are busy.
@@ -122,14 +126,14 @@ def maximised(likelihood: Floats, shares: Floats, weights: Floats, *, rounds: in
 
 
 def fit_mixture(pairs: Pairs, rounds: int = _EM_ROUNDS) -> Mixture:
-    """Maximum likelihood on the grid by expectation maximisation, from equal weights."""
+    """Fit the maximum likelihood on the grid by expectation maximisation, from equal weights."""
     likelihood = likelihood_of(pairs.num_correct, pairs.num_responses - pairs.num_correct)
     share = pairs.weight / pairs.weight.sum()
     return Mixture(GRID, maximised(likelihood, share, np.full(len(GRID), 1 / len(GRID)), rounds=rounds))
 
 
 def fit_beta(pairs: Pairs) -> Beta:
-    """Maximum likelihood of the beta-binomial over mean and concentration, by a search that narrows five times.
+    """Fit the beta-binomial by maximum likelihood over mean and concentration, with a search that narrows five times.
 
     log P(k, n) = Σ_{j<k} log(a+j) + Σ_{j<n-k} log(b+j) - Σ_{j<n} log(a+b+j), without the binomial coefficient.
     """
@@ -175,7 +179,7 @@ class Forecast:
     """
 
     def __init__(self, num_correct: NDArray[np.int64], num_responses: NDArray[np.int64]) -> None:
-        """One pair of counts per prompt."""
+        """Take one pair of counts per prompt."""
         pairs = pairs_of(num_correct, num_responses)
         self._fits = [fit_mixture(pairs), fit_beta(pairs).mixture()]
         draws = np.random.default_rng(0)
@@ -185,15 +189,15 @@ class Forecast:
             self._fits.append(fit_mixture(pairs._replace(weight=again), rounds=60))
 
     def mixed(self, group_size: int) -> Estimate:
-        """Share of groups of this size with a gradient."""
+        """Return share of groups of this size with a gradient."""
         return self._range([fit.groups_of(group_size).mixed for fit in self._fits])
 
     def within(self, lowest: int, highest: int, group_size: int) -> Estimate:
-        """Share of groups of this size with `lowest` to `highest` right responses."""
+        """Return share of groups of this size with `lowest` to `highest` right responses."""
         return self._range([fit.share_within(lowest, highest, group_size) for fit in self._fits])
 
     def hopeless(self, group_size: int) -> Estimate:
-        """Share of all-wrong groups whose prompt is as good as never solved."""
+        """Return share of all-wrong groups whose prompt is as good as never solved."""
         return self._range([fit.hopeless_share(group_size) for fit in self._fits])
 
     def _range(self, values: list[float]) -> Estimate:

@@ -17,7 +17,7 @@ BOOTSTRAPS = 400
 
 
 def verifier_disagrees(stream: RunStream) -> Outcome:
-    """The rate f at which rewards are flipped, from copies: two disagree with probability 2f(1 - f)."""
+    """Return the rate f at which rewards are flipped, from copies: two disagree with probability 2f(1 - f)."""
     rewards: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for group in stream.samples:
         for response in group.responses:

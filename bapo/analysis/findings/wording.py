@@ -1,4 +1,4 @@
-"""Figures of findings as text, on pages and in the terminal alike."""
+"""Figures of findings as text, for pages and the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bapo.analysis.number_format import THIN_SPACE, percent
 
 
 def figure_text(figure: Evidence, value: float, duration: Callable[[float], str], *, space: str = THIN_SPACE) -> str:
-    """A value of this figure's unit; `duration` words seconds, `space` stands before a percent sign."""
+    """Format a value in this figure's unit; `duration` words seconds, `space` goes before a percent sign."""
     match figure.unit:
         case "share":
             return percent(value, space=space)

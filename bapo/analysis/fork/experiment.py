@@ -33,7 +33,7 @@ def fork_experiment(
     is_running: bool,
     is_unchanged: bool,
 ) -> ForkExperiment:
-    """Compares the arms with the first one, the baseline.
+    """Compare the arms with the first one, the baseline.
 
     `dataset`: held-out set, by default the widest; `is_unchanged`: the baseline changes nothing of its parents.
 
@@ -117,7 +117,7 @@ def fork_experiment(
 
 
 def arm_labels(sets: Sequence[Mapping[str, Any]], *, is_unchanged: bool) -> list[str]:
-    """Returns what each arm is called: `c1 = 0.25, v = 3`; an arm that sets nothing is `unchanged`, or `baseline` where
+    """Return what each arm is called: `c1 = 0.25, v = 3`; an arm that sets nothing is `unchanged`, or `baseline` where
     all arms share changes.
     """
     fields = [field for each in sets for field in each]
@@ -129,7 +129,7 @@ def arm_labels(sets: Sequence[Mapping[str, Any]], *, is_unchanged: bool) -> list
 
 
 def role_of(changes: Mapping[str, Any], baseline: Mapping[str, Any], number: int) -> ArmRole:
-    """Returns what an arm is for: the first is the baseline, one that differs from it in the seed alone is noise."""
+    """Return what an arm is for: the first is the baseline, one that differs from it in the seed alone is noise."""
     if number == 0:
         return "baseline"
     ours, theirs = ({field: each[field] for field in each if field != SEED_FIELD} for each in (changes, baseline))
@@ -176,7 +176,7 @@ def _text(sentence: str, arms: Sequence[ForkArm], standing: Standing) -> str:
 
 
 def covers(unit: PairedOver, difference: MeanEstimate | None, *, num_checkpoints: int) -> str:
-    """Returns what the intervals say something about, and what they do not."""
+    """Return what the intervals say something about, and what they do not."""
     n = 0 if difference is None else difference.n
     if unit == "seed":
         return (

@@ -24,14 +24,14 @@ ByOffset = Mapping[int, Measured]
 
 
 def by_offset(run: ForkRun | None, point: ForkPoint, dataset: str | None) -> ByOffset:
-    """Returns a run's evaluations on one held-out set."""
+    """Return a run's evaluations on one held-out set."""
     if run is None or dataset is None:
         return {}
     return {step - point.step: each for step, each in run.evaluations.get(dataset, {}).items()}
 
 
 def last_common(tables: Sequence[Sequence[ByOffset]], roles: Sequence[ArmRole]) -> int | None:
-    """Returns the last offset at which the baseline and another arm were both evaluated from one checkpoint; without
+    """Return the last offset at which the baseline and another arm were both evaluated from one checkpoint; without
     such a pair, the last of any.
     """
     others = [table for table, role in zip(tables, roles, strict=True) if role == "arm"] or tables[1:]
@@ -46,9 +46,9 @@ def last_common(tables: Sequence[Sequence[ByOffset]], roles: Sequence[ArmRole]) 
 
 
 def complete_places(tables: Sequence[Sequence[ByOffset]], offset: int | None) -> Collection[int]:
-    """Returns the checkpoints at which no arm lacks an evaluation that it has at another; all, if there is none such.
+    """Return the checkpoints at which no arm lacks an evaluation that it has at another; all, if there is none such.
 
-    Means over different checkpoints could not be told apart from those of different settings.
+    Means over different checkpoints could not be distinguished from those of different settings.
     """
     each = [{place for place, found in enumerate(table) if offset in found} for table in tables]
     common = set.intersection(*(places for places in each if places)) if any(each) else set()
@@ -58,7 +58,7 @@ def complete_places(tables: Sequence[Sequence[ByOffset]], offset: int | None) ->
 def differences_of(
     baseline: Sequence[ByOffset], arm: Sequence[ByOffset], points: Sequence[ForkPoint]
 ) -> dict[int, list[Difference]]:
-    """Returns differences by steps since the fork, one for each checkpoint of which both were evaluated there."""
+    """Return differences by steps since the fork, one for each checkpoint of which both were evaluated there."""
     found: dict[int, list[Difference]] = {}
     for place, (ours, theirs, point) in enumerate(zip(baseline, arm, points, strict=True)):
         for offset in sorted(ours.keys() & theirs.keys()):
@@ -72,7 +72,7 @@ def differences_of(
 def contender(
     label: str, measured: Sequence[tuple[int | None, Measured]], differences: Sequence[Difference], unit: PairedOver
 ) -> Contender:
-    """Returns an arm as a side of the outcome, from its evaluations, with the seed of each, and its differences."""
+    """Return an arm as a side of the outcome, from its evaluations, with the seed of each, and its differences."""
     if not measured:
         return Contender(label, None, 0, None, None)
     if unit == "problem":
@@ -83,23 +83,23 @@ def contender(
 
 
 def accuracy_curve(tables: Sequence[ByOffset]) -> ForkCurve:
-    """Returns the mean over the checkpoints at each offset."""
+    """Return the mean over the checkpoints at each offset."""
     offsets = sorted({offset for table in tables for offset in table})
     return ForkCurve(x=offsets, y=[fmean(table[at].mean.value for table in tables if at in table) for at in offsets])
 
 
 def until_fork(table: ByOffset) -> ByOffset:
-    """Returns what a run has of its parent, the checkpoint included."""
+    """Return what a run has of its parent, the checkpoint included."""
     return {offset: each for offset, each in table.items() if offset <= 0}
 
 
 def since_fork(table: ByOffset) -> ByOffset:
-    """Returns what is the run's own, and the checkpoint, where it begins."""
+    """Return what is the run's own, and the checkpoint, where it begins."""
     return {offset: each for offset, each in table.items() if offset >= 0}
 
 
 def difference_curve(differences: Mapping[int, Sequence[Difference]]) -> ForkCurve:
-    """Returns the paired difference at each offset, with its interval; 0 at the checkpoint, where arms are one run."""
+    """Return the paired difference at each offset, with its interval; 0 at the checkpoint, where arms are one run."""
     found = [(offset, mean) for offset, each in sorted(differences.items()) if (mean := mean_difference(each))]
     if not found:
         return ForkCurve(x=[], y=[])

@@ -1,4 +1,4 @@
-"""What a fork experiment shows: its arms, their differences to the baseline, and what the intervals cover."""
+"""Results of a fork experiment: its arms, their differences to the baseline, and the coverage of the intervals."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from bapo.analysis.number_format import counted
 from bapo.analysis.result import MeanEstimate, Outcome, Result
 
 ArmRole = Literal["baseline", "arm", "noise"]
-"""What the others are held against; a setting on trial; or the baseline with another seed, which shows what the chance
-of draws alone does."""
+"""Role of an arm: the baseline of all comparisons; a setting on trial; or the baseline with another seed, which shows
+the effect of random draws alone.
+"""
 
 
 class ForkCurve(Result):
@@ -27,7 +28,7 @@ class FreshDifference(Result):
     """Accuracy on fresh prompts of training, an arm minus the baseline, on the prompts that both had at one step."""
 
     difference: MeanEstimate | None
-    """None where no prompt came at the same step in both."""
+    """`None` if no prompt came at the same step in both."""
     num_pairs: int
     """Groups of both that are of one prompt and one step."""
     num_groups: int
@@ -41,7 +42,7 @@ class ForkArm(Result):
     """From 0, in the order of the plan."""
     label: str
     set: Mapping[str, Any]
-    """What it changes; nothing for the unchanged arm."""
+    """Changed fields; empty for the unchanged arm."""
     role: ArmRole
     num_steps: int
     """Steps since the fork that all its runs have done."""
@@ -50,7 +51,7 @@ class ForkArm(Result):
     against_baseline: MeanEstimate | None
     """The same minus the baseline's, paired; None for the baseline, and before both were evaluated there."""
     fresh: FreshDifference | None
-    """None for the baseline."""
+    """`None` for the baseline."""
     evaluations: ForkCurve
     """Accuracy on the held-out set."""
     differences: ForkCurve
@@ -60,7 +61,7 @@ class ForkArm(Result):
 
 
 class Repetition(Result):
-    """Whether the unchanged arm did what its parents did at the same steps: prompt for prompt, answer for answer."""
+    """Comparison of the unchanged arm with its parents at the same steps: prompt for prompt, answer for answer."""
 
     num_steps: int
     """Steps that both have recorded, over all checkpoints."""
@@ -90,13 +91,13 @@ class ForkExperiment(Result):
     text: str
     """The outcome in sentences."""
     covers: str
-    """What the intervals cover, and what they do not."""
+    """Coverage of the intervals, and its limits."""
     repetition: Repetition | None
-    """None without an unchanged arm, or where no parent trained on beyond its checkpoint."""
+    """`None` without an unchanged arm, or where no parent trained on beyond its checkpoint."""
 
 
 def repetition_text(found: ForkExperiment) -> str | None:
-    """Whether the unchanged arm repeated what its parents did; None where there is nothing to hold it against."""
+    """Say whether the unchanged arm repeated its parents' steps; None without anything to compare it with."""
     repeated = found.repetition
     if repeated is None:
         return None

@@ -21,7 +21,7 @@ class Measured(NamedTuple):
 
 
 class ForkRun(NamedTuple):
-    """What a fork has recorded, its parent's part included."""
+    """Recorded data of a fork, including its parent's part."""
 
     evaluations: Mapping[str, Mapping[int, Measured]]
     """By held-out set and step."""
@@ -34,11 +34,12 @@ class ForkPoint(NamedTuple):
 
     step: int
     seed: int | None
-    """Of the parent."""
+    """Seed of the parent."""
     parent: Visits | None = None
-    """What the parent itself did, where it is still there; of use for an unchanged arm alone."""
+    """Visits of the parent, if it still exists; used for an unchanged arm only."""
     unchanged_until: int | None = None
-    """Last step of the parent before somebody changed its parameters; None if nobody did after the checkpoint."""
+    """Last step of the parent before its parameters were changed; None if they were not changed after the checkpoint.
+    """
 
 
 class Arm(NamedTuple):
@@ -53,7 +54,7 @@ class Difference(NamedTuple):
     """An arm minus the baseline at one checkpoint."""
 
     place: int
-    """Of the checkpoint in the plan."""
+    """Position of the checkpoint in the plan."""
     seed: int | None
     value: float
     alone: MeanEstimate
@@ -61,7 +62,7 @@ class Difference(NamedTuple):
 
 
 def unit_of(differences: Iterable[Difference]) -> PairedOver:
-    """Returns what differences of one or several arms are a mean over: seeds, checkpoints, or one pair's problems."""
+    """Return what differences of one or several arms are a mean over: seeds, checkpoints, or one pair's problems."""
     found = list(differences)
     seeds = {each.seed for each in found}
     if len(seeds) > 1 and None not in seeds:
@@ -70,7 +71,7 @@ def unit_of(differences: Iterable[Difference]) -> PairedOver:
 
 
 def replicates(values: Iterable[tuple[int | None, float]], unit: PairedOver) -> list[float]:
-    """Returns the values of checkpoints, which are given with their seeds; where seeds count, the mean of each seed."""
+    """Return the values of checkpoints, which are given with their seeds; where seeds count, the mean of each seed."""
     if unit != "seed":
         return [value for _, value in values]
     by_seed: dict[int | None, list[float]] = {}
@@ -80,7 +81,7 @@ def replicates(values: Iterable[tuple[int | None, float]], unit: PairedOver) -> 
 
 
 def mean_difference(differences: Sequence[Difference]) -> MeanEstimate | None:
-    """Returns the mean with its interval: over problems or prompts for a single checkpoint, else over what repeats."""
+    """Return the mean with its interval: over problems or prompts for a single checkpoint, else over what repeats."""
     if len(differences) == 1:
         return differences[0].alone
     return estimate(replicates([(each.seed, each.value) for each in differences], unit_of(differences)))

@@ -18,7 +18,7 @@ from bapo.analysis.visits import SOURCES, Visits
 from bapo.rollout import BatchSource
 
 MOST_POINTS = 400
-"""Of a curve; where a run has more steps, each point is a mean over several."""
+"""Largest number of points of a curve; if a run has more steps, each point is a mean over several."""
 
 
 class _Fresh(NamedTuple):
@@ -46,7 +46,7 @@ def _fresh(visits: Visits, first: int, last: int) -> _Fresh:
 def fresh_difference(
     baseline: Sequence[ForkRun | None], arm: Sequence[ForkRun | None], points: Sequence[ForkPoint]
 ) -> FreshDifference:
-    """Accuracy on fresh prompts, arm minus baseline, over the prompts that both rolled out at the same step.
+    """Compare accuracy on fresh prompts, arm minus baseline, over the prompts that both rolled out at the same step.
 
     A prompt that comes more than once counts as one: with d̂ = ΣS_j / ΣN_j over J prompts, whose N_j pairs differ by S_j
     in sum, the interval is d̂ ± t(0.975, J - 1) · sqrt(J / (J - 1) · Σ(S_j - d̂·N_j)²) / ΣN_j.
@@ -93,7 +93,7 @@ def _clustered(pairs: _PairedSums) -> MeanEstimate:
 
 
 def fresh_means(run: ForkRun, point: ForkPoint) -> Mapping[int, float]:
-    """Returns the mean accuracy of the fresh groups, by steps since the fork."""
+    """Return the mean accuracy of the fresh groups, by steps since the fork."""
     fresh = _fresh(run.visits, 0, run.last_step)
     steps, owner = np.unique(fresh.step, return_inverse=True)
     if not len(steps):
@@ -103,7 +103,7 @@ def fresh_means(run: ForkRun, point: ForkPoint) -> Mapping[int, float]:
 
 
 def training_curve(curves: Sequence[Mapping[int, float]]) -> ForkCurve:
-    """Returns the mean over the checkpoints at each offset, in at most `MOST_POINTS` points."""
+    """Return the mean over the checkpoints at each offset, in at most `MOST_POINTS` points."""
     offsets = sorted({offset for each in curves for offset in each})
     means = [fmean(each[offset] for each in curves if offset in each) for offset in offsets]
     together = max(1, -(-len(offsets) // MOST_POINTS))
@@ -112,7 +112,7 @@ def training_curve(curves: Sequence[Mapping[int, float]]) -> ForkCurve:
 
 
 def repetition(baseline: Iterable[ForkRun | None], points: Sequence[ForkPoint]) -> Repetition | None:
-    """Holds an unchanged arm against what its parents did at the same steps; None where they share no step."""
+    """Hold an unchanged arm against what its parents did at the same steps; None where they share no step."""
     num_steps = 0
     differing = []
     for run, point in zip(baseline, points, strict=True):
@@ -134,7 +134,7 @@ def repetition(baseline: Iterable[ForkRun | None], points: Sequence[ForkPoint]) 
 
 
 def _steps_of(visits: Visits, after: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Every group of each later step: prompt, source, correct responses, version, and whether it was trained on."""
+    """Return every group of each later step: prompt, source, correct responses, version, and use in training."""
     begin = int(np.searchsorted(visits.step, after, side="right"))
     columns = (visits.source, visits.num_correct, visits.policy_version, visits.in_batch)
     prompts = [visits.prompt_ids[index] for index in visits.prompt[begin:].tolist()]

@@ -1,1 +1,1 @@
-"""A recorded step walked line by line beside the method's rule, and under other thresholds."""
+"""A recorded step walked line by line along the method's rule, and under other thresholds."""

@@ -26,12 +26,12 @@ class WalkGroup(Result):
 
 
 class WalkOutcome(Result):
-    """Groups that fared alike in a line."""
+    """Groups with the same outcome in a line."""
 
     name: str
     label: str
     why: str
-    """What they have in common."""
+    """Reason that the groups have in common."""
     treatment: Treatment
     """`trained`: put into the training batch; `stored`: kept for later; `seen`: looked at; `left_out`."""
     count: int
@@ -39,7 +39,7 @@ class WalkOutcome(Result):
     recorded: int
     """The same in the recorded step; differs under other thresholds only."""
     groups: Sequence[WalkGroup]
-    """Some of them, in their order; those that fare otherwise than recorded first."""
+    """Some of the groups, in their order; those whose outcome differs from the recorded one come first."""
 
 
 class WalkLine(Result):
@@ -49,11 +49,11 @@ class WalkLine(Result):
     number: str
     """In Algorithm 1 (arXiv:2602.20722), such as `13–15`; of other methods' rules, counted from 1."""
     title: str
-    """What the line does."""
+    """Title of the line, by its effect."""
     why: str
     """Why it is there."""
     said: str
-    """What happened in this step."""
+    """Description of this step's outcome."""
     outcomes: Sequence[WalkOutcome]
 
 
@@ -68,14 +68,14 @@ class StepWalk(Result):
     method: str
     """Name of the method whose rule this is."""
     follows_algorithm_1: bool
-    """Whether the lines bear the numbers of Algorithm 1 of arXiv:2602.20722."""
+    """True if the lines bear the numbers of Algorithm 1 of arXiv:2602.20722."""
     group_size: int
     """G."""
     batch_size: int
     """B."""
     x1: int
     x2: int | None
-    """Null where another trainer's run cannot have told; so is the next."""
+    """Number of groups in X2; null if another trainer's run cannot have recorded it, as for the next field."""
     x3: int | None
     batch: int
     """Groups trained on."""
@@ -85,11 +85,11 @@ class StepWalk(Result):
     """In force in this walk; null where the method has none."""
     recorded_thresholds: ThresholdValues | None
     can_change: bool
-    """Whether the step can be walked under other c1, c2 and c3."""
+    """True if the step can be walked under other c1, c2 and c3."""
     lines: Sequence[WalkLine]
     not_recorded: Sequence[str] = []
-    """What the record does not tell, in sentences."""
+    """Facts that the record does not contain, as sentences."""
     cautions: Sequence[str] = []
-    """What to keep in mind about a walk under other thresholds."""
+    """Cautions about a walk under other thresholds."""
     texts: Mapping[str, str] = {}
     """Beginnings of the listed prompts' texts, as far as they are stored."""

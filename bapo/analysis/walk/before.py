@@ -28,7 +28,7 @@ class DifficultEntry(NamedTuple):
 
 
 class History(NamedTuple):
-    """What was recorded before a step, as far as the difficult buffer depends on it."""
+    """Records before a step, as far as the difficult buffer depends on them."""
 
     visits: Visits
     steps: NDArray[np.int64]
@@ -40,7 +40,7 @@ class History(NamedTuple):
 
 
 def fresh_groups(record: StepRecord, source: BatchSource = BatchSource.FRESH) -> list[RolloutGroup]:
-    """The step's fresh groups, or those of another source that it generated."""
+    """Return the step's fresh groups, or those of another source that it generated."""
     return [
         RolloutGroup(visit.prompt_id, visit.num_correct, record.group_size, visit.policy_version or 0, record.step)
         for visit in record.prompts
@@ -49,8 +49,8 @@ def fresh_groups(record: StepRecord, source: BatchSource = BatchSource.FRESH) ->
 
 
 def stored_before(window: Iterable[StepRecord], step: int, method: BapoConfig) -> list[RolloutGroup] | None:
-    """The high-quality buffer before a step, from the records of the steps within its age; None where it reaches back
-    too far.
+    """Return the high-quality buffer before a step, from the records of the steps within its age; None where it reaches
+    back too far.
 
     Groups older than that have left. Where the buffer is full, the oldest make room, and these were older still: what
     the window holds is what the buffer holds.
@@ -74,10 +74,10 @@ def stored_before(window: Iterable[StepRecord], step: int, method: BapoConfig) -
 
 
 def difficult_before(history: History, step: int) -> list[DifficultEntry]:
-    """The difficult buffer before a step, least recently evaluated first.
+    """Return the difficult buffer before a step, least recently evaluated first.
 
     A prompt can be in it only if its latest evaluation was difficult, then and under every c1 since. Of these the
-    buffer holds the most recently evaluated ones: whoever made room was seen before all who stayed. How many there are
+    buffer holds the most recently evaluated ones: evicted ones were seen before all that stayed. How many there are
     is recorded.
     """
     visits = history.visits
@@ -95,7 +95,7 @@ def difficult_before(history: History, step: int) -> list[DifficultEntry]:
 
 
 def earlier_evaluations(visits: Visits, step: int, prompt_ids: Collection[str]) -> dict[str, Answered]:
-    """The latest evaluation of each of these prompts before a step, where there was one."""
+    """Return the latest evaluation of each of these prompts before a step, where there was one."""
     wanted, latest = frozenset(prompt_ids), _latest_rows(visits, step)
     codes = [code for code, prompt_id in enumerate(visits.prompt_ids) if prompt_id in wanted and latest[code] >= 0]
     return {
@@ -105,7 +105,7 @@ def earlier_evaluations(visits: Visits, step: int, prompt_ids: Collection[str]) 
 
 
 def _latest_rows(visits: Visits, step: int) -> NDArray[np.int64]:
-    """Row of each prompt's latest evaluation before a step; -1 where there is none."""
+    """Return the row of each prompt's latest evaluation before a step; -1 if there is none."""
     rows = np.flatnonzero(visits.is_evaluation[: int(np.searchsorted(visits.step, step))])
     latest = np.full(len(visits.prompt_ids), -1, np.int64)
     # Of a prompt's several rows the last one counts.

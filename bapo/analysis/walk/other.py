@@ -26,13 +26,13 @@ class OtherStep(NamedTuple):
     record: StepRecord
     """The recorded one with other groups' fates, counts, thresholds and buffers."""
     is_same_batch: bool
-    """Whether the batch is the one that was trained on."""
+    """True if the batch is the one that was trained on."""
     num_unanswered: int
     """Prompts that would have been asked again and were not: their answers are not known, and they are left out."""
 
 
 def under(record: StepRecord, config: RunConfig, before: Before, thresholds: ChosenThresholds) -> OtherStep:
-    """The step with these thresholds, as if they had been changed at its beginning.
+    """Return the step with these thresholds, as if they had been changed at its beginning.
 
     That is what a change of parameters does in a running run, so that prompts above a lower c1 leave the difficult
     buffer before anybody is asked again.
@@ -69,7 +69,7 @@ def under(record: StepRecord, config: RunConfig, before: Before, thresholds: Cho
 
 
 def agrees(record: StepRecord, config: RunConfig, before: Before, own: ChosenThresholds) -> bool:
-    """Whether the step's own thresholds give what it recorded, group by group."""
+    """Return whether the step's own thresholds give what it recorded, group by group."""
     again = under(record, config, before, own)
     return again.num_unanswered == 0 and _fates(again.record.prompts) == _fates(record.prompts)
 
@@ -85,7 +85,7 @@ def _trained(visits: Sequence[PromptVisit]) -> set[tuple[str, str, int | None]]:
 
 
 def _with(config: RunConfig, thresholds: ChosenThresholds) -> RunConfig:
-    """The config with thresholds that do not move."""
+    """Return the config with thresholds that do not move."""
     c1, c2, c3 = thresholds
     method = bapo_config(config).model_copy(update={"c1": c1, "c2": (c2, c2), "c3": (c3, c3)})
     return config.model_copy(update={"method": method})

@@ -48,13 +48,13 @@ class Recorded(Protocol):
     """A run's records; each question is asked only where a walk needs the answer."""
 
     def steps(self, first: int, last: int) -> Sequence[StepRecord]:
-        """Returns the records of a range of steps, both ends included, in order."""
+        """Return the records of a range of steps, both ends included, in order."""
 
     def visits(self) -> Visits:
-        """Returns every visit of the run's prompts."""
+        """Return every visit of the run's prompts."""
 
     def difficult(self, last: int) -> DifficultColumns:
-        """Returns the difficult buffer over the steps up to this one."""
+        """Return the difficult buffer over the steps up to this one."""
 
 
 def walk_of(
@@ -66,7 +66,7 @@ def walk_of(
     wanted: Wanted,
     listing: Listing,
 ) -> StepWalk:
-    """The step, line by line; `config` is what the run was submitted with. Raises ConfigError as `walk` does."""
+    """Return the step, line by line; `config` is what the run was submitted with. Raises ConfigError as `walk` does."""
     in_force = config_at(config, changes, step)
     method = in_force.method.as_bapo()
     if not isinstance(method, BapoConfig):
@@ -84,7 +84,7 @@ def walk_of(
 
 
 def config_at(config: RunConfig, changes: Iterable[AppliedChange], step: int) -> RunConfig:
-    """The config in force in a step."""
+    """Return the config in force in a step."""
     applied = [change for change in changes if change.step <= step]
     if not applied:
         return config
@@ -101,7 +101,7 @@ def _difficult(source: Recorded, step: int) -> Sequence[DifficultEntry]:
 
 
 def places_of(steps: Sequence[int], step: int) -> Places:
-    """Where a step stands among all recorded ones, which are in order."""
+    """Return the position of a step among all recorded ones, which are in order."""
     index = bisect_left(steps, step)
     return Places(
         steps[0],
@@ -140,7 +140,7 @@ class Folder:
 
 
 def read_walk(run_folder: Path, step: int | None, wanted: Wanted, listing: Listing) -> StepWalk:
-    """A step of the run in a folder, the newest where none is named.
+    """Return a step of the run in a folder, the newest where none is named.
 
     Raises ConfigError where the folder holds no run, no such step, or the thresholds are not legal.
     """
@@ -161,7 +161,7 @@ def read_walk(run_folder: Path, step: int | None, wanted: Wanted, listing: Listi
 
 
 def recorded_step(steps: Sequence[int], wanted: int | None) -> int:
-    """The step, or the newest where none is wanted. Raises ConfigError where it is not recorded."""
+    """Return the step, or the newest where none is wanted. Raises ConfigError where it is not recorded."""
     if not steps:
         raise ConfigError([ConfigProblem("step", wanted, "the run has recorded no step yet")])
     if wanted is None:

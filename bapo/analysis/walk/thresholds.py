@@ -10,7 +10,7 @@ from bapo.config.fractions import parse_fraction
 from bapo.records import ThresholdValues
 
 _LARGEST_DENOMINATOR = 10_000_000
-"""Of c2 and c3: G times the responses of ten steps, and a few more for the ends of their ranges."""
+"""Largest denominator of c2 and c3: G times the responses of ten steps, and a few more for the ends of their ranges."""
 
 
 class ChosenThresholds(NamedTuple):
@@ -30,12 +30,12 @@ class Wanted(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether all are the step's own."""
+        """True if all thresholds are the step's own."""
         return all(value is None for value in self)
 
 
 def recorded_thresholds(values: ThresholdValues) -> ChosenThresholds:
-    """The thresholds that a step recorded, as the fractions that they were computed as."""
+    """Return the thresholds that a step recorded, as the fractions that they were computed as."""
     return ChosenThresholds(*(_exact(value) for value in (values.c1, values.c2, values.c3)))
 
 
@@ -44,7 +44,7 @@ def _exact(value: float | None) -> Fraction:
 
 
 def chosen(own: ChosenThresholds, wanted: Wanted) -> ChosenThresholds:
-    """The step's thresholds with the wanted ones in place. Raises ConfigError naming field, value and remedy."""
+    """Return the step's thresholds with the wanted ones in place. Raises ConfigError naming field, value and remedy."""
     problems: list[ConfigProblem] = []
     values: dict[str, Fraction] = {}
     for name, value in wanted._asdict().items():

@@ -1,4 +1,4 @@
-"""Walks a recorded step: the method's lines, the groups behind each, and how they would fare under other thresholds."""
+"""Walk of a recorded step: the method's lines, the groups behind each, and their outcome under other thresholds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_TOUCHED = "not touched"
 
 
 class Places(NamedTuple):
-    """Where a step stands among those that were recorded."""
+    """Position of a step among those that were recorded."""
 
     first: int
     last: int
@@ -30,10 +30,10 @@ class Places(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Which groups are listed; counts are always of all."""
+    """Selection of the listed groups; counts are always of all."""
 
     limit: int = DEFAULT_GROUPS
-    """Of each outcome."""
+    """Largest number of groups listed per outcome."""
     offset: int = 0
     """Left out before, of each outcome."""
     line: str | None = None
@@ -43,7 +43,7 @@ class Listing(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of the time before a step."""
+    """Known state before a step."""
 
     stored: Sequence[RolloutGroup] | None = None
     earlier: Mapping[str, Answered] = {}
@@ -52,7 +52,7 @@ class Known(NamedTuple):
 
 
 def can_change(config: RunConfig, record: StepRecord) -> bool:
-    """Whether a step can be walked under other c1, c2 and c3."""
+    """Return whether a step can be walked under other c1, c2 and c3."""
     method = config.method
     return method.has_thresholds and method.is_replayable and record.thresholds is not None
 
@@ -65,7 +65,7 @@ def walk(
     wanted: Wanted | None = None,
     listing: Listing | None = None,
 ) -> StepWalk:
-    """The step, line by line; `config` is what was in force in it.
+    """Return the step, line by line; `config` is what was in force in it.
 
     Under wanted thresholds, the same groups from the same buffers: exact, for BAPO's own code decides. Raises
     ConfigError where they are not legal or the method has none.
@@ -107,7 +107,7 @@ def walk(
 
 
 def _changed(step: WalkedStep, config: RunConfig, known: Known, wanted: Wanted) -> tuple[WalkedStep, list[str]]:
-    """The step under other thresholds, and what to keep in mind."""
+    """Return the step under other thresholds, and what to keep in mind."""
     record = step.record
     if not can_change(config, record) or record.thresholds is None:
         raise _refused(wanted, f"a step of {config.method.label} has no thresholds to change")
@@ -122,8 +122,8 @@ def _changed(step: WalkedStep, config: RunConfig, known: Known, wanted: Wanted) 
     if other.num_unanswered:
         number = f"{other.num_unanswered:,}"
         cautions.append(
-            f"{number} other prompts would have been answered again in this step. Nobody asked them, so up to {number} "
-            "more groups could be in X2, and as many fewer in X3."
+            f"{number} other prompts would have been answered again in this step. The run did not ask them, so "
+            f"up to {number} more groups could be in X2, and as many fewer in X3."
         )
     if not agrees(record, config, known.before, own):
         cautions.append(
@@ -182,7 +182,7 @@ def _key(visit: PromptVisit) -> _Key:
 
 
 class _Fates:
-    """How a line's groups fared in the recorded step, beside another walk of it."""
+    """Outcomes of a line's groups in the recorded step, compared with another walk of it."""
 
     def __init__(self, recorded: Line, other: Line) -> None:
         self._labels = {_key(visit): outcome.label for outcome in recorded.outcomes for visit in outcome.visits}
@@ -196,11 +196,11 @@ class _Fates:
             self.outcomes.append(Outcome("gone", "No longer touched", other.gone, "left_out", gone))
 
     def recorded(self, outcome: Outcome) -> int:
-        """Groups with this outcome in the recorded step."""
+        """Return groups with this outcome in the recorded step."""
         return self._counts.get(outcome.name, 0)
 
     def was(self, visit: PromptVisit, outcome: Outcome) -> str | None:
-        """The recorded outcome's label, where it is another."""
+        """Return the recorded outcome's label, where it is another."""
         label = self._labels.get(_key(visit), NOT_TOUCHED)
         return None if label == outcome.label else label
 
@@ -233,11 +233,12 @@ def _group(visit: PromptVisit, step: WalkedStep, stored: Mapping[tuple[str, int]
 
 
 def _not_recorded(config: RunConfig, step: WalkedStep) -> list[str]:
-    """What the record does not tell."""
+    """Return what the record does not tell."""
     if not config.method.is_trainable:
         return [
             "This run was trained elsewhere: its trainer's rule, buffers and thresholds are not recorded, only its "
-            "groups and which of them it trained on. Re-evaluated and reused groups cannot be told from fresh ones."
+            "groups and which of them it trained on. Re-evaluated and reused groups cannot be distinguished from fresh "
+            "ones."
         ]
     if config.method.reuses_groups and config.method.as_bapo() is not None and step.stored is None:
         return ["Which stored groups were not drawn is not recorded, only how many there were."]

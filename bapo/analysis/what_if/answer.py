@@ -9,7 +9,7 @@ from bapo.analysis.result import Result
 from bapo.config.errors import FieldProblem
 
 DEFAULT_DRAWS = 20
-"""How often answers that no policy gave are drawn, where the caller does not say."""
+"""Number of draws of answers that no policy gave, unless the caller gives one."""
 INTERVAL = 0.9
 """Share of draws within an interval."""
 
@@ -64,14 +64,14 @@ class WhatIfTotal(Result):
     """One figure over all steps."""
 
     recorded: float | None
-    """None of what another trainer's run cannot have recorded, such as X2."""
+    """Recorded value; None if another trainer's run cannot have recorded it, such as X2."""
     forecast: float
     """Exact, or the mean over the draws."""
     low: float
     high: float
     """90 % prediction interval of the forecast; no width where it is exact."""
     estimated: bool
-    """Whether it rests on draws, and not on recorded answers alone."""
+    """True if it rests on draws, and not on recorded answers alone."""
 
 
 class WhatIfTotals(Result):
@@ -84,7 +84,7 @@ class WhatIfTotals(Result):
     trained: WhatIfTotal
     """Groups trained on."""
     x1_share: WhatIfTotal
-    """Of the groups trained on."""
+    """Share of the groups trained on."""
     x2_share: WhatIfTotal
     x3_share: WhatIfTotal
     fresh: WhatIfTotal
@@ -120,7 +120,7 @@ class WhatIfAnswer(Result):
     run_changes: Sequence[RunChange]
     """Parameter changes while the run trained."""
     estimated: bool
-    """Whether any figure rests on draws, and not on recorded answers alone."""
+    """True if any figure rests on draws, and not on recorded answers alone."""
     num_draws: int
     """1 where nothing had to be estimated."""
     exact_through: int
@@ -133,7 +133,7 @@ class WhatIfAnswer(Result):
     """Re-evaluations that the run recorded in the very same step."""
     steps: Sequence[int]
     sampled: str = "no"
-    """Whether, and how, steps were left out of the columns; the totals are over all."""
+    """Sampling of steps that the columns leave out, or "no"; the totals are over all."""
     recorded: RecordedBatches
     forecast: ForecastBatches
     totals: WhatIfTotals

@@ -35,7 +35,7 @@ class ReevaluationModel:
         self._posterior: Posterior | None = None
 
     def answers(self, prompts: Counts, step: int, replicates: Counts) -> Answers:
-        """Returns the outcomes of re-evaluating these prompts, each for one of the replicates.
+        """Return the outcomes of re-evaluating these prompts, each for one of the replicates.
 
         Exactly what was recorded where the run re-evaluated the prompt in this very step, with as many responses. Else
         p is drawn from its distribution after the prompt's nearest answer (the next one, or the last one before where
@@ -76,7 +76,7 @@ class ReevaluationModel:
 
 
 def answered_again(fresh: FreshGroups, rates: PassRates, group_size: int, *, seed: int, replicate: int) -> FreshGroups:
-    """Returns the same prompts in the same steps, answered with G' responses each.
+    """Return the same prompts in the same steps, answered with G' responses each.
 
     p is drawn from its distribution after the k of G that were recorded at the visit, and k' from Binomial(G', p).
     """
@@ -94,7 +94,7 @@ def answered_again(fresh: FreshGroups, rates: PassRates, group_size: int, *, see
 def mixed_of_unvisited(
     rates: PassRates, step: int, num_prompts: int, group_size: int, *, seed: int, first: int, end: int
 ) -> NDArray[np.bool_]:
-    """Returns which groups of prompts that the run did not visit have a gradient: [replicates first..end - 1, prompts].
+    """Return which groups of prompts that the run did not visit have a gradient: [replicates first..end - 1, prompts].
 
     Their p is drawn from its distribution over prompts in general at this step: a group has a gradient with the chance
     E[1 - p^G' - (1 - p)^G'].

@@ -61,7 +61,7 @@ _REASONS = {
 
 
 def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DEFAULT_DRAWS) -> WhatIfAnswer:
-    """The batches of the run with these fields changed from its first step on.
+    """Return the batches of the run with these fields changed from its first step on.
 
     Fields that are not among `changes` keep the values that were in force at each step. Raises ConfigError naming
     field, value and remedy where a field cannot be replayed or a value is not legal.
@@ -111,7 +111,7 @@ def _replayed(recording: Recording, phases: Sequence[Phase], draws: int) -> Repl
 
 
 def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Phase], list[ConfigProblem]]:
-    """The same with other values from the first step on, and what their author should know."""
+    """Return the phases with other values from the first step on, and the problems that their author should know."""
     run = recording.phases[0].config
     problems = [
         ConfigProblem(field, value, f"cannot be replayed: {_reason(field)}; submit a run with it instead")
@@ -160,7 +160,7 @@ def _far_off(group_size: int, stream: RecordedStream) -> ConfigProblem:
 
 
 def _difference(now: Sequence[Phase], was: Sequence[Phase]) -> dict[str, tuple[Any, Any]]:
-    """Dotted field → (the run's latest value that differs, the value here), of the fields that a replay depends on.
+    """Map each dotted field that a replay depends on to (the run's latest value that differs, the value here).
 
     Another method comes with defaults of fields that the run does not have, such as those of its engine.
     """

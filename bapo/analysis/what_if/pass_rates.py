@@ -1,4 +1,4 @@
-"""How the pass rates p of a run's prompts are distributed, and what is drawn of them: the prior of every estimate.
+"""Distribution of the pass rates p of a run's prompts, and draws from it: the prior of every estimate.
 
 A prompt's p is the chance of one response of the policy to be right. The distribution over prompts is fitted to the
 counts k of G of the run's fresh groups, separately for stretches of steps, since the policy changes. After k of G, p is
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 LEAST_GROUPS = 500
-"""Of a stretch, unless the run has fewer."""
+"""Fewest groups of a stretch, unless the run has fewer."""
 MOST_STRETCHES = 24
 JEFFREYS_GROUPS = 2.0
 """Groups of prompts with p ~ Beta(½, ½) that join those of every stretch, so that no count is impossible."""
@@ -38,7 +38,7 @@ class Posterior:
     """Draws pass rates after k right responses of G, under several priors."""
 
     def __init__(self, priors: Floats, likelihood: Floats) -> None:
-        """`priors`: [priors, rates]; `likelihood`: [G + 1, rates]."""
+        """Take `priors` [priors, rates] and `likelihood` [G + 1, rates]."""
         joint = np.cumsum(priors[:, None, :] * likelihood, axis=2)
         cumulative = joint / joint[:, :, -1:]
         self._num_outcomes = len(likelihood)
@@ -47,7 +47,7 @@ class Posterior:
         self._places = (cumulative.reshape(len(rows), -1) + rows[:, None]).ravel()
 
     def rates(self, prior: Counts, num_correct: Counts, uniform: Floats) -> Counts:
-        """Returns a place in `GRID` for each."""
+        """Return a place in `GRID` for each."""
         return _found(self._places, prior * self._num_outcomes + num_correct, uniform, len(GRID))
 
 
@@ -55,7 +55,7 @@ class PassRates:
     """The distribution of pass rates in each stretch of steps, once for each replicate."""
 
     def __init__(self, group_size: int, num_correct: Counts, step: Counts, prompt: Counts, ids: Sequence[str]) -> None:
-        """The fresh groups of a run in the order of their steps; `prompt` holds indices into `ids`."""
+        """Take the fresh groups of a run in the order of their steps; `prompt` holds indices into `ids`."""
         self._group_size = group_size
         self._num_correct = num_correct
         self._prompt = prompt
@@ -63,7 +63,7 @@ class PassRates:
         num = min(max(1, len(step) // LEAST_GROUPS), MOST_STRETCHES)
         ends = [int(step[len(step) * place // num]) for place in range(1, num)]
         self._first_steps = np.unique(np.array([1, *ends], np.int64))
-        """Of each stretch."""
+        """First step of each stretch."""
         self._stretch = self.stretches(step)
         self._fitted: dict[int, Floats] = {}
 
@@ -79,11 +79,11 @@ class PassRates:
         return likelihood_of(right, self._group_size - right)
 
     def stretches(self, steps: Counts | int) -> Counts:
-        """Returns the stretch of each step."""
+        """Return the stretch of each step."""
         return np.asarray(np.searchsorted(self._first_steps, steps, side="right") - 1)
 
     def priors(self, seed: int, num_replicates: int) -> Floats:
-        """Returns the distribution of p over prompts: [stretches, replicates, rates].
+        """Return the distribution of p over prompts: [stretches, replicates, rates].
 
         The first replicates do not depend on how many follow.
         """
@@ -127,17 +127,17 @@ class PassRates:
 
 
 def group_counts(rates: Counts, group_size: int, uniform: Floats) -> Counts:
-    """Returns the right responses of groups: k' ~ Binomial(G', p), p at these places of `GRID`."""
+    """Return the right responses of groups: k' ~ Binomial(G', p), p at these places of `GRID`."""
     return _found(_binomial_places(group_size), rates, uniform, group_size + 1)
 
 
 def mixed_chances(group_size: int) -> Floats:
-    """Returns the chance 1 - p^G - (1 - p)^G of a group to have a gradient, for each p of `GRID`."""
+    """Return the chance 1 - p^G - (1 - p)^G of a group to have a gradient, for each p of `GRID`."""
     return np.asarray(1 - GRID**group_size - (1 - GRID) ** group_size)
 
 
 def _found(places: Floats, rows: Counts, uniform: Floats, width: int) -> Counts:
-    """Places within their rows of a table of row + cumulative chance."""
+    """Return positions within rows of a table of row + cumulative chance."""
     found = np.searchsorted(places, rows + uniform, side="right") - rows * width
     # Row + uniform may round up to the next row.
     return np.asarray(np.minimum(found, width - 1))
@@ -158,7 +158,7 @@ def _binomial_places(group_size: int) -> Floats:
 
 
 def _jeffreys_counts(group_size: int) -> Floats:
-    """P(k of G) with p ~ Beta(½, ½): Γ(k + ½)·Γ(G - k + ½) / (π · k! · (G - k)!)."""
+    """Return P(k of G) with p ~ Beta(½, ½): Γ(k + ½)·Γ(G - k + ½) / (π · k! · (G - k)!)."""
     return np.array(
         [
             math.exp(

@@ -36,11 +36,11 @@ class Numbering(NamedTuple):
     per_step: int
 
     def prompts(self, entries: Counts) -> Counts:
-        """Prompts of some entries."""
+        """Return prompts of some entries."""
         return entries % self.per_step // self.per_prompt
 
     def entries(self, steps: Counts | int, prompts: Counts, num_correct: Counts) -> Counts:
-        """Entries of some groups."""
+        """Return entries of some groups."""
         return steps * self.per_step + prompts * self.per_prompt + num_correct
 
 
@@ -65,13 +65,13 @@ class PlannedStep:
 
 
 def numbering(stream: RecordedStream) -> Numbering:
-    """Returns the numbering of entries for a replay of this stream."""
+    """Return the numbering of entries for a replay of this stream."""
     per_prompt = stream.group_size + 1
     return Numbering(per_prompt, stream.num_prompts * per_prompt)
 
 
 def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedStep]:
-    """Prepares all steps. The phases are in order, the first one from step 1."""
+    """Prepare all steps. The phases are in order, the first one from step 1."""
     methods = _methods(stream.num_steps, phases)
     limits = _limits(stream, methods)
     first_steps = {phase.first_step for phase in phases[1:]}
@@ -99,7 +99,7 @@ def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedSte
 
 
 def _methods(num_steps: int, phases: Sequence[Phase]) -> list[tuple[BapoConfig, range]]:
-    """Each phase's method, and the places of its steps."""
+    """Return each phase's method, and the places of its steps."""
     ends = [phase.first_step for phase in phases[1:]] + [num_steps + 1]
     return [
         (bapo_config(phase.config), range(phase.first_step - 1, min(end, num_steps + 1) - 1))
@@ -122,7 +122,7 @@ def _limits(stream: RecordedStream, methods: Sequence[tuple[BapoConfig, range]])
 
 
 def _kept_rows(stream: RecordedStream, methods: Sequence[BapoConfig], seed: int) -> list[Sequence[int]]:
-    """Fresh rows that the online filter lets into X1, by step."""
+    """Return the fresh rows that the online filter lets into X1, by step."""
     if all(method.filter.type == "range" for method in methods):
         # As `kept_places` does it, for all steps at once.
         mixed = np.flatnonzero(stream.fresh.is_mixed)
@@ -145,7 +145,7 @@ class _ByStep:
         self._first = np.searchsorted(rows, first_of_step).tolist()
 
     def step(self, index: int) -> tuple[Sequence[int], Sequence[int]]:
-        """The numbers of one step."""
+        """Return the numbers of one step."""
         begin, end = self._first[index], self._first[index + 1]
         return self._left[begin:end], self._right[begin:end]
 
@@ -162,12 +162,12 @@ class _Rows:
         self.is_reusable = (limits[:, 1] <= counts) & (counts <= limits[:, 2])
 
     def of(self, chosen: NDArray[np.bool_]) -> _ByStep:
-        """Prompts and entries of some rows."""
+        """Return prompts and entries of some rows."""
         stream = self._stream
         return _ByStep(np.flatnonzero(chosen), stream.fresh.first, stream.fresh.prompt, self._entries)
 
     def leaving(self) -> _ByStep:
-        """Prompts whose last fresh group was difficult, and how many difficult ones come before in their step."""
+        """Return prompts whose last fresh group was difficult, and the number of difficult ones before it."""
         stream = self._stream
         earlier = stream.fresh.earlier_row
         may_be_held = (earlier >= 0) & self.is_difficult[earlier]

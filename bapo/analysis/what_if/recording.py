@@ -43,7 +43,7 @@ class Recording:
     def __init__(
         self, visits: Visits, config: RunConfig, changes: Iterable[ParameterChange], sizes: BufferSizes
     ) -> None:
-        """`config` is the one that the run was submitted with, `changes` are in the order in which they came.
+        """Take the `config` that the run was submitted with, and its `changes` in chronological order.
 
         Raises ConfigError where the run's method is none whose batches can be replayed.
         """
@@ -74,14 +74,14 @@ class Recording:
 
 
 def read_recording(run_folder: Path) -> Recording:
-    """The run in a folder. Raises ConfigError where it holds none, or none that can be replayed."""
+    """Return the run in a folder. Raises ConfigError where it holds none, or none that can be replayed."""
     config = read_config(run_folder)
     records = merged_records(run_folder)
     return recording_of(config, records)
 
 
 def recording_of(config: RunConfig, records: Iterable[AnyRecord]) -> Recording:
-    """The run whose journal holds these records, in the order of their steps."""
+    """Return the run whose journal holds these records, in the order of their steps."""
     steps, changes = [], {}
     for record in records:
         if isinstance(record, StepRecord):
@@ -107,7 +107,7 @@ def require_known_method(config: RunConfig, *, otherwise: str) -> None:
 
 
 def _phases(config: RunConfig, changes: Sequence[ParameterChange]) -> list[Phase]:
-    """The configs in force, each with its first step."""
+    """Return the configs in force, each with its first step."""
     phases = [Phase(1, config)]
     for change in changes:
         changed = resolve(

@@ -45,7 +45,7 @@ def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) 
 
 
 def _replayed(stream: RecordedStream, phases: Sequence[Phase], *, first: int, end: int) -> Replay:
-    """The replicates first..end - 1 over one stream."""
+    """Return the replicates first..end - 1 over one stream."""
     config, fresh = phases[0].config, stream.fresh
     if has_rounds(config):
         found = replay_rounds(stream, config, first=first, end=end)
@@ -60,7 +60,7 @@ def _replayed(stream: RecordedStream, phases: Sequence[Phase], *, first: int, en
 
 
 def has_buffers(config: RunConfig) -> bool:
-    """Returns whether the method keeps buffers; else every fresh group that finds room is the batch."""
+    """Return whether the method keeps buffers; else every fresh group that finds room is the batch."""
     return config.method.as_bapo() is not None
 
 
@@ -76,7 +76,7 @@ class _Replicate:
         self.groups_until = 0
         """Last step after which it can differ: what made the difference has aged out then."""
         self.candidates: Set[int] = frozenset()
-        """Of X3 in the step under way, from its own groups."""
+        """Candidates for X3 in the current step, from its own groups."""
 
     def copy(self) -> _Replicate:
         copied = _Replicate(self.difficult.copy())
@@ -136,7 +136,9 @@ class _BapoReplay:
         return Replay._make([groups, mixed, np.zeros_like(groups), np.array([x1], np.int64), *sizes, num_starved])
 
     def _run_step(self, step: PlannedStep) -> Sequence[Sequence[int]]:
-        """x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one for all."""
+        """Return x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one for
+        all.
+        """
         candidates = self._candidates(self._groups, step)
         self._store(self._groups, step.stored)
         for replicate in self._replicates:
@@ -199,7 +201,7 @@ class _BapoReplay:
         _drop_oldest(difficult, len(difficult) - self._difficult_capacity)
 
     def _least_recently_evaluated(self, difficult: Entries, step: PlannedStep) -> Sequence[int]:
-        """Entries to answer again: by step, then by prompt; those of this step are fresh."""
+        """Return entries to answer again: by step, then by prompt; those of this step are fresh."""
         limit, per_step = step.num_reevaluated_at_most, self._numbering.per_step
         entries = iter(difficult.values())
         oldest = list(islice(entries, limit))
@@ -235,7 +237,7 @@ class _BapoReplay:
         )
 
     def _answers(self, asked: Sequence[Sequence[int]], step: PlannedStep) -> tuple[Counts, Answers]:
-        """Prompts of all replicates, one after the other, and their answers."""
+        """Return prompts of all replicates, one after the other, and their answers."""
         lengths = [len(entries) for entries in asked]
         entries = np.fromiter(chain.from_iterable(asked), np.int64, sum(lengths))
         prompts = self._numbering.prompts(entries)
@@ -245,7 +247,7 @@ class _BapoReplay:
     # ------------------------------------------------------------ high-quality buffer
 
     def _candidates(self, groups: Entries, step: PlannedStep) -> Set[int]:
-        """Stored prompts within today's [c2, c3] that are not in X1; fixed before today's groups enter."""
+        """Return the stored prompts within today's [c2, c3] that are not in X1; fixed before today's groups enter."""
         low, high = step.limits.reusable_min, step.limits.reusable_max
         per_prompt = self._numbering.per_prompt
         found = {prompt for prompt, entry in groups.items() if low <= entry % per_prompt <= high}
@@ -298,12 +300,12 @@ def _drop_oldest(entries: Entries, num: int) -> None:
 
 
 def _split(prompts: Counts, entries: Counts, chosen: NDArray[np.bool_], bounds: Counts) -> list[_Groups]:
-    """The chosen of them, by replicate."""
+    """Return the chosen groups, by replicate."""
     ends = _num_before(chosen, bounds).tolist()
     all_prompts, all_entries = prompts[chosen].tolist(), entries[chosen].tolist()
     return [_Groups(all_prompts[begin:end], all_entries[begin:end]) for begin, end in pairwise(ends)]
 
 
 def _num_before(chosen: NDArray[np.bool_], bounds: Counts) -> Counts:
-    """Returns the number of chosen ones before each bound."""
+    """Return the number of chosen ones before each bound."""
     return np.concatenate(([0], np.cumsum(chosen)))[bounds]

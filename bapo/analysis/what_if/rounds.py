@@ -18,12 +18,12 @@ from bapo.config.method import DapoConfig
 
 
 def has_rounds(config: RunConfig) -> bool:
-    """Returns whether a step may ask for further rounds by DAPO's rule."""
+    """Return whether a step may ask for further rounds by DAPO's rule."""
     return isinstance(config.method, DapoConfig)
 
 
 def replay_rounds(stream: RecordedStream, config: RunConfig, *, first: int, end: int) -> Replay:
-    """Returns the sizes for the replicates first..end - 1; for one of them if no prompt had to be drawn."""
+    """Return the sizes for the replicates first..end - 1; for one of them if no prompt had to be drawn."""
     assert isinstance(config.method, DapoConfig)
     batch_size, per_round, seed = config.training.batch_size, config.rollout.batch_size, config.training.seed
     shape = (end - first, stream.num_steps)
@@ -53,13 +53,13 @@ def replay_rounds(stream: RecordedStream, config: RunConfig, *, first: int, end:
 
 
 def recorded_rounds(stream: RecordedStream, config: RunConfig) -> Replay:
-    """Returns the sizes with as many rounds as the run had, which ended by the same rule."""
+    """Return the sizes with as many rounds as the run had, which ended by the same rule."""
     fresh, mixed = stream.recorded.fresh[None], stream.recorded.mixed[None]
     return without_buffers(fresh, mixed, np.zeros_like(fresh), np.minimum(mixed, config.training.batch_size))
 
 
 class _Known(NamedTuple):
-    """What the recorded rounds of a step give."""
+    """Sizes given by the recorded rounds of a step."""
 
     num_rounds: int
     num_groups: int

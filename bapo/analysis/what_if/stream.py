@@ -58,16 +58,16 @@ class FreshGroups:
         return (self.num_correct > 0) & (self.num_correct < self.group_size)
 
     def per_step(self, chosen: NDArray[np.bool_] | None = None) -> Counts:
-        """Returns the number of groups, or of the chosen ones, in each step."""
+        """Return the number of groups, or of the chosen ones, in each step."""
         steps = self.step if chosen is None else self.step[chosen]
         return np.bincount(steps, minlength=self.num_steps + 1)[1:]
 
     def slices(self) -> list[slice]:
-        """Rows of each step."""
+        """Return rows of each step."""
         return [slice(begin, end) for begin, end in pairwise(self.first.tolist())]
 
     def first_of_each_step(self, most: int) -> FreshGroups:
-        """Returns the groups without those of a step beyond the first `most`."""
+        """Return the groups without those of a step beyond the first `most`."""
         place = np.arange(len(self.step)) - self.first[self.step - 1]
         kept = place < most
         sizes = np.minimum(np.diff(self.first), most)
@@ -80,7 +80,7 @@ class FreshGroups:
         )
 
     def answered(self, num_correct: Counts, group_size: int) -> FreshGroups:
-        """Returns groups of the same prompts with other answers."""
+        """Return groups of the same prompts with other answers."""
         return FreshGroups(group_size, self.step, self.prompt, num_correct, self.first)
 
     @cached_property
@@ -106,7 +106,9 @@ class RecordedStream:
     """The steps 1..n of a run. Prompts are numbered by their identifiers' order, which breaks ties as BAPO does."""
 
     def __init__(self, visits: Visits, round_size: int | None = None) -> None:
-        """`round_size`: prompts of a round, of a run whose steps may have several; else a step's groups are one."""
+        """Take the visits; `round_size` is the number of prompts of a round if steps may have several, else each step
+        is one.
+        """
         self.round_size = round_size
         self.num_steps = _steps_without_gap(visits.step)
         end = int(np.searchsorted(visits.step, self.num_steps, side="right"))
@@ -146,7 +148,7 @@ class RecordedStream:
         return len(self.prompt_ids)
 
     def with_fresh(self, fresh: FreshGroups) -> RecordedStream:
-        """Returns the same run with other fresh groups; what it recorded, and what is known of its prompts, stays."""
+        """Return the same run with other fresh groups; what it recorded, and what is known of its prompts, stays."""
         other = copy(self)
         other.fresh = fresh
         return other
@@ -194,7 +196,7 @@ class Evaluations:
 
 
 def _steps_without_gap(steps: NDArray[np.int32]) -> int:
-    """The last of the steps 1, 2, … that are all there."""
+    """Return the last of the steps 1, 2, … that are all there."""
     present: Sequence[int] = np.unique(steps).tolist()
     return next((index for index, step in enumerate(present) if step != index + 1), len(present))
 

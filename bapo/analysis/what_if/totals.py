@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 def recorded_batches(recording: Recording) -> RecordedBatches:
-    """Returns the columns of the batches as recorded."""
+    """Return the columns of the batches as recorded."""
     counts = recording.stream.recorded
     config = recording.phases[0].config
     return RecordedBatches(
@@ -38,7 +38,7 @@ def recorded_batches(recording: Recording) -> RecordedBatches:
 
 
 def exact_through(found: Replay) -> int:
-    """Last step up to which nothing was estimated."""
+    """Return the last step up to which nothing was estimated."""
     estimated: Mask = np.any(found.num_estimated, axis=0) | np.any(found.num_drawn, axis=0)
     return int(estimated.argmax()) if estimated.any() else len(estimated)
 
@@ -80,7 +80,7 @@ def _estimated(found: Replay, config: RunConfig) -> _Estimated:
 
 
 def forecast_batches(found: Replay, config: RunConfig) -> ForecastBatches:
-    """Means, intervals, and what is exact in which step."""
+    """Return means and intervals, and mark exact values by step."""
     batch_size = config.training.batch_size
     largest_difficult: float = np.inf
     if has_buffers(config):
@@ -101,12 +101,12 @@ def forecast_batches(found: Replay, config: RunConfig) -> ForecastBatches:
 
 
 def _rollouts(asked: Counts, config: RunConfig) -> Counts:
-    """Responses so far, each prompt answered G times."""
+    """Return responses so far, each prompt answered G times."""
     return np.asarray(np.cumsum(asked, axis=-1) * config.rollout.group_size)
 
 
 def interval(draws: NDArray[Any], largest: float = np.inf) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Mean of the draws (first axis), and the 90 % prediction interval of one more: mean ± t·s·sqrt(1 + 1/n).
+    """Return mean of the draws (first axis), and the 90 % prediction interval of one more: mean ± t·s·sqrt(1 + 1/n).
 
     s is the standard deviation of the n draws and t the 95 % quantile of Student's distribution with n - 1 degrees
     of freedom. Cut at 0 and at what is possible.
@@ -128,7 +128,7 @@ NOT_OBSERVED = frozenset({"x2_share", "x3_share", "reevaluated"})
 
 
 def totals_of(recording: Recording, found: Replay, config: RunConfig) -> WhatIfTotals:
-    """Figures over all steps, as the run had them and as they would have been."""
+    """Return figures over all steps, as the run had them and as they would have been."""
     was = _sums(_as_replay(recording.stream.recorded), recording.phases[0].config)
     now, estimated = _sums(found, config), _estimated(found, config)
     columns = {
@@ -162,7 +162,7 @@ def _as_replay(counts: RecordedCounts) -> Replay:
 
 
 def _sums(found: Replay, config: RunConfig) -> dict[str, NDArray[Any]]:
-    """Each figure over all steps, per draw."""
+    """Return each figure over all steps, per draw."""
     batch = found.x1 + found.x2 + found.x3
     num_steps, trained, asked = max(1, batch.shape[1]), batch.sum(axis=1), found.reevaluated.sum(axis=1)
     groups, fresh = np.maximum(trained, 1), found.fresh.sum(axis=1)

@@ -38,15 +38,15 @@ class AccountCalls:
 
     @route("GET /me")
     def me(self) -> UserInfo:
-        """The caller."""
+        """Return the caller."""
 
     @route("POST /auth/logout")
     def logout(self) -> LoggedOut:
-        """End the session that the client's cookie stands for."""
+        """End the session of the client's cookie."""
 
     @route("GET /auth/methods")
     def login_methods(self) -> LoginMethods:
-        """Ways to log in."""
+        """Return the ways to log in."""
 
     @route("POST /auth/password")
     def set_password(self, body: PasswordSet) -> UserInfo:
@@ -54,51 +54,51 @@ class AccountCalls:
 
     @route("PUT /me/password")
     def change_password(self, body: PasswordChange) -> None:
-        """Change one's own password; all other sessions end."""
+        """Change the caller's password; all other sessions end."""
 
     @route("GET /me/sessions")
     def sessions(self) -> SessionPage:
-        """One's own logins."""
+        """Return the caller's logins."""
 
     @route("DELETE /me/sessions/{session_id}")
     def end_session(self, session_id: str) -> None:
-        """End one of one's own logins."""
+        """End one of the caller's logins."""
 
     @route("DELETE /me/sessions")
     def end_other_sessions(self) -> None:
-        """End all of one's own logins but this."""
+        """End all of the caller's logins but this one."""
 
     @route("GET /me/tokens")
     def tokens(self) -> TokenPage:
-        """One's own tokens."""
+        """Return the caller's tokens."""
 
     @route("POST /me/tokens")
     def create_token(self, body: TokenCreate) -> NewToken:
-        """Make a token; its secret is shown this once."""
+        """Create a token; only this answer contains its secret."""
 
     @route("DELETE /me/tokens/{token_id}")
     def revoke_token(self, token_id: str) -> None:
-        """End one of one's own tokens."""
+        """Revoke one of the caller's tokens."""
 
     @route("GET /worker-tokens")
     def worker_tokens(self) -> TokenPage:
-        """The workers' tokens."""
+        """Return the workers' tokens."""
 
     @route("POST /worker-tokens")
     def create_worker_token(self, body: WorkerTokenCreate) -> NewToken:
-        """Make a token for workers; its secret is shown this once."""
+        """Create a token for workers; only this answer contains its secret."""
 
     @route("DELETE /worker-tokens/{token_id}")
     def revoke_worker_token(self, token_id: str) -> None:
-        """End a workers' token."""
+        """Revoke a workers' token."""
 
     @route("GET /people")
     def people(self) -> PersonPage:
-        """All users."""
+        """Return all users."""
 
     @route("POST /people")
     def create_person(self, body: PersonCreate) -> NewPerson:
-        """Make a user, and the link with which they set a password."""
+        """Create a user, and the link with which they set a password."""
 
     @route("PATCH /people/{user_id}")
     def update_person(self, user_id: str, body: PersonUpdate) -> PersonInfo:
@@ -106,19 +106,19 @@ class AccountCalls:
 
     @route("POST /people/{user_id}/password-link")
     def new_password_link(self, user_id: str) -> PasswordLink:
-        """A link with which a user sets a new password."""
+        """Return a link with which a user sets a new password."""
 
     @route("GET /projects")
     def projects(self) -> ProjectPage:
-        """The caller's projects."""
+        """Return the caller's projects."""
 
     @route("GET /projects/{project_id}")
     def project(self, project_id: str) -> ProjectInfo:
-        """One project."""
+        """Return one project."""
 
     @route("POST /projects")
     def create_project(self, body: ProjectCreate) -> ProjectInfo:
-        """Make a project."""
+        """Create a project."""
 
     @route("PATCH /projects/{project_id}")
     def update_project(self, project_id: str, body: ProjectUpdate) -> ProjectInfo:
@@ -126,15 +126,15 @@ class AccountCalls:
 
     @route("GET /projects/{project_id}/members")
     def members(self, project_id: str) -> MemberPage:
-        """The members of a project with their roles."""
+        """Return the members of a project with their roles."""
 
     @route("PUT /projects/{project_id}/members")
     def set_member(self, project_id: str, body: MemberWrite) -> MemberInfo:
-        """Make somebody a member, or change what they are."""
+        """Add a user to a project, or change their role."""
 
     @route("DELETE /projects/{project_id}/members/{user_id}")
     def remove_member(self, project_id: str, user_id: str) -> None:
-        """End a membership."""
+        """Remove a user from a project."""
 
     @route("GET /audit")
     def audit_trail(
@@ -145,4 +145,4 @@ class AccountCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> AuditPage:
-        """The audit trail, newest first."""
+        """Return the audit trail, newest first."""

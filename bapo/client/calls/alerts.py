@@ -34,33 +34,33 @@ class AlertCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> AlertPage:
-        """Alerts, the newest first; `state` is open, unseen, resolved or all."""
+        """Return alerts, newest first; `state` is open, unseen, resolved or all."""
 
     @route("GET /alerts/summary")
     def alert_summary(self) -> AlertSummary:
-        """The number of open alerts, and the newest of them."""
+        """Return the number of open alerts, and the newest of them."""
 
     @Endpoint
     def acknowledge_alerts(self, ids: Sequence[int]) -> Call[AlertsAcknowledged]:
-        """Say that alerts were seen."""
+        """Mark alerts as seen."""
         # Checked by the server, also where there are none.
         return post("/alerts/acknowledge", AlertsAcknowledged, AlertsAcknowledge.model_construct(ids=list(ids)))
 
     @route("GET /alerts/{alert_id}")
     def alert(self, alert_id: int) -> AlertInfo:
-        """One alert."""
+        """Return one alert."""
 
     @route("GET /runs/{run_id}/alerts")
     def run_alerts(self, run_id: str, *, cursor: str | None = None, limit: int | None = None) -> AlertPage:
-        """A run's alerts, the newest first."""
+        """Return a run's alerts, the newest first."""
 
     @route("GET /alert-rules")
     def alert_rules(self) -> RulePage:
-        """All alert rules by name."""
+        """Return all alert rules by name."""
 
     @route("POST /alert-rules")
     def create_alert_rule(self, body: RuleWrite) -> RuleInfo:
-        """Make an alert rule."""
+        """Create an alert rule."""
 
     @Endpoint
     def preview_alert_rule(self, body: RuleDraft) -> Call[RulePreview]:
@@ -72,7 +72,7 @@ class AlertCalls:
 
     @route("GET /alert-rules/{rule_id}")
     def alert_rule(self, rule_id: str) -> RuleInfo:
-        """One alert rule."""
+        """Return one alert rule."""
 
     @route("PUT /alert-rules/{rule_id}")
     def replace_alert_rule(self, rule_id: str, body: RuleWrite) -> RuleInfo:

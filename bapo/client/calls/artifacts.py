@@ -21,46 +21,46 @@ class ArtifactCalls:
 
     @route("GET /runs/{run_id}/artifacts")
     def artifacts(self, run_id: str) -> ArtifactPage:
-        """The downloads of a run, newest first."""
+        """Return the downloads of a run, newest first."""
 
     @route("POST /runs/{run_id}/artifacts")
     def request_artifact(self, run_id: str, body: ArtifactCreate) -> ArtifactInfo:
-        """Ask for a file; one that is there and up to date, or on its way, is answered again."""
+        """Request a file; if an up-to-date one exists or is being made, that one is returned."""
 
     @route("GET /runs/{run_id}/artifacts/{artifact_id}")
     def artifact(self, run_id: str, artifact_id: str) -> ArtifactInfo:
-        """One download: how far it is."""
+        """Return one download and its progress."""
 
     @route("DELETE /runs/{run_id}/artifacts/{artifact_id}")
     def delete_artifact(self, run_id: str, artifact_id: str) -> None:
-        """Take a download away."""
+        """Delete a download."""
 
     @route("POST /workers/chores")
     def maintenance_jobs(self, body: MaintenanceJobsRequest) -> MaintenanceJobs:
-        """A worker asks what to pack, measure and delete."""
+        """Ask, as a worker, what to pack, measure and delete."""
 
     @route("PUT /workers/artifacts/{artifact_id}/content")
     def upload_artifact(
         self, artifact_id: str, worker_id: str, offset: int, num_bytes: int, content: bytes
     ) -> UploadProgress:
-        """A piece of a packed artifact, of so many bytes in all; answers which piece is wanted next."""
+        """Upload a piece of a packed artifact of `num_bytes` in all. Returns the offset of the next piece."""
 
     @route("POST /workers/artifacts/{artifact_id}/finish")
     def finish_artifact(self, artifact_id: str, body: ArtifactFinish) -> ArtifactInfo:
-        """All pieces are there: the server compares the checksum."""
+        """Finish an artifact: all its pieces are uploaded, and the server compares the checksum."""
 
     @route("POST /workers/artifacts/{artifact_id}/failure")
     def fail_artifact(self, artifact_id: str, body: ArtifactFailure) -> None:
-        """An artifact cannot be made."""
+        """Report that an artifact cannot be made."""
 
     @route("POST /workers/deletions/{deletion_id}")
     def note_deletion(self, deletion_id: int, body: DeletionOutcome) -> None:
-        """A worker says whether it deleted a folder."""
+        """Report whether the worker deleted a folder."""
 
     @route("POST /workers/folders")
     def note_folder_sizes(self, body: FolderSizes) -> None:
-        """A worker says what run folders take up."""
+        """Report how much space run folders take up on the worker."""
 
     @route("GET /runs/{run_id}/checkpoints")
     def checkpoints(self, run_id: str) -> CheckpointPage:
-        """The checkpoints that the run keeps, newest first."""
+        """Return the checkpoints that the run keeps, newest first."""

@@ -26,19 +26,19 @@ class BoardCalls:
 
     @route("GET /boards")
     def boards(self) -> BoardPage:
-        """Boards of the caller's projects, by name."""
+        """Return the boards of the caller's projects, by name."""
 
     @route("POST /boards")
     def create_board(self, body: BoardCreate, idempotency_key: str | None = None) -> BoardInfo:
-        """Make a board; the same key again answers the board that the first request made."""
+        """Create a board; repeating the request with the same key returns the same board."""
 
     @route("GET /boards/{board_id}")
     def board(self, board_id: str) -> BoardInfo:
-        """One board."""
+        """Return one board."""
 
     @route("PUT /boards/{board_id}")
     def replace_board(self, board_id: str, body: BoardChange) -> BoardInfo:
-        """Save another version; refused where somebody saved one since the version that it was made from."""
+        """Save another version; rejected if another user has saved one in the meantime."""
 
     @route("DELETE /boards/{board_id}")
     def delete_board(self, board_id: str) -> None:
@@ -46,24 +46,24 @@ class BoardCalls:
 
     @route("GET /boards/{board_id}/panels/{panel_id}")
     def board_panel(self, board_id: str, panel_id: str, *, scheme: Scheme | None = None) -> PanelData:
-        """What a panel shows now."""
+        """Return what a panel shows now."""
 
     @route("GET /boards/{board_id}/links")
     def board_links(self, board_id: str) -> BoardLinkPage:
-        """Read-only links, newest first."""
+        """Return the read-only links, newest first."""
 
     @route("POST /boards/{board_id}/links")
     def share_board(self, board_id: str, body: BoardLinkCreate) -> NewBoardLink:
-        """Make a read-only link; the answer alone holds its secret."""
+        """Create a read-only link; only this answer contains its secret."""
 
     @route("DELETE /boards/{board_id}/links/{link_id}")
     def revoke_board_link(self, board_id: str, link_id: str) -> BoardLinkInfo:
-        """End a link at once."""
+        """Revoke a link immediately."""
 
     @route("GET /shared-board")
     def shared_board(self, key: str) -> SharedBoard:
-        """The board that a link opens; needs no login."""
+        """Return the board that a link opens; needs no login."""
 
     @route("GET /shared-board/panel")
     def shared_panel(self, key: str, panel: str, *, scheme: Scheme | None = None) -> PanelData:
-        """What a panel of that board shows; needs no login."""
+        """Return what a panel of that board shows; needs no login."""

@@ -11,15 +11,15 @@ class ConfigCalls:
 
     @route("GET /recipes")
     def recipes(self) -> RecipePage:
-        """All recipes."""
+        """Return all recipes."""
 
     @route("GET /recipes/{name}")
     def recipe(self, name: str) -> RecipeInfo:
-        """One recipe."""
+        """Return one recipe."""
 
     @route("GET /config-fields")
     def config_fields(self) -> ConfigFieldPage:
-        """Each config field's meaning, range and default."""
+        """Return each config field's meaning, range and default."""
 
     @route("POST /configs/validate")
     def validate(self, draft: ConfigDraft) -> ConfigReport:

@@ -11,7 +11,7 @@ class PriceCalls:
 
     @route("GET /prices")
     def prices(self) -> PriceList:
-        """Prices of all kinds of machines, and every change."""
+        """Return the prices of all kinds of machines, and every change."""
 
     @route("POST /prices")
     def set_price(self, body: PriceWrite) -> PriceList:

@@ -50,72 +50,72 @@ class PromptCalls:
         offset: int | None = None,
         wanted: PromptFilter | None = None,
     ) -> Call[PromptPage]:
-        """Training prompts with their visits; `wanted` says which and in which order."""
+        """Return training prompts with their visits; `wanted` filters and sorts them."""
         given = {"search": search} | _given(wanted)
         return get(run_path(run_id, "prompts"), PromptPage, cursor=cursor, offset=offset, limit=limit, **given)
 
     @Endpoint
     def prompt(self, run_id: str, prompt_id: str, wanted: PromptFilter | None = None) -> Call[PromptDetail]:
-        """One training prompt with its visits, and its neighbours in the list of the `wanted` prompts."""
+        """Return one training prompt with its visits, and its neighbours in the list of the `wanted` prompts."""
         return get(run_path(run_id, "prompts", quote(prompt_id, safe="")), PromptDetail, **_given(wanted))
 
     @route("GET /runs/{run_id}/findings")
     def findings(self, run_id: str) -> FindingsReport:
-        """What is wrong with a run's data, and what to do about it."""
+        """Return the problems of a run's data, and their remedies."""
 
     @route("GET /runs/{run_id}/findings/{kind}/prompts")
     def finding_prompts(self, run_id: str, kind: str) -> PromptList:
-        """The prompts that a finding names."""
+        """Return the prompts that a finding names."""
 
     @Endpoint
     def finding_prompts_csv(self, run_id: str, kind: str) -> Call[str]:
-        """The same as CSV."""
+        """Return the same as CSV."""
         return Call("GET", run_path(run_id, "findings", kind, "prompts.csv"), lambda response: response.text)
 
     @Endpoint
     def project_prompts(
         self, wanted: ProjectPromptFilter | None = None, *, offset: int | None = None, limit: int | None = None
     ) -> Call[ProjectPromptPage]:
-        """Prompts of a project with their totals over all runs; `wanted` says which and in which order."""
+        """Return prompts of a project with their totals over all runs; `wanted` filters and sorts them."""
         return get("/prompts", ProjectPromptPage, offset=offset, limit=limit, **_given(wanted))
 
     @Endpoint
     def project_prompts_csv(self, wanted: ProjectPromptFilter | None = None) -> Call[str]:
-        """The same as CSV."""
+        """Return the same as CSV."""
         return _text("/prompts.csv", **_given(wanted))
 
     @Endpoint
     def project_prompts_jsonl(self, wanted: ProjectPromptFilter | None = None) -> Call[str]:
-        """The same as one JSON object a line."""
+        """Return the same as one JSON object a line."""
         return _text("/prompts.jsonl", **_given(wanted))
 
     @route("GET /prompts/{prompt_id}")
     def prompt_in_runs(
         self, prompt_id: str, project: str | None = None, *, offset: int | None = None, limit: int | None = None
     ) -> PromptInRuns:
-        """A prompt's totals over all runs of a project, and the runs that visited it, newest first."""
+        """Return a prompt's totals over all runs of a project, and the runs that visited it, newest first."""
 
     @route("GET /prompt-curves")
     def prompt_curves(self, prompt_id: str, project: str | None = None) -> PromptCurves:
-        """Every evaluation of a prompt in the newest runs that visited it."""
+        """Return every evaluation of a prompt in the newest runs that visited it."""
 
     @route("GET /prompt-answers")
     def prompt_answers(self, prompt_id: str, project: str | None = None) -> PromptAnswers:
-        """What the stored responses of the newest runs answer to a prompt."""
+        """Return the stored responses of the newest runs to a prompt."""
 
     @Endpoint
     def prompt_history_csv(self, prompt_id: str, project: str | None = None) -> Call[str]:
-        """Every visit of a prompt in every run of a project, as CSV."""
+        """Return every visit of a prompt in every run of a project, as CSV."""
         return _text("/prompt-history.csv", prompt_id=prompt_id, project=project)
 
     @Endpoint
     def prompt_history_jsonl(self, prompt_id: str, project: str | None = None) -> Call[str]:
-        """The same as one JSON object a line."""
+        """Return the same as one JSON object a line."""
         return _text("/prompt-history.jsonl", prompt_id=prompt_id, project=project)
 
     @route("GET /prompt-lists")
     def prompt_lists(self, project: str | None = None) -> PromptListPage:
-        """The prompt lists of the caller's projects, or of one."""
+        """Return the prompt lists of the caller's projects, or of one."""
 
     @route("POST /prompt-lists")
     def create_prompt_list(self, body: PromptListCreate) -> PromptListInfo:
@@ -123,7 +123,7 @@ class PromptCalls:
 
     @route("GET /prompt-lists/{list_id}")
     def prompt_list(self, list_id: str) -> PromptListInfo:
-        """A prompt list as it is now."""
+        """Return a prompt list as it is now."""
 
     @route("DELETE /prompt-lists/{list_id}")
     def remove_prompt_list(self, list_id: str) -> None:
@@ -140,7 +140,7 @@ class PromptCalls:
         offset: int | None = None,
         limit: int | None = None,
     ) -> PromptListEntryPage:
-        """What a version of a list holds, by identity."""
+        """Return the entries of a version of a list, by identity."""
 
     @route("POST /prompt-lists/{list_id}/entries")
     def change_prompt_list(self, list_id: str, body: PromptListChange) -> PromptListInfo:
@@ -148,21 +148,21 @@ class PromptCalls:
 
     @Endpoint
     def prompt_list_csv(self, list_id: str, version: int | None = None) -> Call[str]:
-        """A version of a list as CSV."""
+        """Return a version of a list as CSV."""
         return _text(f"/prompt-lists/{quote(list_id, safe='')}/entries.csv", version=version)
 
     @Endpoint
     def prompt_list_jsonl(self, list_id: str, version: int | None = None) -> Call[str]:
-        """A version of a list as one JSON object a line."""
+        """Return a version of a list as one JSON object a line."""
         return _text(f"/prompt-lists/{quote(list_id, safe='')}/entries.jsonl", version=version)
 
     @route("GET /prompt-lists/{list_id}/versions")
     def prompt_list_versions(self, list_id: str) -> PromptListVersionPage:
-        """Who changed a list when."""
+        """Return the history of a list: each change, its author and its time."""
 
     @route("GET /prompt-lists/{list_id}/runs")
     def prompt_list_runs(self, list_id: str) -> PromptListRunPage:
-        """The runs that were submitted with a list."""
+        """Return the runs that were submitted with a list."""
 
     @route("GET /runs/{run_id}/samples")
     def samples(
@@ -180,7 +180,7 @@ class PromptCalls:
         max_correct: int | None = None,
         search: str | None = None,
     ) -> SamplePage:
-        """Responses kept as text, newest step first; `search` continues after `next_cursor`."""
+        """Return responses kept as text, newest step first; `search` continues after `next_cursor`."""
 
     @route("GET /runs/{run_id}/migration")
     def migration(
@@ -190,7 +190,7 @@ class PromptCalls:
         from_step: int | None = None,
         to_step: int | None = None,
     ) -> Migration:
-        """Prompts by their accuracy at two steps, with unlock and loss rates and what chance alone gives."""
+        """Return prompts by their accuracy at two steps, with unlock and loss rates and what chance alone gives."""
 
     @route("GET /runs/{run_id}/flows")
     def flows(
@@ -199,12 +199,12 @@ class PromptCalls:
         kind: MigrationKind = "tracked",
         steps: Annotated[Sequence[int] | None, InQuery(text=joined)] = None,
     ) -> Flows:
-        """Numbers of prompts by how their accuracy moved over some steps; by default four of the whole run."""
+        """Return how many prompts moved between accuracies over some steps; by default four of the whole run."""
 
     @Endpoint
     def walk(self, run_id: str, request: WalkRequest | None = None) -> Call[StepWalk]:
-        """A step, line by line beside its method's rule, the newest unless told. Raises ApiError 422 for a step that is
-        not recorded, and for thresholds that are not legal.
+        """Return a step next to its method's rule, line by line; the newest by default. Raises ApiError 422 for a step
+        that is not recorded, and for thresholds that are not legal.
         """
         return get(run_path(run_id, "walk"), StepWalk, **_given(request))
 

@@ -26,7 +26,7 @@ class RecordCalls:
 
     @route("GET /runs/{run_id}/metric-keys")
     def metric_keys(self, run_id: str) -> MetricKeys:
-        """Names of the metrics that the run has."""
+        """Return names of the metrics that the run has."""
 
     @route("GET /runs/{run_id}/metrics")
     def metrics(
@@ -37,7 +37,7 @@ class RecordCalls:
         to_step: int | None = None,
         max_points: int | None = None,
     ) -> Series:
-        """Columns of metrics; with `max_points`, a sample of the steps that keeps each column's extremes."""
+        """Return columns of metrics; with `max_points`, a sample of the steps that keeps each column's extremes."""
 
     @route("GET /runs/{run_id}/metric-groups")
     def metric_groups(
@@ -50,7 +50,7 @@ class RecordCalls:
         max_points: int | None = None,
         smooth: str | None = None,
     ) -> SeriesGroups:
-        """Columns of training steps, each group sampled for itself, with `along`; `smooth`: `mean:10`, `ema:20`."""
+        """Return columns of training steps, each group sampled apart, with `along`; `smooth`: `mean:10`, `ema:20`."""
 
     @route("GET /runs/{run_id}/ratios")
     def ratios(
@@ -60,7 +60,7 @@ class RecordCalls:
         to_step: int | None = None,
         max_points: int | None = None,
     ) -> RatioSeries:
-        """Tokens by the ratio between policy and behaviour policy; with `max_points`, steps are summed."""
+        """Return tokens by the ratio between policy and behaviour policy; with `max_points`, steps are summed."""
 
     @route("GET /runs/{run_id}/staleness")
     def staleness(
@@ -70,7 +70,7 @@ class RecordCalls:
         to_step: int | None = None,
         max_points: int | None = None,
     ) -> StalenessSeries:
-        """Groups trained on by their age, per source; with `max_points`, steps are summed."""
+        """Return groups trained on by their age, per source; with `max_points`, steps are summed."""
 
     @route("GET /runs/{run_id}/histograms")
     def histograms(
@@ -80,7 +80,7 @@ class RecordCalls:
         to_step: int | None = None,
         max_points: int | None = None,
     ) -> HistogramSeries:
-        """Groups per accuracy 0/G..G/G, step by step; with `max_points`, evenly spaced steps."""
+        """Return groups per accuracy 0/G..G/G, step by step; with `max_points`, evenly spaced steps."""
 
     @route("GET /runs/{run_id}/records")
     def records(
@@ -92,13 +92,13 @@ class RecordCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> RecordPage:
-        """Whole records of one type (`step`, `evaluation`, `tracking`, `event`), by step."""
+        """Return whole records of one type (`step`, `evaluation`, `tracking`, `event`), by step."""
 
     @route("GET /runs/{run_id}/log")
     def log(
         self, run_id: str, offset: int | None = None, before: int | None = None, attempt: int | None = None
     ) -> LogChunk:
-        """The trainer's output, of all attempts or one, after an offset, or before one; without either, its end."""
+        """Return the trainer's output, of all attempts or one, after or before an offset; without either, its end."""
 
     @route("GET /metrics")
     def metrics_of_runs(
@@ -109,7 +109,7 @@ class RecordCalls:
         to_step: int | None = None,
         max_points: int | None = None,
     ) -> RunsSeries:
-        """Columns of metrics of several runs, each sampled for itself where `max_points` is given."""
+        """Return columns of metrics of several runs, each sampled for itself where `max_points` is given."""
 
     @route("GET /compare")
     def compare(
@@ -140,8 +140,9 @@ class RecordCalls:
         max_points: int | None = None,
         reduce: str | None = None,
     ) -> ComparedCurves:
-        """Metrics over a common axis: a mean with its interval over the runs of each group; `group="run"` for each."""
+        """Return metrics over a common axis: a mean with its interval over the runs of each group; `group="run"` for
+        each."""
 
     @route("GET /compare/importance")
     def compare_importance(self, runs: RunIds, *, metric: str | None = None) -> ParameterImportance:
-        """How much of the variance of a result each field explains in which the runs differ, beside chance."""
+        """Return the share of a result's variance that each differing config field explains, compared to chance."""

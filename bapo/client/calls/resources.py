@@ -20,11 +20,11 @@ class ResourceCalls:
 
     @route("GET /resources")
     def resources(self, kind: ResourceKind | None = None) -> ResourcePage:
-        """All registered resources, or those of one kind."""
+        """Return all registered resources, or those of one kind."""
 
     @route("GET /resource-files")
     def resource_files(self, kind: ResourceKind) -> ResourceFilePage:
-        """Files in the permitted folders that can be registered as this kind."""
+        """Return files in the permitted folders that can be registered as this kind."""
 
     @route("POST /resources")
     def register_resource(self, body: ResourceCreate) -> ResourceInfo:
@@ -34,15 +34,15 @@ class ResourceCalls:
     def resource_preview(
         self, resource_id: str, offset: int | None = None, limit: int | None = None
     ) -> ResourcePreview:
-        """Rows of a data set, the config of a model, the source of a verifier."""
+        """Return rows of a data set, the config of a model, the source of a verifier."""
 
     @route("GET /resources/{resource_id}/runs")
     def resource_runs(self, resource_id: str) -> ResourceUse:
-        """Runs that use a resource."""
+        """Return the runs that use a resource."""
 
     @route("GET /resources/{resource_id}/probes")
     def data_probes(self, resource_id: str) -> DataProbes:
-        """Probes that were made on a data set, newest first."""
+        """Return the probes of a data set, newest first."""
 
     @route("DELETE /resources/{resource_id}")
     def remove_resource(self, resource_id: str) -> None:

@@ -33,7 +33,7 @@ from bapo.client.call import Call, Endpoint, answer, post, route, run_path
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:
-    """The filters as parameters of an address; what narrows nothing is left out."""
+    """Return the filters as parameters of an address; what narrows nothing is left out."""
     return filters.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -71,7 +71,7 @@ class RunCalls:
         offset: int | None = None,
         limit: int | None = None,
     ) -> RunPage:
-        """A page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`.
+        """Return a page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`.
 
         `where` are conditions on columns, such as `config.method.c1>=0.25`; `columns` are config fields and metrics,
         which come in each run's `values`.
@@ -81,27 +81,27 @@ class RunCalls:
     def runs_csv(
         self, filters: RunFilters | None = None, sort: str | None = None, columns: Sequence[str] = ()
     ) -> Call[str]:
-        """All runs that the filters match, as CSV; with these config fields and metrics."""
+        """Return all runs that the filters match, as CSV; with these config fields and metrics."""
         params = query_of(filters or RunFilters()) | ({} if sort is None else {"sort": sort})
         params |= {"columns": list(columns)} if columns else {}
         return Call("GET", "/runs.csv", lambda response: response.text, params=params)
 
     @route("GET /runs/facets")
     def run_facets(self) -> RunFacets:
-        """Methods, tags, owners and groups that there are to filter by."""
+        """Return the methods, tags, owners and groups that runs can be filtered by."""
 
     @Endpoint
     def run_groups(
         self, by: str, metrics: Sequence[str] = (), filters: RunFilters | None = None, offset: int = 0, limit: int = 100
     ) -> Call[RunGroups]:
-        """Runs that the filters match, in groups: states, mean and spread of these columns."""
+        """Return the runs that the filters match, in groups: states, mean and spread of these columns."""
         params = query_of(filters or RunFilters()) | {"by": by, "offset": offset, "limit": limit}
         params |= {"metrics": list(metrics)} if metrics else {}
         return Call("GET", "/runs/groups", answer(RunGroups), params=params)
 
     @route("GET /runs/columns")
     def run_columns(self, *, project: Sequence[str] | str | None = None) -> RunColumns:
-        """Config fields and metrics that lists of runs can show, sort and filter by."""
+        """Return the config fields and metrics that lists of runs can show, sort and filter by."""
 
     @route("POST /runs/bulk")
     def bulk(self, body: BulkRequest, idempotency_key: str | None = None) -> BulkAnswer:
@@ -117,7 +117,7 @@ class RunCalls:
 
     @route("GET /runs/{run_id}")
     def run(self, run_id: str) -> RunDetail:
-        """One run."""
+        """Return one run."""
 
     @route("PATCH /runs/{run_id}")
     def update_run(self, run_id: str, body: RunUpdate) -> RunDetail:
@@ -175,48 +175,48 @@ class RunCalls:
 
     @route("POST /runs/{run_id}/parameters")
     def change_parameters(self, run_id: str, body: ParameterChange) -> ControlInfo:
-        """New values for a running run, at a step boundary."""
+        """Change parameters of a running run, at a step boundary."""
 
     @route("GET /runs/{run_id}/history")
     def history(self, run_id: str) -> History:
-        """The actions on a run, and the trainer's answer to each request."""
+        """Return the actions on a run, and the trainer's answer to each request."""
 
     @route("POST /imports")
     def create_import(self, body: ImportCreate) -> ImportInfo:
-        """Begin, or continue, to import a folder."""
+        """Begin or continue the import of a folder."""
 
     @route("POST /imports/{run_id}/records")
     def import_records(self, run_id: str, body: RecordBatch) -> BatchAccepted:
-        """Lines of an imported folder."""
+        """Send lines of an imported folder."""
 
     @route("POST /imports/{run_id}/finish")
     def finish_import(self, run_id: str) -> RunDetail:
-        """All lines are there: the run takes the state that its journal ends in."""
+        """Finish an import: all lines are sent, and the run takes the state in which its journal ends."""
 
     @route("GET /views")
     def views(self) -> ViewPage:
-        """All views of the project by name."""
+        """Return all views of the project by name."""
 
     @route("GET /views/{view_id}")
     def view(self, view_id: str) -> ViewInfo:
-        """One view."""
+        """Return one view."""
 
     @route("POST /views")
     def create_view(self, body: ViewWrite) -> ViewInfo:
-        """Keep a view."""
+        """Save a view."""
 
     @route("PUT /views/{view_id}")
     def replace_view(self, view_id: str, body: ViewWrite) -> ViewInfo:
-        """Change one's own view."""
+        """Change one of the caller's views."""
 
     @route("GET /account/run-list")
     def run_list_layouts(self) -> RunListLayouts:
-        """How one's own run list looks: columns, widths, order."""
+        """Return the layout of the caller's run list: columns, widths, order."""
 
     @route("PUT /account/run-list")
     def set_run_list_layouts(self, body: RunListLayouts) -> RunListLayouts:
-        """Keep how one's own run list looks."""
+        """Save the layout of the caller's run list."""
 
     @route("DELETE /views/{view_id}")
     def delete_view(self, view_id: str) -> None:
-        """Delete one's own view."""
+        """Delete one of the caller's views."""

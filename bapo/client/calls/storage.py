@@ -12,7 +12,7 @@ class StorageCalls:
 
     @route("GET /storage")
     def storage(self, limit: int | None = None) -> StorageState:
-        """Disk space of all runs, retention, and pending deletions."""
+        """Return the disk space of all runs, retention, and pending deletions."""
 
     @route("DELETE /storage/deletions/{deletion_id}")
     def give_up_deletion(self, deletion_id: int) -> None:
@@ -28,4 +28,4 @@ class StorageCalls:
 
     @route("GET /diagnosis")
     def diagnosis(self) -> Diagnosis:
-        """The server's diagnosis of its own deployment; for administrators."""
+        """Return the server's diagnosis of its deployment; for administrators."""

@@ -25,7 +25,7 @@ class StudyCalls:
 
     @route("POST /studies/preview")
     def preview_study(self, body: StudyWrite) -> StudyPreview:
-        """The runs of a study file, a grid or a list, with what is wrong with them; makes nothing."""
+        """Return the runs of a study file, a grid or a list, with their problems; creates nothing."""
 
     @route("POST /studies")
     def create_study(self, body: StudyCreate, idempotency_key: str | None = None) -> StudyDetail:
@@ -33,27 +33,27 @@ class StudyCalls:
 
     @route("GET /studies/shipped")
     def shipped_studies(self) -> ShippedStudies:
-        """The study files that come with the server."""
+        """Return the study files that come with the server."""
 
     @route("GET /studies")
     def studies(self, *, cursor: str | None = None, limit: int | None = None) -> StudyPage:
-        """The studies, newest first."""
+        """Return the studies, newest first."""
 
     @route("GET /studies/{study_id}")
     def study(self, study_id: str) -> StudyDetail:
-        """One study with its runs and results."""
+        """Return one study with its runs and results."""
 
     @route("GET /studies/{study_id}/report")
     def study_report(self, study_id: str) -> StudyReport:
-        """The report of a study with a question, over the runs that are done."""
+        """Return the report of a study with a question, over the runs that are done."""
 
     @route("GET /studies/{study_id}/importance")
     def study_importance(self, study_id: str, *, metric: str | None = None) -> ParameterImportance:
-        """How much of the variance of a result each varied field explains, beside chance."""
+        """Return how much of the variance of a result each varied field explains, compared to chance."""
 
     @route("GET /studies/{study_id}/experiment")
     def fork_experiment(self, study_id: str, *, dataset: str | None = None) -> ForkExperiment:
-        """The results of a fork experiment: its arms against the baseline, paired by the draws that they share."""
+        """Return the results of a fork experiment: its arms against the baseline, paired by shared draws."""
 
     @route("POST /studies/{study_id}/continue")
     def continue_arm(

@@ -20,35 +20,35 @@ class UploadCalls:
 
     @route("GET /uploads")
     def uploads(self) -> UploadPage:
-        """Your uploads that are not registered yet, and how much room there is."""
+        """Return the caller's uploads that are not registered yet, and how much room is left."""
 
     @route("POST /uploads")
     def begin_upload(self, body: UploadCreate) -> UploadInfo:
-        """Begin an upload, or go on with one of the same name and size."""
+        """Begin an upload, or continue one of the same name and size."""
 
     @route("POST /uploads/fetch")
     def fetch_upload(self, body: UploadFetch) -> UploadInfo:
-        """Have the server fetch a file from an address; ask for its state."""
+        """Download a file from an address to the server, in the background: poll the upload's state."""
 
     @route("GET /uploads/{upload_id}")
     def upload(self, upload_id: str) -> UploadInfo:
-        """How far an upload is, and what the check found."""
+        """Return how far an upload is, and what the check found."""
 
     @route("PUT /uploads/{upload_id}/content")
     def upload_part(self, upload_id: str, offset: int, crc32: int, content: bytes) -> UploadInfo:
-        """Send a part; answers which byte is next."""
+        """Send a part. Returns the upload with the offset that the server expects next."""
 
     @route("POST /uploads/{upload_id}/finish")
     def finish_upload(self, upload_id: str, body: UploadFinish) -> UploadInfo:
-        """All parts are there: the server checks the file."""
+        """Finish an upload: all parts are sent, and the server checks the file."""
 
     @route("POST /uploads/{upload_id}/check")
     def check_upload(self, upload_id: str, body: UploadCheck) -> UploadInfo:
-        """Check it again with other columns or another verifier."""
+        """Check an upload again with other columns or another verifier."""
 
     @route("POST /uploads/{upload_id}/register")
     def register_upload(self, upload_id: str, body: UploadRegister) -> Registered:
-        """Register it under a name. Raises ApiError 409 where it has problems, or warnings that are not accepted."""
+        """Register an upload under a name. Raises ApiError 409 if it has problems or unaccepted warnings."""
 
     @route("DELETE /uploads/{upload_id}")
     def delete_upload(self, upload_id: str) -> None:

@@ -11,15 +11,15 @@ class WebhookCalls:
 
     @route("GET /webhooks")
     def webhooks(self) -> WebhookPage:
-        """One's own by name; for administrators everybody's."""
+        """Return the caller's webhooks by name; administrators get those of all users."""
 
     @route("POST /webhooks")
     def create_webhook(self, body: WebhookWrite) -> WebhookCreated:
-        """Make a webhook; the answer has its secret, this once."""
+        """Create a webhook; only this answer contains its secret."""
 
     @route("GET /webhooks/{webhook_id}")
     def webhook(self, webhook_id: str) -> WebhookInfo:
-        """One webhook."""
+        """Return one webhook."""
 
     @route("PUT /webhooks/{webhook_id}")
     def replace_webhook(self, webhook_id: str, body: WebhookWrite) -> WebhookInfo:
@@ -31,15 +31,15 @@ class WebhookCalls:
 
     @route("POST /webhooks/{webhook_id}/secret")
     def renew_webhook_secret(self, webhook_id: str) -> WebhookCreated:
-        """Sign with another secret from now on."""
+        """Replace the secret with which messages are signed."""
 
     @route("POST /webhooks/{webhook_id}/test")
     def test_webhook(self, webhook_id: str) -> DeliveryInfo:
-        """Send a message that says that it is a test."""
+        """Send a test message."""
 
     @route("GET /webhooks/{webhook_id}/deliveries")
     def deliveries(self, webhook_id: str, *, cursor: str | None = None, limit: int | None = None) -> DeliveryPage:
-        """A webhook's messages, the newest first."""
+        """Return a webhook's messages, the newest first."""
 
     @route("POST /webhooks/{webhook_id}/deliveries/{delivery_id}/send")
     def send_delivery_again(self, webhook_id: str, delivery_id: int) -> DeliveryInfo:

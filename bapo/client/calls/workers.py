@@ -30,7 +30,7 @@ class WorkerCalls:
 
     @route("GET /workers")
     def workers(self) -> WorkerPage:
-        """The workers, for people."""
+        """Return all workers."""
 
     @Endpoint
     def drain_worker(self, worker_id: str, body: DrainRequest | None = None) -> Call[WorkerInfo]:
@@ -47,11 +47,11 @@ class WorkerCalls:
 
     @route("POST /workers/register")
     def register_worker(self, body: WorkerRegistration) -> WorkerWelcome:
-        """A worker introduces itself."""
+        """Register a worker."""
 
     @route("POST /workers/heartbeat")
     def heartbeat(self, body: WorkerHeartbeat) -> HeartbeatAnswer:
-        """A worker says what it is running, and hears what to do."""
+        """Report what the worker is running. Returns what it has to do."""
 
     @route("POST /workers/deliveries")
     def wait_for_runs(self, body: AssignedRunsRequest) -> AssignedRuns:
@@ -71,7 +71,7 @@ class WorkerCalls:
 
     @route("GET /queue")
     def queue(self) -> QueueState:
-        """Waiting runs with their reasons, and running ones by worker."""
+        """Return the waiting runs with their reasons, and the running ones by worker."""
 
     @route("POST /runs/{run_id}/move")
     def move(self, run_id: str, body: QueueMove) -> QueueState:
@@ -79,7 +79,7 @@ class WorkerCalls:
 
     @route("GET /queue/limits")
     def limits(self) -> UserLimits:
-        """The number of runs that each user may have on workers at a time."""
+        """Return the number of runs that each user may have on workers at a time."""
 
     @route("PUT /queue/limits/{user}")
     def set_limit(self, user: str, body: LimitChange) -> UserLimits:

@@ -2,7 +2,7 @@
 
 It is written while runs train: a file that grows is taken up to the length it has when its turn comes, one that
 disappears is left out. The database is dumped first, so that the folders hold at least what the database knows; of a
-run, the journals are copied after the checkpoints, so that no checkpoint is beyond the journal beside it.
+run, the journals are copied after the checkpoints, so that no checkpoint is beyond the journal next to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RESOURCES = "resources"
 _UNFINISHED = ".bapo-backup-"
 _CHUNK = 1 << 20
 _ROUNDS = 5
-"""How often to look for new checkpoints, which may replace those being copied."""
+"""Number of searches for new checkpoints, which may replace those being copied."""
 
 
 class BackupError(Exception):
@@ -63,7 +63,7 @@ class Manifest(BaseModel):
     version: str = __version__
     created_at: datetime
     revision: str
-    """Of the database's schema."""
+    """Revision of the database's schema."""
     num_runs: int
     members: list[Member]
 
@@ -71,8 +71,8 @@ class Manifest(BaseModel):
 class BackupWriter:
     """Writes a backup file; nothing has its name before it is whole.
 
-    Until then it grows in a folder of its own beside it, with room for what else is needed: `place`. What a killed
-    backup left there goes with the next one.
+    Until then it grows in a separate folder next to it, with room for what else is needed: `place`. The leftovers of a
+    killed backup are deleted by the next one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -123,7 +123,7 @@ class BackupWriter:
         self._members[name] = Member(name=name, size=size, sha256=hashing.digest.hexdigest())
 
     def add_runs(self, runs_dir: Path) -> int:
-        """Add the folders of all runs, and the uploads beside them; the number of runs."""
+        """Add the folders of all runs, and the uploads next to them. Returns the number of runs."""
         folders = sorted(path for path in runs_dir.iterdir() if path.is_dir()) if runs_dir.exists() else []
         for folder in folders:
             name = f"{RUNS}/{folder.name}"
@@ -156,7 +156,7 @@ class BackupWriter:
 
 
 def _locked(place: Path) -> int | None:
-    """A lock on the folder, which goes with the process, however it ends; None where another has it."""
+    """Return a lock on the folder, which goes with the process, however it ends; None where another has it."""
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -190,7 +190,7 @@ class _Hashing:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Every file, links and unfinished ones left out."""
+    """Yield every file, links and unfinished ones left out."""
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith(".tmp-"))
         for name in sorted(names):

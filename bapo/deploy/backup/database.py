@@ -16,7 +16,7 @@ from bapo.deploy.up.postgres import binaries
 
 
 def _program(name: str) -> str:
-    """The newest one: PostgreSQL's tools read servers of their own version and older ones."""
+    """Return the newest program: PostgreSQL's tools read servers of their own version and older ones."""
     try:
         return str(binaries() / name)
     except StartError:
@@ -53,7 +53,7 @@ def _connect(url: str) -> psycopg.Connection:
 
 
 def revision(url: str) -> str | None:
-    """Revision of the schema; None for a database without one. Raises BackupError where it does not answer."""
+    """Return the revision of the schema; None for a database without one. Raises BackupError if it does not answer."""
     try:
         with _connect(url) as connection:
             known = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
@@ -67,7 +67,7 @@ def revision(url: str) -> str | None:
 
 def dump(url: str, file: Path) -> None:
     """Write a consistent dump, while others write."""
-    # Logins are not kept: whoever has a backup shall not be logged in.
+    # Logins are not kept: the holder of a backup must not be logged in.
     left_out = [f"--exclude-table-data={table}" for table in ("sessions", "login_codes", "pending_sign_ins")]
     _run("pg_dump", url, "--format=custom", "--no-owner", "--no-privileges", *left_out, "--file", str(file))
 

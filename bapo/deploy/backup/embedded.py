@@ -55,7 +55,7 @@ def back_up(deployment: Deployment, file: Path) -> Manifest:
 def restore(deployment: Deployment, file: Path) -> Manifest:
     """Fill an empty server from a backup. Raises BackupError; nothing is changed unless the backup is whole.
 
-    One that was cut short is begun anew; until it has come to its end, no server starts with the folder.
+    An interrupted restore starts from the beginning; until it has finished, no server starts with the folder.
     """
     manifest = archive.read_manifest(file)
     database.check_empty(deployment.database_url)
@@ -76,7 +76,7 @@ def _fill(deployment: Deployment, file: Path) -> None:
     for secret in deployment.secrets:
         # Each into its own place only: a worker's folder shall not hold the administrator's token.
         archive.extract_secret(file, secret)
-    # Last, whole or not at all: as long as the database is empty, a restore that was cut short can begin anew.
+    # Last, whole or not at all: as long as the database is empty, an interrupted restore can be repeated.
     with tempfile.TemporaryDirectory(prefix=".restore-", dir=deployment.runs_dir) as place:
         dumped = Path(place) / archive.DATABASE
         archive.extract(file, archive.DATABASE, dumped)
@@ -95,7 +95,7 @@ def _restoring(runs_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def deployment_of(folder: DataFolder) -> Iterator[Deployment]:
-    """A data folder's parts, with its PostgreSQL up: started where `bapo up` is not at work. Raises StartError."""
+    """Yield a data folder's parts, with its PostgreSQL up: started unless `bapo up` is running. Raises StartError."""
     with without_foreign_variables():
         postgres = EmbeddedPostgres(folder)
         deployment = Deployment(postgres.url, folder.runs, (folder.admin_token, folder.worker_token), folder.resources)

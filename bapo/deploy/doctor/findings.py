@@ -34,30 +34,30 @@ class Finding(BaseModel):
 
 
 def ok(check: str, message: str) -> Finding:
-    """All is well."""
+    """Return the finding of a check that found no problem."""
     return Finding(check=check, grade=Grade.OK, message=message)
 
 
 def note(check: str, message: str) -> Finding:
-    """Nothing to do."""
+    """Return a finding that needs no action."""
     return Finding(check=check, grade=Grade.NOTE, message=message)
 
 
 def warning(check: str, message: str, remedy: str) -> Finding:
-    """Works, but will cause trouble."""
+    """Return the finding of something that works, but will cause trouble."""
     return Finding(check=check, grade=Grade.WARNING, message=message, remedy=remedy)
 
 
 def failure(check: str, message: str, remedy: str) -> Finding:
-    """Does not work."""
+    """Return the finding of something that does not work."""
     return Finding(check=check, grade=Grade.FAILURE, message=message, remedy=remedy)
 
 
 def skipped(check: str, message: str) -> Finding:
-    """Not looked at."""
+    """Return the finding of a check that was skipped."""
     return Finding(check=check, grade=Grade.SKIPPED, message=message)
 
 
 def exit_status(findings: Iterable[Finding]) -> int:
-    """1 where something does not work; warnings alone are 0."""
+    """Return 1 if something does not work, else 0, also with warnings."""
     return int(any(finding.grade is Grade.FAILURE for finding in findings))

@@ -33,7 +33,7 @@ STREAM_SECONDS = 3.0
 
 
 def versions(server: str, ours: str) -> Finding:
-    """Rates the versions of the server and of this command."""
+    """Judge the versions of the server and of this command."""
     if server.split(".")[:2] == ours.split(".")[:2]:
         return ok("versions", f"server and this command are {server}")
     return warning(
@@ -42,14 +42,14 @@ def versions(server: str, ours: str) -> Finding:
 
 
 def readiness(found: Readiness) -> Iterator[Finding]:
-    """The server's own answer."""
+    """Judge the server's own answer."""
     for check in found.checks:
         name = f"ready: {check.name}"
         yield ok(name, check.message) if check.ok else failure(name, "not ready", check.message)
 
 
 def database(facts: DatabaseFacts) -> Iterator[Finding]:
-    """Rates PostgreSQL: version, schema, free connections."""
+    """Judge PostgreSQL: version, schema, free connections."""
     major = int(facts.version.split(".")[0])
     if major < OLDEST_POSTGRES:
         yield failure("database version", f"PostgreSQL {facts.version}", f"use PostgreSQL {OLDEST_POSTGRES} or newer")
@@ -75,7 +75,7 @@ def database(facts: DatabaseFacts) -> Iterator[Finding]:
 
 
 def broker(facts: BrokerFacts) -> Iterator[Finding]:
-    """Rates Redis: reachable, never evicting messages, able to write."""
+    """Judge Redis: reachable, never evicting messages, able to write."""
     if not facts.reachable:
         yield failure(
             "broker",
@@ -103,7 +103,7 @@ def broker(facts: BrokerFacts) -> Iterator[Finding]:
 
 
 def runs_folder(facts: FolderFacts) -> Iterator[Finding]:
-    """The folder of the runs, on the server."""
+    """Judge the folder of the runs, on the server."""
     if not facts.writable:
         yield failure(
             "runs folder",
@@ -126,7 +126,7 @@ def disk(check: str, free_bytes: float) -> Finding:
 
 
 def workers(found: Sequence[WorkerFacts], server_version: str, *, shared: bool) -> Iterator[Finding]:
-    """Workers: heard of, of the server's version, with the right time and the right folder."""
+    """Judge the workers: connected, of the server's version, with the right time and the right folder."""
     if not any(worker.online for worker in found):
         yield warning(
             "workers", f"none of {len(found)} is online", "start one: bapo worker --server ADDRESS --token-file FILE"
@@ -160,7 +160,7 @@ def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bo
         yield failure(
             f"{name} runs folder",
             "it cannot write to its folder of the runs",
-            "mount the shared folder there with write access, or set BAPO_WORKER_RUNS_DIR to one of its own",
+            "mount the shared folder there with write access, or set BAPO_WORKER_RUNS_DIR to another folder",
         )
     if shared and worker.sees_runs_dir is False:
         yield failure(
@@ -175,7 +175,7 @@ def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bo
 
 
 def joining(public_url: str) -> Finding:
-    """What a worker on another machine needs of this server."""
+    """Judge whether a worker on another machine could join this server."""
     if is_this_machine(public_url):
         return note(
             "workers elsewhere",
@@ -191,7 +191,7 @@ def joining(public_url: str) -> Finding:
 
 
 def token_on_the_way(url: str) -> Finding:
-    """Whether others could read a worker's token."""
+    """Judge whether others could read a worker's token on its way."""
     if url.startswith("https://") or is_this_machine(url):
         return ok("encryption", f"{url} is {'encrypted' if url.startswith('https://') else 'this machine only'}")
     return warning(
@@ -202,7 +202,7 @@ def token_on_the_way(url: str) -> Finding:
 
 
 def worker_token(status: int, remedy: str) -> Finding:
-    """The server's answer to a worker that asks for the runs of an unknown one, which changes nothing."""
+    """Judge the server's answer to a worker that asks for the runs of an unknown one, which changes nothing."""
     if status == HTTPStatus.NOT_FOUND:
         return ok("worker token", "known to the server, which hands out runs over HTTPS: a worker needs nothing else")
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -211,7 +211,7 @@ def worker_token(status: int, remedy: str) -> Finding:
 
 
 def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
-    """Files with tokens: their owner's only."""
+    """Judge the files with tokens: only their owner may read them."""
     for file in files:
         if int(file.mode, 8) & 0o077:
             yield failure(
@@ -222,7 +222,7 @@ def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
 
 
 def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Finding]:
-    """The address in use, the public one, and TLS."""
+    """Judge the address in use, the public one, and TLS."""
     host = urlsplit(asked).hostname
     public = urlsplit(public_url)
     if public.scheme != "https" and public.hostname not in LOOPBACK_HOSTS:
@@ -245,14 +245,14 @@ def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Fin
 
 @dataclass(frozen=True)
 class PageHeaders:
-    """Of the login page."""
+    """Status and headers of the login page."""
 
     status: int
     headers: Mapping[str, str]
 
 
 def page(found: PageHeaders, asked: str) -> Iterator[Finding]:
-    """Judges what a proxy left of the dashboard's answer."""
+    """Judge the dashboard's answer after any proxies."""
     if found.status != 200:
         yield failure("login page", f"answered {found.status}", "check that the proxy forwards `/` to the frontend")
         return
@@ -291,14 +291,14 @@ class Installation:
     gpus: Sequence[str]
     torch: str | None
     torch_sees_cuda: bool | None
-    """None where PyTorch was not asked."""
+    """`None` if PyTorch was not asked."""
     verl: str | None
     verl_problem: str | None
     """Why releases of verl, vLLM and PyTorch do not fit together; None where they do."""
 
 
 def installation(found: Installation) -> Iterator[Finding]:
-    """PyTorch, the GPUs and verl, as a worker on this machine would use them."""
+    """Judge PyTorch, the GPUs and verl, as a worker on this machine would use them."""
     if found.torch is None:
         yield note("PyTorch", "not installed here: this machine can be a server, not a worker")
     elif found.gpus and found.torch_sees_cuda is False:
@@ -318,7 +318,7 @@ def installation(found: Installation) -> Iterator[Finding]:
 
 
 def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
-    """Everything that the server tells an administrator."""
+    """Judge everything that the server reports to an administrator."""
     yield from database(found.database)
     yield from broker(found.broker)
     yield from runs_folder(found.runs_dir)
@@ -333,7 +333,7 @@ def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
 
 
 def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
-    """The provider of single sign-on: reachable, the one that is meant, and one that knows this server."""
+    """Judge the provider of single sign-on: reachable, the one that is meant, and one that knows this server."""
     if found.problem is not None:
         yield failure(
             "single sign-on", found.problem, "correct BAPO_OIDC_ISSUER, or reach the provider from the server"
@@ -362,7 +362,7 @@ def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
 
 
 def no_diagnosis(why: str) -> Finding:
-    """The caller is no administrator."""
+    """Return the finding that no diagnosis is available, such as to a caller who is no administrator."""
     return skipped("server internals", f"{why}: log in as an administrator to see database, broker and workers")
 
 

@@ -110,7 +110,7 @@ def _as_worker(client: Client) -> Finding:
 
 
 def _first_byte(client: Client) -> float | None:
-    """Seconds until an event stream begins; None where it does not."""
+    """Return the seconds until an event stream begins; None where it does not."""
     begin = time.monotonic()
     try:
         with client.http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as response:
@@ -141,7 +141,7 @@ def _mode(file: Path) -> str:
 
 
 def installed() -> Installation:
-    """Packages and GPUs of this machine; PyTorch is imported in a separate process."""
+    """Return packages and GPUs of this machine; PyTorch is imported in a separate process."""
     torch, verl = _version("torch"), _version("verl")
     gpus = [name for (name,) in nvidia_smi.query("name")]
     problem = None

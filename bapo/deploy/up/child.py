@@ -16,7 +16,7 @@ LARGEST_LOG_BYTES = 20_000_000
 """A larger log is rotated to `.1` when its process starts."""
 
 OUR_PYTHON: Mapping[str, str] = {"PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
-"""Of our own services. Nothing is imported from the current folder, which may have a `worker` or `backend` as well;
+"""Variables of our own services. Nothing is imported from the current folder, which may have a `worker` or `backend`;
 what they write goes to files, whatever encoding the terminal has."""
 
 
@@ -72,11 +72,11 @@ class Child:
         self._was_reachable = False
 
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Return the exit code; None while it runs."""
         return self._process.poll()
 
     def has_lost_its_socket(self) -> bool:
-        """Whether it had its socket and has it no longer; said once."""
+        """Return whether it has lost its socket; True only once."""
         if self.spec.socket is None:
             return False
         is_reachable = self.spec.socket.exists()
@@ -98,14 +98,14 @@ class Child:
             self._process.wait()
 
     def last_lines(self, count: int = 12) -> str:
-        """The last lines of its log since it started."""
+        """Return the last lines of its log since it started."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
 
 
 def kill_group(leader: int) -> None:
-    """SIGKILL to a process that leads its own group, and to the group."""
+    """Send SIGKILL to a process that leads its own group, and to the group."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:

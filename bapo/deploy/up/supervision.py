@@ -16,7 +16,7 @@ LONGEST_PAUSE_SECONDS = 15.0
 STEADY_SECONDS = 30.0
 """A child that lived this long is restarted after the shortest pause."""
 WORD_SECONDS = 60.0
-"""How often a wait for a child's readiness is mentioned."""
+"""Seconds between two mentions of a wait for a child's readiness."""
 _POLL_SECONDS = 0.05
 
 
@@ -28,7 +28,7 @@ class Supervisor:
     """The children, in the order in which they were started."""
 
     def __init__(self, folder: DataFolder, say: Callable[[str], None], stop: threading.Event) -> None:
-        """Setting `stop` interrupts a wait for readiness."""
+        """Take `stop`, the event that interrupts a wait for readiness."""
         self._logs: Path = folder.logs
         self._record: Path = folder.processes
         self._say = say

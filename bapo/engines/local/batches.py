@@ -25,7 +25,7 @@ class TrainingGroup:
     advantages: Tensor
     """Â of each response token, on the CPU."""
     is_on_policy: bool = False
-    """Whether the weights before the update generated it."""
+    """True if the weights before the update generated it."""
 
     @property
     def num_tokens(self) -> int:
@@ -40,7 +40,7 @@ def training_group(
     *,
     is_on_policy: bool = False,
 ) -> TrainingGroup:
-    """The group with these advantages of its responses, or those of its rewards relative to itself (Eq. 2)."""
+    """Return the group with these advantages of its responses, or those of its rewards relative to itself (Eq. 2)."""
     if advantages is None:
         of_responses = group_advantages(torch.tensor([payload.rewards], dtype=torch.float32))[0]
     else:
@@ -52,10 +52,10 @@ def training_group(
 def mini_batches(
     num_groups: int, mini_batch_size: int | None, *, seed: int, step: int, passes: int = 1
 ) -> list[list[int]]:
-    """Positions of the groups of each optimizer step: ⌈n / size⌉ mini-batches whose sizes differ by at most 1.
+    """Return positions of the groups of each optimizer step: ⌈n / size⌉ mini-batches whose sizes differ by at most 1.
 
     Where there are several, the groups are shuffled, so that X1, X2 and X3 are spread over them; each pass has an
-    order of its own.
+    separate order.
     """
     return [batch for index in range(passes) for batch in _one_pass(num_groups, mini_batch_size, seed, step, index)]
 
@@ -69,7 +69,7 @@ def _one_pass(num_groups: int, mini_batch_size: int | None, seed: int, step: int
 
 
 def micro_batches(payloads: Sequence[GroupPayload], max_tokens: int, prompt_padding: int) -> Iterator[list[int]]:
-    """Positions of groups with prompts of similar length, as many as `max_tokens` allows, but at least one.
+    """Yield positions of groups with prompts of similar length, as many as `max_tokens` allows, but at least one.
 
     How similar: so that padding the prompts takes at most `prompt_padding` tokens.
     """

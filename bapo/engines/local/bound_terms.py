@@ -20,14 +20,14 @@ _MAX_LOG_RATIO = 20.0
 
 
 def is_measured(step: int) -> bool:
-    """Whether the step is the first of its interval."""
+    """Return whether the step is the first of its interval."""
     return step % INTERVAL_STEPS == 1
 
 
 def bound_terms(
     groups: Sequence[TrainingGroup], before: Mapping[TrainingGroup, Tensor], after: Mapping[TrainingGroup, Tensor]
 ) -> BoundTerms | None:
-    """Average the terms of each source's groups, from the tokens' log-probabilities before and after the update.
+    """Return the mean terms of each source's groups, from the tokens' log-probabilities before and after the update.
 
     ρ = π_θ(y|x) / α(y|x) of a whole response y after the update, ρ_t the same before it, r̄ the group's mean reward:
     J(π_θ) - J(π_θt) = mean (ρ - ρ_t)·(r - r̄),  L_α = mean ρ·Â (Eq. 22),  TV(π_θ, α) = ½·mean|ρ - 1|.
@@ -59,7 +59,7 @@ def _terms(group: TrainingGroup, before: Tensor, after: Tensor) -> Tensor:
 
 
 def _ratios(group: TrainingGroup, logprobs: Tensor) -> Tensor:
-    """ρ of each response."""
+    """Return ρ of each response."""
     log_ratios = logprobs.detach().cpu().double() - group.payload.sampled.logprobs.double()
     sums = torch.stack([each.sum() for each in torch.split(log_ratios, list(group.payload.sampled.lengths))])
     return sums.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO).exp()

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 _BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
-"""Of models that were asked about."""
+"""Bytes per token of the models measured so far."""
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
@@ -23,7 +23,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     """
 
     def __init__(self, keys: Tensor, values: Tensor, length: int) -> None:
-        """`keys` and `values` are buffers [rows, heads, capacity, head size] whose first `length` tokens are filled."""
+        """Take `keys` and `values` [rows, heads, capacity, head size] whose first `length` tokens are filled."""
         super().__init__()
         self.is_initialized = True
         self._buffers = (keys, values)
@@ -81,24 +81,24 @@ class GrowingCache(Cache):
 
 
 def has_attention_only(model: PreTrainedModel) -> bool:
-    """Returns whether all layers keep keys and values, the caches whose rows can be expanded and dropped."""
+    """Return whether all layers keep keys and values, the caches whose rows can be expanded and dropped."""
     return all(isinstance(layer, DynamicLayer) for layer in DynamicCache(config=model.config).layers)
 
 
 def layers_of(cache: Cache) -> list[DynamicLayer]:
-    """The cache's layers, all of which keep keys and values in a loaded model."""
+    """Return the cache's layers, all of which keep keys and values in a loaded model."""
     return cast(list[DynamicLayer], cache.layers)
 
 
 def keys_and_values(layer: DynamicLayer) -> tuple[Tensor, Tensor]:
-    """A filled layer's tensors [rows, heads, tokens, head size]."""
+    """Return a filled layer's tensors [rows, heads, tokens, head size]."""
     assert layer.keys is not None
     assert layer.values is not None
     return layer.keys, layer.values
 
 
 def expand_with_gradient(cache: Cache, rows: Tensor) -> DynamicCache:
-    """A cache whose row i continues prompt `rows[i]`; gradients flow back to the prompt's forward pass."""
+    """Return a cache whose row i continues prompt `rows[i]`; gradients flow back to the prompt's forward pass."""
     expanded = DynamicCache()
     for index, layer in enumerate(layers_of(cache)):
         keys, values = keys_and_values(layer)
@@ -107,7 +107,7 @@ def expand_with_gradient(cache: Cache, rows: Tensor) -> DynamicCache:
 
 
 def cache_bytes_per_token(model: PreTrainedModel) -> int:
-    """Bytes of keys and values that one token takes; measured by a forward pass at the first call for a model."""
+    """Return bytes of keys and values per token; measured by a forward pass at a model's first call."""
     if model not in _BYTES_PER_TOKEN:
         _BYTES_PER_TOKEN[model] = _measured_bytes_per_token(model)
     return _BYTES_PER_TOKEN[model]

@@ -1,4 +1,4 @@
-"""The critic of the local engine: a value model beside the policy, with an optimizer of its own."""
+"""The critic of the local engine: a value model besides the policy, with a separate optimizer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bapo.records import CriticStats
 
 
 def value_model(policy: PreTrainedModel, config: RunConfig) -> PreTrainedModel:
-    """The policy's layers with a head of one number in place of that of the vocabulary.
+    """Return the policy's layers with a head of one number in place of that of the vocabulary.
 
     A token classification model with one label, which is also verl's form of a critic. The head is 0, so that every
     value is 0 before training, and no random number is drawn. Raises ConfigError where there is no such model.
@@ -81,7 +81,7 @@ class Critic:
         )
 
     def warms_up(self, step: int) -> bool:
-        """Returns whether the policy stays as it is in this step."""
+        """Return whether the policy stays as it is in this step."""
         return step <= self._config.warmup_steps
 
     def update(
@@ -121,7 +121,7 @@ class Critic:
 
     @torch.no_grad()
     def _values(self, payloads: Sequence[GroupPayload]) -> list[Tensor]:
-        """V of every response token, by group, on the CPU."""
+        """Return V of every response token, by group, on the CPU."""
         values: dict[int, Tensor] = {}
         for positions in self._micro_batches(payloads):
             chosen = [payloads[position] for position in positions]
@@ -131,7 +131,7 @@ class Critic:
         return [values[position] for position in range(len(payloads))]
 
     def _train(self, batch: Sequence[_Targets], is_clipped: list[Tensor]) -> tuple[float, float]:
-        """One optimizer step: loss, and norm of the gradient."""
+        """Take one optimizer step; return the loss and the norm of the gradient."""
         loss = 0.0
         num_tokens = sum(len(targets.returns) for targets in batch)
         self.optimizer.zero_gradients()

@@ -52,7 +52,7 @@ _DRIVER = Path("/dev/nvidiactl")
 class LocalEngine:
     """A model in training, its delayed copy α, its optimizer; a critic and a reference policy where they are needed.
 
-    Every random draw comes from a generator of its own, keyed by (seed, step, purpose): there is no running random
+    Every random draw comes from a separate generator, keyed by (seed, step, purpose): there is no running random
     state that a checkpoint would have to keep.
     """
 
@@ -86,7 +86,7 @@ class LocalEngine:
     # ------------------------------------------------------------ generation
 
     def sync_rollout_policy(self, version: int) -> None:
-        """α ← current weights, known as policy version `version`."""
+        """Set α ← current weights, known as policy version `version`."""
         self._rollout_version = version
         self._rollout_is_current = True
 
@@ -115,7 +115,7 @@ class LocalEngine:
         return Generation(groups, _generation_stats(sampled))
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
-        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+        """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
         sampled = self._sample(
             self._model, problems, group_size=1, temperature=0.0, generator=torch.Generator(), purpose="greedy answers"
         )
@@ -124,7 +124,7 @@ class LocalEngine:
         ]
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """The group's responses as text."""
+        """Return the group's responses as text."""
         payload = _payload(group)
         sampled = payload.sampled
         return [
@@ -236,7 +236,7 @@ class LocalEngine:
     # ------------------------------------------------------------ surroundings
 
     def utilisation(self) -> Mapping[str, float]:
-        """Memory now and at its peak, CPU load since the last call, GPU memory; how often the verifier has failed."""
+        """Return memory now and at its peak, CPU load since the last call, GPU memory, and the verifier's failures."""
         memory = self._process.memory_info().rss
         # macOS counts the peak in bytes, Linux in KiB, and brings it up to date less often.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -254,11 +254,11 @@ class LocalEngine:
         return values
 
     def close(self) -> None:
-        """Nothing runs outside this process."""
+        """Do nothing: nothing runs outside this process."""
 
 
 def _device(config: RunConfig) -> torch.device:
-    """Where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
+    """Return where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
     wanted = config.engine.device
     if wanted == "cpu" or torch.cuda.is_available():
         return torch.device("cpu" if wanted == "cpu" else "cuda")
@@ -273,7 +273,7 @@ def _device(config: RunConfig) -> torch.device:
 
 
 def _why_no_gpu() -> str:
-    """The reason as PyTorch has it, such as a driver that is too old."""
+    """Return the reason as PyTorch has it, such as a driver that is too old."""
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]
     except (AssertionError, RuntimeError) as error:
@@ -282,7 +282,7 @@ def _why_no_gpu() -> str:
 
 
 def _refuse_images(config: RunConfig, task: Task) -> None:
-    """Its models read text alone."""
+    """Raise ConfigError for a task with images: the engine's models only read text."""
     if has_images(task):
         raise _problem(
             "engine.type",
@@ -305,7 +305,7 @@ class _Response(NamedTuple):
 
 
 def _responses(item: BatchItem) -> list[_Response]:
-    """Returns what is known of the responses that the item trains on."""
+    """Return what is known of the responses that the item trains on."""
     payload = _trained_payload(item)
     sampled = payload.sampled
     return [_Response(*each) for each in zip(payload.rewards, sampled.lengths, sampled.ended, strict=True)]

@@ -19,7 +19,7 @@ from bapo.engines.local.sampling import log_distributions
 def response_logprobs(
     model: PreTrainedModel, groups: Sequence[GroupPayload], *, temperature: float, entropy_gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    """log π_θ of each response token and the entropy of π_θ there, at temperature T, both [tokens], nats.
+    """Return log π_θ of each response token and the entropy of π_θ there, at temperature T, both [tokens], nats.
 
     Tokens come group by group and response by response, as in `SampledGroup.token_ids`.
     """
@@ -41,7 +41,7 @@ def response_logprobs(
 
 
 def response_values(model: PreTrainedModel, groups: Sequence[GroupPayload]) -> Tensor:
-    """V of the state before each response token [tokens], of a model whose head gives one number.
+    """Return V of the state before each response token [tokens], from a model whose head gives one number.
 
     Prompts and tokens as in `response_logprobs`.
     """
@@ -105,7 +105,8 @@ def _entropies(log_distributions: Tensor, *, with_gradient: bool) -> Tensor:
 
 
 def _segments(lengths: Tensor, padding_tokens: int) -> Iterator[Tensor]:
-    """Rows of similar length, so that each segment holds at most this much padding; rows of one token are left out."""
+    """Yield rows of similar length, so that each segment holds at most this much padding; rows of one token are left
+    out."""
     ordered, order = lengths.sort(descending=True, stable=True)
     num_read = int((lengths > 1).sum())
     for run in runs_of_similar_length(ordered[:num_read].tolist(), padding_tokens):

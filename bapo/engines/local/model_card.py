@@ -42,7 +42,7 @@ the effective number of trials).
 
 
 def model_card(summary: Mapping[str, Any]) -> str:
-    """Markdown for the content of `warm_start.json`."""
+    """Render the content of `warm_start.json` as Markdown."""
     recipe, evaluation = summary["recipe"], summary["evaluation"]
     first = next(iter(evaluation.values()))
     return _CARD.format(

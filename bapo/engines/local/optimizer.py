@@ -30,7 +30,7 @@ class Optimizer:
         )
 
     def zero_gradients(self) -> None:
-        """Zeros instead of no gradient: where nothing is added to them, Adam moves by its momentum."""
+        """Set gradients to zero instead of None: without a contribution, Adam then moves by its momentum."""
         self._adam.zero_grad(set_to_none=False)
         for parameter in self._parameters.values():
             if parameter.grad is None:
@@ -47,7 +47,7 @@ class Optimizer:
         return norm
 
     def state(self) -> dict[str, Tensor]:
-        """The state as tensors, named by parameter; empty before the first step."""
+        """Return the state as tensors, named by parameter; empty before the first step."""
         return {
             f"{name}:{key}": value
             for name, parameter in self._parameters.items()

@@ -1,4 +1,4 @@
-"""Prompts and responses of several lengths in one forward pass: how much padding pays, and what the model is told."""
+"""Prompts and responses of several lengths in one forward pass: the padding that pays, and the model's inputs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _BUDGETS = {
 
 
 def padding_budget(model: PreTrainedModel) -> PaddingBudget:
-    """The budgets where a model computes."""
+    """Return the padding budget of the model's device."""
     budget = _BUDGETS[model.device.type]
-    # Other attention has no number for what stands before a prompt and may read nothing at all.
+    # Other attention has no number for the padding before a prompt and may read nothing at all.
     return budget if model.config._attn_implementation == "sdpa" else budget._replace(prompts=0)
 
 
 def runs_of_similar_length(lengths: Sequence[int], padding_tokens: int) -> Iterator[range]:
-    """Positions of `lengths`, which are in order, in runs that need at most this much padding each."""
+    """Yield positions of `lengths`, which are in order, in runs that need at most this much padding each."""
     begin, longest, total = 0, 0, 0
     for position, length in enumerate(lengths):
         longest, total = max(longest, length), total + length
@@ -48,7 +48,7 @@ class PromptBatch:
     """Prompts aligned at their last token; what is before a shorter one is masked."""
 
     def __init__(self, prompts: Sequence[Sequence[int]], device: torch.device) -> None:
-        """`prompts`: token ids."""
+        """Take the token ids of the prompts."""
         lengths = [len(prompt) for prompt in prompts]
         self.longest = max(lengths)
         self._is_padded = min(lengths) < self.longest
@@ -58,7 +58,7 @@ class PromptBatch:
         self._token_ids = torch.tensor(padded, device=device)
 
     def inputs(self) -> dict[str, Tensor]:
-        """Arguments of the model for the prompts themselves."""
+        """Return the model's arguments for the prompts themselves."""
         inputs = {"input_ids": self._token_ids}
         if self._is_padded:
             positions = torch.arange(self.longest, device=self._lengths.device)
@@ -67,7 +67,7 @@ class PromptBatch:
         return inputs
 
     def inputs_after(self, token_ids: Tensor, rows: Tensor) -> dict[str, Tensor]:
-        """Arguments of the model for the tokens [rows, columns] right after these of the prompts."""
+        """Return the model's arguments for the tokens [rows, columns] right after these of the prompts."""
         inputs = {"input_ids": token_ids}
         if self._is_padded:
             columns = torch.arange(token_ids.shape[1], device=token_ids.device)

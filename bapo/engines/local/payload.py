@@ -24,7 +24,7 @@ class GroupPayload:
     """0 or 1 per response."""
 
     def only(self, responses: Sequence[int]) -> GroupPayload:
-        """The group with only these of its responses."""
+        """Return the group with only these of its responses."""
         return GroupPayload(self.prompt, self.sampled.only(responses), tuple(self.rewards[i] for i in responses))
 
 
@@ -45,7 +45,7 @@ def write_payloads(file: Path, payloads: Sequence[GroupPayload]) -> None:
 
 
 def read_payloads(file: Path) -> list[GroupPayload]:
-    """The groups that `write_payloads` wrote, in their order."""
+    """Return the groups that `write_payloads` wrote, in their order."""
     tensors = load_file(file)
     group_sizes = tensors["group_sizes"].tolist()
     prompts = torch.split(tensors["prompts"], tensors["prompt_lengths"].tolist())

@@ -30,7 +30,7 @@ class LanguageModel:
 
 
 def model_folder(path: str) -> Path:
-    """The folder that `model.path` names: a folder, or a model shipped with the library.
+    """Return the folder that `model.path` names: a folder, or a model shipped with the library.
 
     Raises ConfigError where there is neither, where its files name others outside, or where one is a Git LFS pointer.
     """
@@ -91,7 +91,7 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
 
 
 def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
-    """The tokenizer in a model folder. Raises ConfigError where there is none."""
+    """Return the tokenizer in a model folder. Raises ConfigError where there is none."""
     folder = model_folder(path)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -105,7 +105,7 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
 
 
 def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str]) -> list[list[int]]:
-    """Token ids of user messages, in the model's chat template where it has one, else as plain text."""
+    """Return token ids of user messages, in the model's chat template if it has one, else as plain text."""
     if not prompts:
         return []
     if not tokenizer.chat_template:
@@ -134,7 +134,7 @@ def _causal_config(path: str, folder: Path) -> Any:
 
 
 def _unloadable(folder: Path, error: Exception) -> str:
-    """Why weights cannot be loaded; names the file of safetensors that is cut off or damaged."""
+    """Return why weights cannot be loaded; names the file of safetensors that is cut off or damaged."""
     for file in sorted(folder.glob("*.safetensors")):
         try:
             with safe_open(file, framework="pt"):

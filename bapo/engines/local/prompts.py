@@ -13,7 +13,7 @@ from bapo.tasks.base import Task
 def encode_task(
     task: Task, tokenizer: PreTrainedTokenizerBase, rollout: RolloutConfig, context: int | None
 ) -> dict[str, tuple[int, ...]]:
-    """Token ids of every prompt of the task, held-out ones included, by its identity.
+    """Return token ids of every prompt of the task, including held-out ones, by its identity.
 
     Raises ConfigError where the longest is longer than `rollout.max_prompt_tokens`, or leaves no room for a response in
     the model's context (tokens; None where the model has no limit).

@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def use_repeatable_algorithms(device: torch.device) -> None:
-    """Have PyTorch take them in this process where it has them; a CPU gives the same bits anyway."""
+    """Make PyTorch use them in this process, if it has them; a CPU gives the same bits anyway."""
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)

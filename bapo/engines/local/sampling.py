@@ -29,10 +29,10 @@ class SampledGroup:
     lengths: tuple[int, ...]
     """Tokens of each response."""
     ended: tuple[bool, ...]
-    """Whether the response ended by itself, not at the token limit."""
+    """True if the response ended by itself, not at the token limit."""
 
     def only(self, responses: Sequence[int]) -> SampledGroup:
-        """Only these of the responses."""
+        """Return only these of the responses."""
         sizes = list(self.lengths)
         token_ids, logprobs = torch.split(self.token_ids, sizes), torch.split(self.logprobs, sizes)
         return SampledGroup(
@@ -43,11 +43,11 @@ class SampledGroup:
         )
 
     def responses(self) -> list[list[int]]:
-        """Token ids per response."""
+        """Return the token ids of each response."""
         return [part.tolist() for part in torch.split(self.token_ids, list(self.lengths))]
 
     def logprob_sums(self) -> list[float]:
-        """Log-probability of each whole response."""
+        """Return the log-probability of each whole response."""
         return [float(part.sum()) for part in torch.split(self.logprobs, list(self.lengths))]
 
 
@@ -67,8 +67,8 @@ def sample(
     """Draw `group_size` responses to each prompt (token ids, none empty); greedy ones where `temperature` is 0.
 
     The log-probabilities are those of softmax(logits / T) before top-p and top-k: with top_p = 1 and top_k = -1 the
-    distribution that was sampled from, and else the one whose ratio to π_θ, evaluated alike, is 1 on policy. Greedy
-    responses carry those at T = 1.
+    distribution that was sampled from, and else the one whose ratio to π_θ, evaluated the same way, is 1 on policy.
+    Greedy responses carry those at T = 1.
 
     Each token has its own uniform number, drawn beforehand from `generator` (a CPU one) and turned into a token by the
     inverse of the distribution function, so that no draw depends on what else is in the batch or has ended.
@@ -93,7 +93,7 @@ def sample(
 def choose_tokens(
     logits: Tensor, uniforms: Tensor, *, temperature: float, top_p: float = 1.0, top_k: int = -1
 ) -> tuple[Tensor, Tensor]:
-    """Tokens for logits [rows, vocabulary] and uniform numbers [rows], with their log-probabilities at T.
+    """Return tokens for logits [rows, vocabulary] and uniform numbers [rows], with their log-probabilities at T.
 
     The token is the first whose cumulative probability exceeds the uniform number.
     """
@@ -110,7 +110,7 @@ def choose_tokens(
 
 
 def log_distributions(logits: Tensor, temperature: float) -> Tensor:
-    """log softmax(logits / T) over the last dimension; of bfloat16 in float32."""
+    """Return log softmax(logits / T) over the last dimension; in float32 for bfloat16."""
     if logits.dtype == torch.bfloat16:
         logits = logits.float()
     # A division by 1 would copy the largest tensor of all for nothing.
@@ -118,7 +118,7 @@ def log_distributions(logits: Tensor, temperature: float) -> Tensor:
 
 
 def _truncated(logprobs: Tensor, top_p: float, top_k: int) -> Tensor:
-    """Probabilities, unnormalised, with zeros outside the k most probable and outside the nucleus."""
+    """Return probabilities, unnormalised, with zeros outside the k most probable and outside the nucleus."""
     probabilities = logprobs.exp()
     vocabulary = logprobs.shape[-1]
     if top_k in (-1, 0) and top_p >= 1:
@@ -211,7 +211,7 @@ class _Batch:
 def _chunks(
     prompts: Sequence[Sequence[int]], group_size: int, max_new_tokens: int, model: PreTrainedModel
 ) -> Iterator[list[int]]:
-    """Prompts in order of length, as many at once as the memory for keys and values allows."""
+    """Yield prompts in order of length, as many at once as the memory for keys and values allows."""
     order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
     budget = _cache_budget_bytes(model.device) // (cache_bytes_per_token(model) * group_size) if order else 0
     chunk: list[int] = []
@@ -225,7 +225,9 @@ def _chunks(
 
 
 def _cache_budget_bytes(device: torch.device) -> int:
-    """Most memory for keys and values: larger batches are no faster on a CPU; a GPU gives a quarter of its own."""
+    """Return the most memory for keys and values: larger batches are no faster on a CPU; a GPU gives a quarter of its
+    memory.
+    """
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory // 4
     return 64 * 2**20

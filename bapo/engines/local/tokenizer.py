@@ -16,7 +16,7 @@ _CHAT_TEMPLATE = (
 
 
 def countdown_tokenizer() -> Qwen2Tokenizer:
-    """A byte-level tokenizer of 351 tokens that reads `12` as one token and costs three tokens per prompt.
+    """Return a byte-level tokenizer of 351 tokens that reads `12` as one token and costs three tokens per prompt.
 
     Its length is the vocabulary size of the model, as engines that do not mask unused logits require. The class is
     the one that loaders choose for a Qwen2 model, so a saved tokenizer loads with identical ids everywhere.

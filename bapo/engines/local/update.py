@@ -33,8 +33,9 @@ class Updater:
         critic: Critic | None = None,
         reference: PreTrainedModel | None = None,
     ) -> None:
-        """`critic` gives the advantages, in place of those that the groups come with; the KL penalty is to
-        `reference` where the objective needs one."""
+        """Take a `critic`, which gives the advantages in place of those that the groups come with, and a `reference`
+        for the KL penalty, if the objective needs one.
+        """
         training = config.training
         self._model = model
         self._reference = reference
@@ -91,7 +92,7 @@ class Updater:
         is_first: bool,
         moves: bool,
     ) -> None:
-        """One optimizer step on a mini-batch, or its statistics alone."""
+        """Take one optimizer step on a mini-batch, or only compute its statistics."""
         loss = 0.0
         num_tokens = sum(group.num_tokens for group in batch)
         num_responses = sum(len(group.payload.rewards) for group in batch)
@@ -129,7 +130,7 @@ class Updater:
     def _logprobs(
         self, model: PreTrainedModel, batches: Sequence[Sequence[TrainingGroup]]
     ) -> dict[TrainingGroup, Tensor]:
-        """The log-probability of every token of the groups with a gradient."""
+        """Return the log-probability of every token of the groups with a gradient."""
         found: dict[TrainingGroup, Tensor] = {}
         for batch in batches:
             for micro_batch in self._micro_batches(batch):
@@ -153,7 +154,7 @@ class Updater:
         return logprobs, entropies
 
     def _micro_batches(self, batch: Sequence[TrainingGroup]) -> Iterator[list[TrainingGroup]]:
-        """The groups with a gradient, in parts that fit into memory."""
+        """Yield the groups with a gradient, in parts that fit into memory."""
         trained = [group for group in batch if self._has_gradient(group)]
         payloads = [group.payload for group in trained]
         for positions in micro_batches(
@@ -162,7 +163,9 @@ class Updater:
             yield [trained[position] for position in positions]
 
     def _has_gradient(self, group: TrainingGroup) -> bool:
-        """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
+        """Return whether the group's loss depends on the weights: without advantages, KL penalty and entropy bonus it
+        is constant.
+        """
         objective = self._objective
         return bool(group.advantages.any() or objective.kl_coefficient or objective.entropy_coefficient)
 

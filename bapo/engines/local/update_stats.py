@@ -17,7 +17,7 @@ from bapo.rollout import BatchSource
 
 
 def rollout_logprobs(groups: Sequence[TrainingGroup]) -> Tensor:
-    """Log-probabilities of the behaviour policies, [tokens]."""
+    """Return the log-probabilities of the behaviour policies, [tokens]."""
     return torch.cat([group.payload.sampled.logprobs for group in groups])
 
 
@@ -40,7 +40,7 @@ class UpdateStatsCollector:
     """Log-probabilities of the tokens before the update."""
 
     def add_before(self, groups: Sequence[TrainingGroup], logprobs: Tensor) -> None:
-        """|ρ - 1| of tokens and of whole responses before the update; what is on policy shows the gap."""
+        """Add |ρ - 1| of tokens and of whole responses before the update; on-policy groups show the gap."""
         sizes = [group.num_tokens for group in groups]
         self.before |= zip(groups, torch.split(logprobs, sizes), strict=True)
         log_ratios = logprobs.cpu() - rollout_logprobs(groups)
@@ -53,7 +53,7 @@ class UpdateStatsCollector:
                 self.gap += gap_sums(part, lengths, self.objective)
 
     def add_trained(self, output: LossOutput, entropies: Tensor) -> None:
-        """The tokens of one forward and backward pass."""
+        """Add the tokens of one forward and backward pass."""
         self.ratios.append(output.ratios.cpu())
         self.kl.append(output.kl.cpu())
         if output.reference_kl is not None:
@@ -62,14 +62,14 @@ class UpdateStatsCollector:
         self.entropies.append(entropies.cpu())
 
     def add_step(self, loss: float, grad_norm: float) -> None:
-        """Adds the loss and gradient norm of one optimizer step."""
+        """Add the loss and gradient norm of one optimizer step."""
         self.losses.append(loss)
         self.grad_norms.append(grad_norm)
 
     def summary(
         self, *, num_groups_skipped: int, learning_rate: float, critic: CriticStats | None, bound: BoundTerms | None
     ) -> UpdateStats:
-        """Means over the tokens trained on. Where all groups were skipped: no deviation, ratio 1."""
+        """Return means over the tokens trained on. If all groups were skipped: no deviation, ratio 1."""
         ratios = torch.cat(self.ratios) if self.ratios else torch.empty(0)
         bins = torch.bucketize(ratios, torch.tensor(RATIO_BIN_EDGES), right=True)
         num_mini_batches = len(self.losses)
@@ -99,7 +99,7 @@ class UpdateStatsCollector:
 
 
 def token_mean(parts: Sequence[Tensor]) -> float:
-    """Mean over the tokens of all parts; 0 where there are none."""
+    """Return mean over the tokens of all parts; 0 where there are none."""
     return float(torch.cat(list(parts)).double().mean()) if parts else 0.0
 
 

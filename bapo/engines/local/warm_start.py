@@ -61,7 +61,7 @@ class WarmStartReport:
     final_loss: float
     """Mean of the last 50 steps, nats per response token."""
     cpu_seconds: float
-    """Of training, without evaluation."""
+    """CPU time of training, without evaluation, in seconds."""
     wall_seconds: float
     evaluation: Mapping[str, EvaluationFigures]
     """By held-out set."""
@@ -79,7 +79,7 @@ def warm_start(
     """Train the Countdown base model and write it to `out_dir` with model card and `warm_start.json`.
 
     Teacher forcing, mean cross-entropy per response token; AdamW with linear warm-up and cosine decay; every batch is
-    drawn anew, keyed by (seed, step). Equal arguments give equal weights on one machine with one number of threads.
+    drawn again, keyed by (seed, step). Equal arguments give equal weights on one machine with one number of threads.
 
     Raises:
         ValueError: `out_dir` holds files already.
@@ -130,7 +130,7 @@ def warm_start(
 def evaluate_base(
     language_model: LanguageModel, task: Task, problems: Sequence[Problem], *, num_samples: int = 8
 ) -> EvaluationFigures:
-    """Figures of the problems: `num_samples` responses each at temperature 1, and a greedy one; draws are fixed."""
+    """Evaluate the problems: `num_samples` responses each at temperature 1, and a greedy one; draws are fixed."""
     prompts = encode_prompts(language_model.tokenizer, [problem.prompt for problem in problems])
 
     def num_correct(group_size: int, temperature: float) -> list[int]:
@@ -155,7 +155,7 @@ def evaluate_base(
 
 
 def _new_model(tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
-    """Three Qwen2 layers of width 128 with random weights."""
+    """Return three Qwen2 layers of width 128 with random weights."""
     config = Qwen2Config(
         vocab_size=len(tokenizer),
         hidden_size=128,
@@ -185,7 +185,7 @@ def _train(
     learning_rate: float,
     on_progress: Callable[[WarmStartProgress], None] | None,
 ) -> list[float]:
-    """The loss of every step."""
+    """Return the loss of every step."""
     begin = time.perf_counter()
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     model.train()
@@ -207,14 +207,14 @@ def _train(
 
 
 def _learning_rate_share(step: int, num_steps: int) -> float:
-    """Linear warm-up, then half a cosine down to the final share; 1 is the peak."""
+    """Return the share of the peak rate (1): linear warm-up, then half a cosine down to the final share."""
     warm_up = min(1.0, step / _WARM_UP_STEPS)
     cosine = (1 + math.cos(math.pi * (step - 1) / num_steps)) / 2
     return warm_up * (_FINAL_LEARNING_RATE_SHARE + (1 - _FINAL_LEARNING_RATE_SHARE) * cosine)
 
 
 def _batch(tokenizer: PreTrainedTokenizerBase, batch_size: int, seed: int, step: int) -> tuple[Tensor, Tensor]:
-    """Token ids and labels [batch_size, tokens]; prompts and padding carry no label.
+    """Return token ids and labels [batch_size, tokens]; prompts and padding carry no label.
 
     Padding is on the right, where no response token attends to it, so that no mask is needed.
     """
@@ -240,7 +240,7 @@ def _batch(tokenizer: PreTrainedTokenizerBase, batch_size: int, seed: int, step:
 
 
 def _summary(report: WarmStartReport, recipe: Mapping[str, object]) -> dict[str, object]:
-    """Returns the content of `warm_start.json`."""
+    """Return the content of `warm_start.json`."""
     return {
         "recipe": dict(recipe),
         "num_parameters": report.num_parameters,

@@ -22,7 +22,7 @@ from bapo.tasks.base import Problem
 
 AGENT_NAME = "bapo_single_turn"
 PARTITION = "train"
-"""Of TransferQueue."""
+"""Partition of TransferQueue."""
 REWARD_FAILED = "bapo_reward_failed"
 
 
@@ -35,7 +35,7 @@ class ResponseSummary:
     length: int
     """Tokens, the end token included."""
     ended: bool
-    """Whether it ended by itself, not at the token limit."""
+    """True if it ended by itself, not at the token limit."""
     reward: int
     reward_failed: bool
     """The verifier raised; the reward is then 0."""
@@ -127,7 +127,7 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
                 for worker, part in zip(self.agent_loop_workers, parts, strict=False)
             ]
         )
-        # verl marks each prompt's state under its own key, which nobody reads any more.
+        # verl marks each prompt's state under its own key, which is never read again.
         tq.kv_clear(keys=list(batch["uid"]), partition_id=PARTITION)
         summaries = {key: summary for answer, _ in answers for key, summary in answer.items()}
         return summaries, sum(seconds for _, seconds in answers)
@@ -135,5 +135,5 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
 
 @cache
 def _verifier(section: TaskSection) -> Verifier:
-    """Built once in each agent loop worker: a function of a user's file cannot be sent from process to process."""
+    """Build the verifier once in each agent loop worker: a function of a user's file cannot be sent to a process."""
     return verifier(section)

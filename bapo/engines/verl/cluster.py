@@ -35,7 +35,7 @@ _RAY_STARTS = 4
 _KNOCK_SECONDS = 10
 _LAST_WORDS_SECONDS = 1
 _LAST_LINES = 100
-"""Of what each process wrote, shown where one failed."""
+"""Number of last lines shown of each process if one failed."""
 
 
 class Cluster:
@@ -122,14 +122,14 @@ class Cluster:
 
     @contextmanager
     def plain_errors(self, what: str, remedy: str = REMEDY_UPDATE) -> Iterator[None]:
-        """RuntimeError in one sentence for what went wrong in another process; all last words go to standard error."""
+        """Raise RuntimeError in one sentence for a failure of another process; all last words go to standard error."""
         try:
             yield
         except (ray.exceptions.RayError, TimeoutError) as error:
             # An error travels faster than what is written about it.
             time.sleep(_LAST_WORDS_SECONDS)
             last_lines: list[str] = []
-            # Those of vLLM's engine stand in its server's standard output.
+            # Those of vLLM's engine are in its server's standard output.
             for path in sorted(self._folder.glob("session_latest/logs/worker-*.*")):
                 lines = path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
                 if lines:
@@ -140,7 +140,7 @@ class Cluster:
             raise RuntimeError(sentence(what, message, last_lines, remedy=remedy)) from error
 
     def utilisation(self) -> Mapping[str, float]:
-        """Resident memory of all processes, shared pages counted in each, and CPU load since the last call."""
+        """Return resident memory of all processes, shared pages counted in each, and CPU load since the last call."""
         memory, busy_seconds = 0, 0.0
         for process in (self._process, *self._process.children(recursive=True)):
             try:
@@ -185,7 +185,7 @@ def _knock(address: str) -> None:
 
 @contextmanager
 def start_limit(seconds: int) -> Iterator[None]:
-    """TimeoutError where the block takes longer. Only the main thread is interrupted: elsewhere, nothing is."""
+    """Raise TimeoutError if the block takes longer. This interrupts the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

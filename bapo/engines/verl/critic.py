@@ -23,11 +23,11 @@ class VerlCritic:
         self._config = config
 
     def warms_up(self, step: int) -> bool:
-        """Returns whether the policy stays as it is in this step."""
+        """Return whether the policy stays as it is in this step."""
         return step <= self._config.warmup_steps
 
     def update(self, batch: Sequence[BatchItem], mini_batches: Sequence[Sequence[BatchItem]]) -> CriticStats:
-        """Put advantages and returns beside the batch's rows, then train on the mini-batches."""
+        """Add advantages and returns to the batch's rows, then train on the mini-batches."""
         rows = Rows.of(batch)
         values = torch.cat(self._trainer.values(rows))
         advantages, returns = generalized_advantages(

@@ -122,7 +122,7 @@ class VerlEngine:
     # ------------------------------------------------------------ generation
 
     def sync_rollout_policy(self, version: int) -> None:
-        """α ← current weights, known as policy version `version`."""
+        """Set α ← current weights, known as policy version `version`."""
         self._rollout_version = version
         self._rollout = self._current
 
@@ -145,13 +145,13 @@ class VerlEngine:
         return Generation(groups, generation_stats(payloads, self._phases.take()))
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
-        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+        """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
         self._hold(Policy.CURRENT, self._current)
         payloads = self._roll_out(problems, group_size=1, greedy=True, seed=0, version=self._current)
         return [payload.rewards[0] for payload in payloads]
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        """The group's responses as text."""
+        """Return the group's responses as text."""
         payload = _payload(group)
         data = tq.kv_batch_get(keys=payload.keys, partition_id=PARTITION, select_fields=["responses"])
         texts = self._tokenizer.batch_decode(
@@ -185,7 +185,7 @@ class VerlEngine:
         return gap if known == step else GapSums()
 
     def _hold(self, policy: Policy, version: int) -> None:
-        """Have vLLM hold the policy's weights; those that it holds already are not sent again."""
+        """Load the policy's weights into vLLM, unless it holds them already."""
         wanted = self._rollout if policy is Policy.ROLLOUT else self._current
         if self._held == wanted:
             return
@@ -232,7 +232,7 @@ class VerlEngine:
         return payloads
 
     def _watch(self, payload: GroupPayload) -> None:
-        """Have the group's rows removed once nothing refers to it."""
+        """Remove the group's rows once nothing refers to it."""
         weakref.finalize(payload, self._released.extend, payload.keys).atexit = False
 
     def _free_released_rows(self) -> None:
@@ -281,7 +281,7 @@ class VerlEngine:
         )
 
     def _train(self, items: Sequence[BatchItem], step: int, *, is_first: bool) -> dict[str, float]:
-        """One optimizer step on a mini-batch."""
+        """Take one optimizer step on a mini-batch."""
         # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
         trained = [item for item in items if self._has_gradient(item)]
         sums = self._trainer.update_mini_batch(
@@ -299,7 +299,7 @@ class VerlEngine:
         return sums
 
     def _measure(self, items: Sequence[BatchItem], step: int, *, is_first: bool) -> dict[str, float]:
-        """Measures the statistics of an update on the mini-batch without making one."""
+        """Measure the statistics of an update on the mini-batch without making one."""
         rows = Rows.of(items, step=step)
         logprobs, entropies = self._trainer.logprobs(rows, entropies=True)
         objective = self._config.objective
@@ -328,7 +328,7 @@ class VerlEngine:
         return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
 
     def _put_logprobs(self, batch: Sequence[BatchItem]) -> None:
-        """Put those of other policies beside the rows, where the objective needs them."""
+        """Add log-probabilities of other policies to the rows, if the objective needs them."""
         fields, rows = logprob_fields(self._config.objective).values(), Rows.of(batch)
         if CURRENT_FIELD in fields:
             self._trainer.put_logprobs(rows, CURRENT_FIELD)
@@ -339,8 +339,9 @@ class VerlEngine:
     def _distances_of_later(
         self, batches: Sequence[Sequence[BatchItem]], step: int
     ) -> tuple[dict[str, float], GapSums]:
-        """|ρ - 1| and the gap before the update in the mini-batches after the first, which need a forward pass of their
-        own."""
+        """Return |ρ - 1| and the gap before the update in the mini-batches after the first, which need a separate
+        forward pass.
+        """
         items = [item for batch in batches for item in batch if self._has_gradient(item)]
         if not items:
             return {}, GapSums()
@@ -354,7 +355,9 @@ class VerlEngine:
         )
 
     def _has_gradient(self, item: BatchItem) -> bool:
-        """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
+        """Return whether the item's loss depends on the weights: without advantages, KL penalty and entropy bonus it is
+        constant.
+        """
         if self._critic is not None:
             return True
         objective = self._config.objective
@@ -414,7 +417,7 @@ class VerlEngine:
     # ------------------------------------------------------------ surroundings
 
     def utilisation(self) -> Mapping[str, float]:
-        """Memory and load of all processes; the most GPU memory in training; how often a verifier has raised."""
+        """Return memory and load of all processes, the most GPU memory in training, and the verifiers' failures."""
         values = {**self._cluster.utilisation(), "num_reward_failures": float(self._num_reward_failures)}
         if self._gpu_memory_peak is not None:
             values["gpu_memory_peak_bytes"] = self._gpu_memory_peak
@@ -426,7 +429,9 @@ class VerlEngine:
 
 
 def _check_num_processes(config: RunConfig, folder: Path) -> None:
-    """With Megatron, each process reads back its own part of α."""
+    """Raise ConfigError if a saved state with Megatron needs another number of processes: each reads back its part of
+    α.
+    """
     verl = config.engine.verl
     wrote = len(list(folder.glob("rank-*-of-*.safetensors")))
     if verl.strategy == "megatron" and wrote not in (0, verl.gpus_per_node * verl.nodes):
@@ -442,7 +447,7 @@ def _payload(group: RolloutGroup) -> GroupPayload:
 
 
 def _end_token_ids(folder: Path, *named_elsewhere: object) -> tuple[int, ...]:
-    """Tokens that end a response."""
+    """Return tokens that end a response."""
     named: list[Any] = list(named_elsewhere)
     if (folder / "generation_config.json").is_file():
         named.append(GenerationConfig.from_pretrained(folder).eos_token_id)
@@ -451,7 +456,7 @@ def _end_token_ids(folder: Path, *named_elsewhere: object) -> tuple[int, ...]:
 
 
 def _check_sampling(config: RunConfig) -> None:
-    """vLLM's log-probabilities are those after top-p and top-k, to which π_θ's would be no match."""
+    """Raise ConfigError for top-p and top-k, whose log-probabilities in vLLM would not match π_θ's."""
     rollout = config.rollout
     for field, value, everything in (("top_p", rollout.top_p, 1.0), ("top_k", rollout.top_k, -1)):
         if value != everything:

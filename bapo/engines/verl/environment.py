@@ -11,13 +11,13 @@ from bapo.engines.verl.leftovers import TRAINER_VARIABLE
 
 PLATFORM_VARIABLE = "VERL_PLATFORM"
 _EVERYWHERE = {
-    # Beside the entry point, so that a checkout that is not installed works, and a fault in the plugin is seen.
+    # Besides the entry point, so that an uninstalled checkout works and a fault in the plugin is visible.
     "VERL_USE_EXTERNAL_MODULES": "bapo.engines.verl.plugin",
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Ray starts its workers at niceness 15: beside anything else that computes, training would hardly move.
+    # Ray starts its workers at niceness 15: with any other load on the machine, training would hardly move.
     "RAY_worker_niceness": "0",
     # Ray starts a worker for each core before anything asks for one; verl's processes have variables of their own and
     # cannot be any of these.
@@ -46,7 +46,7 @@ def prepare_environment(config: RunConfig, vllm_build: str) -> None:
 
 
 def runs_on_cpu(config: RunConfig, vllm_build: str) -> bool:
-    """Returns whether to train without a GPU. Raises ConfigError where the config asks for a device that is not
+    """Return whether to train without a GPU. Raises ConfigError where the config asks for a device that is not
     there.
     """
     wanted = config.engine.device
@@ -62,7 +62,7 @@ def runs_on_cpu(config: RunConfig, vllm_build: str) -> bool:
 
 
 def worker_environment(config: RunConfig, *, on_cpu: bool) -> dict[str, str]:
-    """Returns the environment variables that each process of verl needs."""
+    """Return the environment variables that each process of verl needs."""
     source = str(Path(bapo.__file__).parents[1])
     paths = [source, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != source)]
     return {

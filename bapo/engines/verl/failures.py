@@ -11,9 +11,9 @@ _OUT_OF_MEMORY = (
     "Cannot allocate memory",
     "No available memory for the cache blocks",
 )
-"""Of PyTorch on a GPU and on a CPU, of Ray's watch over main memory, of the system, of vLLM's cache."""
+"""Messages of PyTorch on a GPU and on a CPU, of Ray's memory monitor, of the system, and of vLLM's cache."""
 _KILLED = ("SIGKILL", "connection error code 2")
-"""How Ray tells that a process went without a word, as the system ends one that takes too much memory."""
+"""Messages of Ray for a process that vanished, as when the system kills one that takes too much memory."""
 REMEDY_UPDATE = (
     "lower training.micro_batch_tokens, or set engine.verl.gradient_checkpointing or engine.verl.offload to true"
 )
@@ -24,7 +24,7 @@ REMEDY_ROLLOUT = (
 
 
 def sentence(what: str, message: str, last_lines: Sequence[str], *, remedy: str = REMEDY_UPDATE) -> str:
-    """`what` failed for the reason in `message`, or in the last lines of the processes where that says less.
+    """Say that `what` failed for the reason in `message`, or in the last lines of the processes if that says less.
 
     Where memory ran out, `remedy` says what helps.
     """

@@ -16,9 +16,9 @@ VARIABLE = "BAPO_VERL_PYTHON"
 
 
 def trainer_python(config: RunConfig) -> str:
-    """The Python that trains this config: this one wherever it can.
+    """Return the Python that trains this config: this one wherever it can.
 
-    For verl, where this one has none, that of `.venv-verl` beside the source, or the one that BAPO_VERL_PYTHON names.
+    For verl, where this one has none, that of `.venv-verl` next to the source, or the one that BAPO_VERL_PYTHON names.
     Raises ConfigError where there is none either.
     """
     if config.engine.type != "verl" or find_spec("verl") is not None:

@@ -20,7 +20,7 @@ TRAINER_VARIABLE = "BAPO_TRAINER_PID"
 
 
 def temporary_prefix(trainer_pid: int) -> str:
-    """Returns the prefix of a trainer's temporary folders."""
+    """Return the prefix of a trainer's temporary folders."""
     return f"bapo-ray-{trainer_pid}-"
 
 
@@ -45,7 +45,7 @@ def _processes_of(trainer_pid: int) -> Iterator[psutil.Process]:
 
 
 def end_processes(processes: Iterable[psutil.Process], *, patience_seconds: float = 10) -> None:
-    """Wait for processes that were told to end, then kill those that did not."""
+    """Wait for processes that were asked to end, then kill those that did not."""
     _, alive = psutil.wait_procs(list(processes), timeout=patience_seconds)
     for process in alive:
         try:
@@ -83,7 +83,7 @@ def _is_ours(path: Path, since: float) -> bool:
 
 
 def _mapped_files(folder: Path) -> set[str]:
-    """Files of the folder that a process has mapped."""
+    """Return files of the folder that a process has mapped."""
     mapped = set()
     for process in psutil.process_iter():
         try:

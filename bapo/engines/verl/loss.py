@@ -44,7 +44,7 @@ class BapoLoss:
     objective: Objective
 
     def __call__(self, model_output: dict[str, Any], data: Any, dp_group: Any = None) -> tuple[Tensor, dict[str, Any]]:
-        """`model_output` holds nested `log_probs` and `entropy` over prompt and response tokens."""
+        """Compute the loss from the nested `log_probs` and `entropy` over prompt and response tokens."""
         is_response, lengths = _response_tokens(data)
         logprobs = _at_responses(model_output["log_probs"], data)[is_response]
         entropies = _at_responses(model_output["entropy"], data)[is_response]
@@ -84,7 +84,7 @@ class BapoValueLoss:
     value_clip: float
 
     def __call__(self, model_output: dict[str, Any], data: Any, dp_group: Any = None) -> tuple[Tensor, dict[str, Any]]:
-        """`model_output` holds nested `values` over prompt and response tokens."""
+        """Compute the loss from the nested `values` of `model_output` over prompt and response tokens."""
         is_response, _ = _response_tokens(data)
         values = _at_responses(model_output["values"], data)[is_response]
         output = value_loss(
@@ -99,7 +99,7 @@ class BapoValueLoss:
 
 
 def logprob_fields(objective: Objective) -> dict[str, str]:
-    """Returns the row fields that the objective reads beside `rollout_log_probs`, by their names in `LossInputs`."""
+    """Return the row fields that the objective reads besides `rollout_log_probs`, by their names in `LossInputs`."""
     fields = {}
     if objective.needs_reference:
         fields["reference_logprobs"] = REFERENCE_FIELD
@@ -109,12 +109,12 @@ def logprob_fields(objective: Objective) -> dict[str, str]:
 
 
 def _summed(sums: Mapping[str, Any], dp_size: int) -> dict[str, Metric]:
-    """Sums over the mini-batch. verl adds up the micro-batches, and takes the mean over the ranks."""
+    """Return sums over the mini-batch. verl adds up the micro-batches, and takes the mean over the ranks."""
     return {f"bapo/{name}": Metric(AggregationType.SUM, value * dp_size) for name, value in sums.items()}
 
 
 def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
-    """Returns the recorded statistics of one forward pass, as sums over its tokens."""
+    """Return the recorded statistics of one forward pass, as sums over its tokens."""
     bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
     counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
     reference = {} if output.reference_kl is None else {"reference_kl": output.reference_kl.double().sum()}
@@ -132,12 +132,12 @@ def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
 
 
 def largest_ratio(output: LossOutput) -> float:
-    """0 where there are no tokens."""
+    """Return the largest ratio; 0 without tokens."""
     return float(output.ratios.max()) if len(output.ratios) else 0.0
 
 
 def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) -> dict[str, float]:
-    """Sums and counts of |ρ - 1| over tokens and over whole responses, per source (Theorem 3.2)."""
+    """Return sums and counts of |ρ - 1| over tokens and over whole responses, per source (Theorem 3.2)."""
     sums: dict[str, float] = {}
     parts = torch.split(log_ratios, lengths)
     for index, source in enumerate(SOURCES):
@@ -154,7 +154,7 @@ def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) ->
 def gap_on_policy(
     log_ratios: Tensor, lengths: Sequence[int], is_on_policy: Sequence[bool], objective: Objective
 ) -> GapSums:
-    """Returns the gap between vLLM and the training processes over rows that the weights before the update generated.
+    """Return the gap between vLLM and the training processes over rows that the weights before the update generated.
 
     Ratios of whole responses are to log-probabilities of the training processes, which show none.
     """
@@ -166,7 +166,7 @@ def gap_on_policy(
 
 
 def recorded_gap(gap: GapSums) -> dict[str, float]:
-    """Returns what adds up over the parts of a mini-batch."""
+    """Return the sums that add up over the parts of a mini-batch."""
     return {
         "gap_tokens": float(gap.num_tokens),
         "gap_total": gap.total,
@@ -175,7 +175,7 @@ def recorded_gap(gap: GapSums) -> dict[str, float]:
 
 
 def _response_tokens(data: Any) -> tuple[Tensor, list[int]]:
-    """Returns the mask of the response tokens that the model wrote, over all rows [tokens], and their number in each
+    """Return the mask of the response tokens that the model wrote, over all rows [tokens], and their number in each
     row.
 
     A tool's output and verl's padding rows have mask 0.
@@ -187,9 +187,9 @@ def _response_tokens(data: Any) -> tuple[Tensor, list[int]]:
 
 
 def _at_responses(values: Any, data: Any) -> Tensor:
-    """Of a nested tensor over prompt and response tokens, what predicts the response tokens [tokens]."""
+    """Return the parts of a nested tensor over prompt and response tokens that predict the response tokens [tokens]."""
     flat = values.values()
     ends = values.offsets()[1:].tolist()
     lengths = data["responses"].offsets().diff().tolist()
-    # The value that predicts a token stands at the token before it.
+    # The value that predicts a token is at the token before it.
     return torch.cat([flat[end - length - 1 : end - 1] for end, length in zip(ends, lengths, strict=True)])

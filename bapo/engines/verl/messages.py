@@ -10,7 +10,7 @@ from bapo.tasks.problem_files import IMAGE_MARK
 
 
 def message_content(problem: Problem) -> str | list[dict[str, Any]]:
-    """The problem's content of the user message, in the parts that Hugging Face's chat templates take.
+    """Return the problem's content of the user message, in the parts that Hugging Face's chat templates take.
 
     Each `<image>` gives way to its image, as a data URL, which verl hands to qwen-vl-utils.
     """

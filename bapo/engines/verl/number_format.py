@@ -8,7 +8,7 @@ from pathlib import Path
 from safetensors import safe_open
 
 _NAMES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
-"""Of the safetensors format, and of Transformers."""
+"""Names of number formats in safetensors, and in Transformers."""
 
 
 def name_number_format(folder: Path) -> None:

@@ -74,7 +74,7 @@ def keep_plain_weights() -> None:
 
 
 def start_ray_without_onlookers() -> None:
-    """Let a Ray that this process starts do without three processes that serve nobody here; repeating changes nothing.
+    """Start Ray without three processes that are of no use here; repeating the call changes nothing.
 
     ray/_private/node.py:1643 starts the autoscaler's monitor, the log monitor and the dashboard's server, the last even
     with `include_dashboard=False`, and `ray.init` has no option against the first two. Logs are read where they lie.
@@ -108,7 +108,7 @@ def keep_verl_out_of_the_load_balancer() -> None:
 
 
 def leave_heads_to_the_model() -> None:
-    """Shard an untied output layer with the model itself, in a training process; a second time changes nothing.
+    """Make FSDP shard an untied output layer with the model, in a training process; a second call changes nothing.
 
     verl/utils/fsdp_utils.py:559 wraps it apart, so that its weight is whole only while the layer itself is called. The
     fused kernels multiply by that weight without calling it, and meet one shard (verl's pull request 7427).

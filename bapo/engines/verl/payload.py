@@ -66,7 +66,7 @@ def write_payloads(folder: Path, payloads: Sequence[GroupPayload]) -> None:
 
 
 def read_payloads(folder: Path) -> list[GroupPayload]:
-    """The groups that `write_payloads` wrote, in their order, their rows put back into TransferQueue."""
+    """Return the groups that `write_payloads` wrote, in their order, their rows put back into TransferQueue."""
     groups = json.loads((folder / GROUPS_FILE).read_text(encoding="utf-8"))
     payloads = [
         GroupPayload(group["uid"], tuple(ResponseSummary(**response) for response in group["responses"]))

@@ -29,6 +29,6 @@ class Phases:
         self._seconds[name] = self._seconds.get(name, 0.0) + seconds
 
     def take(self) -> Mapping[str, float]:
-        """Everything since the last call."""
+        """Return everything since the last call."""
         taken, self._seconds = self._seconds, {}
         return taken

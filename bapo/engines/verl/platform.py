@@ -57,75 +57,75 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
     device_module = _device_module()
 
     def is_available(self) -> bool:
-        """There is always a CPU."""
+        """Return True: there is always a CPU."""
         return True
 
     def current_device(self) -> str:
-        """Returns the device that tensors are moved to; a number would mean a CUDA device."""
+        """Return the device that tensors are moved to; a number would mean a CUDA device."""
         return "cpu"
 
     def device_count(self) -> int:
-        """Returns 1: each process has its own."""
+        """Return 1: each process has its own."""
         return 1
 
     def set_device(self, device_index: int) -> None:
-        """There is nothing to choose."""
+        """Do nothing: there is only one device."""
 
     def synchronize(self, device_index: int | None = None) -> None:
-        """Does nothing: nothing runs asynchronously."""
+        """Do nothing: nothing runs asynchronously."""
 
     def manual_seed(self, seed: int) -> None:
-        """Seeds PyTorch's generator."""
+        """Set the seed of PyTorch's generator."""
         torch.manual_seed(seed)
 
     def manual_seed_all(self, seed: int) -> None:
-        """Seeds PyTorch's generator."""
+        """Set the seed of PyTorch's generator."""
         torch.manual_seed(seed)
 
     def set_allocator_settings(self, settings: str) -> None:
-        """The allocator has none."""
+        """Do nothing: the allocator has no settings."""
 
     def empty_cache(self) -> None:
-        """There is no cache."""
+        """Do nothing: there is no cache."""
 
     def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:
-        """A CPU has none."""
+        """Return no capability: a CPU has none."""
         return None, None
 
     def communication_backend_name(self) -> str:
-        """Returns the backend of torch.distributed."""
+        """Return the backend of torch.distributed."""
         return "gloo"
 
     def visible_devices_envvar(self) -> str:
-        """Ray sets it for the logical GPUs that we tell it of."""
+        """Return the variable that Ray sets for the logical GPUs that it is given."""
         return "CUDA_VISIBLE_DEVICES"
 
     @contextmanager
     def nvtx_range(self, msg: str) -> Iterator[None]:
-        """Does nothing: there is no profiler."""
+        """Do nothing: there is no profiler."""
         yield
 
     def profiler_start(self) -> None:
-        """Does nothing: there is no profiler."""
+        """Do nothing: there is no profiler."""
 
     def profiler_stop(self) -> None:
-        """Does nothing: there is no profiler."""
+        """Do nothing: there is no profiler."""
 
     def ray_resource_name(self) -> str:
-        """verl places its processes on "GPU"s; without any, Ray is told of as many as there shall be processes."""
+        """Return "GPU", the resource on which verl places its processes; without GPUs, Ray is given one per process."""
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:
-        """Variables by which Ray leaves the visible devices alone."""
+        """Return the variables that make Ray leave the visible devices as they are."""
         return ["RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"]
 
     def is_ipc_supported(self) -> bool:
-        """No CUDA IPC: verl then hands weights over in shared memory."""
+        """Return False: without CUDA IPC, verl hands weights over in shared memory."""
         return False
 
     def rollout_env_vars(self) -> dict[str, str]:
-        """None."""
+        """Return no variables."""
         return {}
 
     def cudart(self) -> None:
-        """None."""
+        """Return None: there is no CUDA runtime."""

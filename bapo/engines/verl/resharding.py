@@ -21,7 +21,7 @@ _MODEL, _OPTIMIZER, _EXTRA = "model", "optim", "extra_state"
 
 
 class Trained(Protocol):
-    """What verl's engine holds: a model that FSDP has shared out, and its optimizer."""
+    """verl's engine: a model that FSDP has sharded, and its optimizer."""
 
     module: Any
     optimizer: Any
@@ -29,7 +29,8 @@ class Trained(Protocol):
 
 @contextmanager
 def fitting(folder: Path, trained: Trained, *, rank: int, world: int) -> Iterator[Path]:
-    """A folder with this rank's files of the checkpoint: the checkpoint itself, or copies that end with the block."""
+    """Yield a folder with this rank's files of the checkpoint: the checkpoint itself, or copies that end with the
+    block."""
     num_writers = len(list(folder.glob(f"{_MODEL}_world_size_*_rank_*.pt")))
     # Megatron's checkpoints have no such files.
     if num_writers in (0, world):
@@ -58,12 +59,12 @@ def fitting(folder: Path, trained: Trained, *, rank: int, world: int) -> Iterato
 
 
 def weights_file(folder: Path, *, rank: int, world: int) -> Path:
-    """The file of a rank's rows of weights that verl knows nothing of."""
+    """Return the file of a rank's rows of weights that verl knows nothing of."""
     return folder / f"rank-{rank}-of-{world}.safetensors"
 
 
 def shares_of(folder: Path, trained: Trained, *, rank: int, world: int) -> dict[str, Tensor]:
-    """This rank's rows of such weights, by the parameter's name, whichever number of ranks wrote them."""
+    """Return this rank's rows of such weights, by the parameter's name, whichever number of ranks wrote them."""
     own = weights_file(folder, rank=rank, world=world)
     if own.is_file():
         return load_file(own)
@@ -77,13 +78,13 @@ def _file(kind: str, world: int, rank: int) -> str:
 
 
 def _parts(folder: Path, kind: str, num_writers: int) -> list[dict[Any, Any]]:
-    """What each writer wrote; mapped, so that of each only what is read takes memory."""
+    """Return what each writer wrote; mapped, so that of each only what is read takes memory."""
     files = [folder / _file(kind, num_writers, writer) for writer in range(num_writers)]
     return [torch.load(file, map_location="cpu", mmap=True, weights_only=False) for file in files]
 
 
 def _share(parts: Sequence[Tensor], like: Tensor) -> Tensor:
-    """The rows that FSDP gives this rank of a parameter; the whole of what is not shared out."""
+    """Return the rows that FSDP gives this rank of a parameter; the whole of what is not shared out."""
     if not isinstance(like, DTensor):
         return parts[0]
     whole = torch.cat([part.to_local() if isinstance(part, DTensor) else part for part in parts])
@@ -94,7 +95,7 @@ def _share(parts: Sequence[Tensor], like: Tensor) -> Tensor:
 
 
 def _placed(parts: Sequence[Any], like: Tensor) -> Any:
-    """The same in the place of `like`; counts, such as an optimizer's steps, are every writer's."""
+    """Place the parts like `like`; counts, such as an optimizer's steps, are the same for every writer."""
     if not isinstance(like, DTensor) or not isinstance(parts[0], Tensor) or not parts[0].ndim:
         return parts[0]
     share = _share(parts, like)

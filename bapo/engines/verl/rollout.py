@@ -34,10 +34,10 @@ class BapoServerAdapter(ServerAdapter):  # type: ignore[misc]
         return answer
 
     def _watch(self, answer: ray.ObjectRef) -> None:
-        """End the sender's waiting where there is nobody to wait for.
+        """Stop the sender if the receiver fails, as nothing remains to wait for.
 
         verl's sender blocks until each portion is acknowledged, however long that takes, and looks at the receiver's
-        error only afterwards. Ending its ZeroMQ context, which it shares with nobody, is what interrupts that.
+        error only afterwards. Ending its ZeroMQ context, which it does not share, interrupts that.
         """
         seconds = weight_update_seconds(self.config)
         ready, _ = ray.wait([answer], timeout=seconds)

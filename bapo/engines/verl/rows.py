@@ -22,13 +22,13 @@ class Rows:
     """Positions in SOURCES."""
     response_lengths: list[int]
     advantages: list[float | None]
-    """Where the method says what they are; None where they follow from the rewards of the item's rows."""
+    """Advantages, if the method defines them; None if they follow from the rewards of the item's rows."""
     is_on_policy: list[bool]
-    """Whether the weights before the step's update generated them; False outside an update."""
+    """True if the weights before the step's update generated them; False outside an update."""
 
     @classmethod
     def of(cls, items: Sequence[BatchItem], *, step: int | None = None) -> Rows:
-        """The rows of the responses that these items train on, in the update of a step."""
+        """Return the rows of the responses that these items train on, in the update of a step."""
         rows = cls([], [], [], [], [], [])
         for item in items:
             responses = responses_of(item)
@@ -43,7 +43,7 @@ class Rows:
 
 
 def responses_of(item: BatchItem) -> Sequence[ResponseSummary]:
-    """The responses that the item trains on."""
+    """Return the responses that the item trains on."""
     responses = _payload(item).responses
     return responses if item.responses is None else [responses[position] for position in item.responses]
 

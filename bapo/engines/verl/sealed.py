@@ -19,7 +19,7 @@ class SealedHandle:
         self._arrived = arrived
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
-        """What the next process makes of it."""
+        """Return the call by which the next process rebuilds the handle."""
         return (ray.cloudpickle.loads if self._arrived else _arrived, (self._handle,))
 
 

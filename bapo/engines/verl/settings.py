@@ -16,14 +16,16 @@ from bapo.engines.verl.worker import OPTIONS, WEIGHT_UPDATE_SECONDS
 _CPU_BUNDLE = 3
 """CPUs that verl reserves with each training process."""
 _OTHER_CPUS = 5
-"""Of TransferQueue's controller, and of actors of which Ray places each on a CPU that it gives back at once."""
+"""Number of CPUs for TransferQueue's controller, and for actors that Ray places on one CPU at a time and returns at
+once.
+"""
 _FLASH, _SDPA = "flash_attention_2", "sdpa"
 _IN_ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
 """vLLM's scheduler and its worker."""
 
 
 def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> DictConfig:
-    """verl's own defaults with what the run's config says. Raises ConfigError for what needs a GPU, without one."""
+    """Merge the run's config into verl's own defaults. Raises ConfigError for what needs a GPU, without one."""
     strategy = config.engine.verl.strategy
     if on_cpu and strategy == "megatron":
         raise ConfigError([ConfigProblem("engine.verl.strategy", strategy, "Megatron needs GPUs: choose fsdp2")])
@@ -41,12 +43,12 @@ def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> Dict
 
 
 def reserved_cpus(verl: VerlConfig, *, on_cpu: bool) -> int:
-    """CPUs that verl's processes reserve with Ray before they start; with fewer, they wait without an end."""
+    """Count the CPUs that verl's processes reserve with Ray before they start; with fewer, they wait without an end."""
     return _CPU_BUNDLE * verl.gpus_per_node * verl.nodes + _storage_units(on_cpu=on_cpu) + _OTHER_CPUS
 
 
 def dtype(config: RunConfig, *, on_cpu: bool) -> str:
-    """`float32` or `bfloat16`, for forward passes and rollouts; weights and optimizer are float32.
+    """Return `float32` or `bfloat16`, for forward passes and rollouts; weights and optimizer are float32.
 
     Raises ConfigError for bfloat16 without a GPU: vLLM then packs its weights in a way that cannot be updated.
     """
@@ -59,11 +61,11 @@ def dtype(config: RunConfig, *, on_cpu: bool) -> str:
 
 
 def attention(config: RunConfig, *, on_cpu: bool) -> str:
-    """`flash_attention_2` or `sdpa`. Raises ConfigError for flash attention where it is not installed."""
+    """Return `flash_attention_2` or `sdpa`. Raises ConfigError for flash attention if it is not installed."""
     wanted = config.engine.verl.attention
     if wanted == _FLASH and on_cpu:
         raise ConfigError([ConfigProblem("engine.verl.attention", wanted, "without a GPU choose sdpa or auto")])
-    # flash-attn has no wheel that pip would find: whoever has it has built it.
+    # flash-attn has no wheel that pip would find: users must build it themselves.
     has_flash = find_spec("flash_attn") is not None
     if wanted == _FLASH and not has_flash:
         remedy = "flash-attn is not installed in the trainer's environment: install it there, or choose sdpa or auto"
@@ -90,7 +92,7 @@ def _fsdp(verl: VerlConfig, precision: str) -> dict[str, Any]:
 
 
 def _forward_pass(config: RunConfig, *, on_cpu: bool) -> dict[str, Any]:
-    """How the training processes compute a forward pass."""
+    """Return how the training processes compute a forward pass."""
     verl = config.engine.verl
     if verl.strategy == "megatron":
         return {"use_remove_padding": True}
@@ -190,7 +192,7 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         }
         if verl.tensor_parallel == 1:
             # By its path: vllm/platforms/cpu.py:147 turns the name "uni" into "mp", a process more that imports all of
-            # vLLM, because that one could have threads of its own. Ours have OMP_NUM_THREADS from the start.
+            # vLLM, because that process could choose its number of threads. Ours have OMP_NUM_THREADS from the start.
             server["engine_kwargs.vllm.distributed_executor_backend"] = _IN_ONE_PROCESS
     if config.critic is not None:
         value_model = {
@@ -216,4 +218,4 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
 
 _SHORT = {"float32": "fp32", "bfloat16": "bf16"}
 _GROUPS = {"fsdp2": [], "megatron": ["model_engine=megatron"]}
-"""What Hydra composes verl's settings of."""
+"""Groups from which Hydra composes verl's settings."""

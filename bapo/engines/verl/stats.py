@@ -13,7 +13,7 @@ from bapo.rollout import BatchSource
 
 
 def generation_stats(payloads: Sequence[GroupPayload], timing: Mapping[str, float]) -> GenerationStats:
-    """Cost and shape of the responses."""
+    """Return cost and shape of the responses."""
     responses = [response for payload in payloads for response in payload.responses]
     num_tokens = sum(response.length for response in responses)
     return GenerationStats(
@@ -35,7 +35,7 @@ def update_stats(
     timing: Mapping[str, float],
     critic: CriticStats | None,
 ) -> UpdateStats:
-    """Token means of the mini-batches' sums, which `BapoLoss` names; `later` holds distances of the later ones.
+    """Return token means of the mini-batches' sums, which `BapoLoss` names; `later` holds distances of the later ones.
 
     `gap` is what was measured outside the mini-batches. Where all groups were skipped: no deviation, ratio 1.
     """

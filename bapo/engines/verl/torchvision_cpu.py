@@ -1,4 +1,4 @@
-"""PyPI's torchvision beside PyTorch's build for the CPU: for the environment of `sh scripts/setup_verl.sh --images`.
+"""PyPI's torchvision next to PyTorch's build for the CPU: for the environment of `sh scripts/setup_verl.sh --images`.
 
 That wheel's compiled part needs CUDA, does not load here, and leaves two operators undeclared whose shapes torchvision
 registers as it is imported. Image processors use its transforms, which are Python.
@@ -13,7 +13,9 @@ from types import ModuleType
 from typing import Any
 
 _FIRST = "torchvision.extension"
-"""What torchvision imports before anything that asks for its operators; looking for torchvision does not import it."""
+"""First module that torchvision imports before anything that asks for its operators; looking for torchvision does not
+import it.
+"""
 _UNDECLARED = ("nms", "qnms")
 _declared: list[Any] = []
 """PyTorch forgets operators with the object that declared them."""
@@ -35,5 +37,5 @@ class _BeforeOperators(MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, torchvision can be imported in this process."""
+    """Make torchvision importable in this process from now on."""
     sys.meta_path.insert(0, _BeforeOperators())

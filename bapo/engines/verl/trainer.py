@@ -51,11 +51,11 @@ INPUT_FIELDS = [
     "multi_modal_inputs",
     "rollout_log_probs",
 ]
-"""What a forward pass reads of the rows."""
+"""Fields of the rows that a forward pass reads."""
 TRAINED_FIELDS = [*INPUT_FIELDS, "advantages", SOURCE_FIELD, ON_POLICY_FIELD]
-"""What an update of the policy reads."""
+"""Fields that an update of the policy reads."""
 TARGET_FIELDS = ("advantages", "returns", "values")
-"""What the critic gives the rows."""
+"""Fields that the critic adds to the rows."""
 _GRACE_SECONDS = 30
 """For the training processes to say themselves that vLLM did not answer in time."""
 
@@ -64,7 +64,7 @@ _GRACE_SECONDS = 30
 def group_relative_advantages(
     token_level_rewards: Tensor, response_mask: Tensor, index: np.ndarray[Any, Any], config: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """Eq. (2) over the rows of each group, spread over their tokens [rows, tokens].
+    """Compute Eq. (2) over the rows of each group, spread over their tokens [rows, tokens].
 
     verl's own GRPO estimator divides by the sample standard deviation plus ε, and leaves groups of equal rewards to
     rounding.
@@ -104,7 +104,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     # ------------------------------------------------------------ what verl asks for
 
     def _init_dataloader(self) -> None:
-        """Prompts come from the loop."""
+        """Do nothing: prompts come from the loop."""
         self.total_training_steps = -1
 
     def _init_resource_pool_mgr(self) -> None:
@@ -114,11 +114,11 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             self.role_worker_mapping[Role.Critic] = ray.remote(BapoCriticWorker)
 
     def _get_required_batch_multiple(self, dp_size: int) -> int:
-        """A mini-batch may have any size; verl fills it up with rows without response tokens."""
+        """Return the number of ranks; verl fills a mini-batch of any size up with rows without response tokens."""
         return dp_size
 
     def on_init_end(self) -> None:
-        """Weights are pushed when they are needed."""
+        """Do nothing: weights are pushed when they are needed."""
 
     # ------------------------------------------------------------ rollout
 
@@ -194,9 +194,9 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         measure_distance: bool,
         logprob_fields: Sequence[str] = (),
     ) -> dict[str, float]:
-        """One optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included.
+        """Take one optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included.
 
-        `logprob_fields` were put beside the rows with `put_logprobs`.
+        `logprob_fields` were added to the rows with `put_logprobs`.
         """
         tq.kv_batch_put(
             keys=rows.keys,
@@ -241,7 +241,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             tq.kv_batch_put(keys=keys, partition_id=PARTITION, fields=tu.get_tensordict({"advantages": nested}))
 
     def _one_step(self, batch: KVBatchMeta) -> dict[str, Any]:
-        """Returns the settings that make one optimizer step of the whole batch."""
+        """Return the settings that make one optimizer step of the whole batch."""
         return {
             "global_batch_size": len(batch),
             "mini_batch_size": len(batch),
@@ -252,7 +252,9 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         }
 
     def logprobs(self, rows: Rows, *, entropies: bool = False) -> tuple[list[Tensor], list[Tensor]]:
-        """log π_θ of each row's response tokens under the current weights, and the entropies if they are asked for."""
+        """Return log π_θ of each row's response tokens under the current weights, and the entropies if they are asked
+        for.
+        """
         batch = self._balanced(rows.keys, rows.lengths)
         batch.fields = INPUT_FIELDS
         batch.extra_info.update(
@@ -272,7 +274,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
 
     @contextmanager
     def weights_of(self, policy: str) -> Iterator[None]:
-        """Have the training processes hold a policy that they keep in the place of the current weights."""
+        """Hold a policy that the training processes keep in the place of the current weights."""
         self.actor_rollout_wg.exchange_weights(policy)
         try:
             yield
@@ -289,7 +291,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     # ------------------------------------------------------------ critic
 
     def values(self, rows: Rows) -> list[Tensor]:
-        """V of the state before each row's response tokens."""
+        """Return V of the state before each row's response tokens."""
         batch = self._balanced(rows.keys, rows.lengths)
         batch.fields = INPUT_FIELDS
         with self._phases.timed("values"):
@@ -299,7 +301,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         return list(data["values"].unbind())
 
     def put_targets(self, rows: Rows, advantages: Tensor, returns: Tensor) -> None:
-        """Put the tokens' advantages and returns beside the rows."""
+        """Add the tokens' advantages and returns to the rows."""
         with self._phases.timed("adv"):
             fields = {
                 name: torch.nested.as_nested_tensor(
@@ -310,7 +312,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             tq.kv_batch_put(keys=rows.keys, partition_id=PARTITION, fields=tu.get_tensordict(fields))
 
     def update_critic(self, rows: Rows) -> dict[str, float]:
-        """One optimizer step of the critic on these rows, which have values and returns."""
+        """Take one optimizer step of the critic on these rows, which have values and returns."""
         batch = self._balanced(rows.keys, rows.lengths)
         _zero_padding(batch, TARGET_FIELDS)
         batch.fields = [*INPUT_FIELDS, "values", "returns"]
@@ -321,7 +323,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         return {name: float(value) for name, value in reduce_metrics(dict(output["metrics"])).items()}
 
     def _balanced(self, keys: Sequence[str], lengths: Sequence[int]) -> KVBatchMeta:
-        """The rows, spread over the ranks by length, filled up where their number needs it."""
+        """Return the rows, spread over the ranks by length, filled up where their number needs it."""
         tags = [{"seq_len": length} for length in lengths]
         return self._balance_batch(KVBatchMeta(keys=list(keys), tags=tags, partition_id=PARTITION), metrics={})
 
@@ -339,7 +341,7 @@ def _clear_padding(batch: KVBatchMeta) -> None:
 
 
 def _zero_padding(batch: KVBatchMeta, names: Sequence[str]) -> None:
-    """Zeros at the one token of each row of padding, which verl makes with these fields of the row that it copies."""
+    """Set zeros at the one token of each row of padding: verl copies these fields from another row."""
     padding = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if tag.get("is_padding")]
     if padding and names:
         zeros = torch.nested.as_nested_tensor([torch.zeros(1) for _ in padding], layout=torch.jagged)
@@ -348,14 +350,14 @@ def _zero_padding(batch: KVBatchMeta, names: Sequence[str]) -> None:
 
 
 def _before_responses(values: Any, response_lengths: Sequence[int]) -> list[Tensor]:
-    """Of a nested tensor over prompt and response tokens, what predicts each response token."""
+    """Return the parts of a nested tensor over prompt and response tokens that predict each response token."""
     ends = values.offsets()[1:].tolist()
     flat = values.values()
     return [flat[end - length - 1 : end - 1] for end, length in zip(ends, response_lengths, strict=True)]
 
 
 def _objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """An array of one object per row, lists and dicts included."""
+    """Return an array of one object per row, lists and dicts included."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

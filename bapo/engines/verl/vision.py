@@ -1,4 +1,4 @@
-"""What a task with images needs of the environment and of the model, asked before anything starts."""
+"""Requirements of a task with images on the environment and the model, checked before anything starts."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ from bapo.engines.verl import patches
 from bapo.engines.verl.resharding import fitting, shares_of, weights_file
 
 OPTIONS = "bapo"
-"""Our section of verl's `rollout.checkpoint_engine.engine_kwargs`, of which verl reads that of its own engine."""
+"""Our section of verl's `rollout.checkpoint_engine.engine_kwargs`, from which verl reads only the section of its
+engine.
+"""
 WEIGHT_UPDATE_SECONDS = "weight_update_seconds"
 ROLLOUT = "rollout"
 """The policy α."""
@@ -42,14 +44,14 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def keep_weights(self, policy: str) -> None:
-        """The policy's weights ← current weights."""
+        """Set the policy's weights ← current weights."""
         self._kept[policy] = {name: shard.detach().to("cpu", copy=True) for name, shard in self._shards().items()}
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL, blocking=False)  # type: ignore[untyped-decorator]
     async def push_rollout_weights(self, version: int) -> None:
         """Load α into the rollout engine, by the way that verl takes for the current weights.
 
-        For as long as it takes, α's shards stand in the places of the current ones, which come back bit for bit.
+        For as long as it takes, α's shards replace the current ones, which come back bit for bit.
         """
         self.exchange_weights(ROLLOUT)
         try:
@@ -77,7 +79,7 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
             super().load_checkpoint(str(folder), hdfs_path, del_local_after_load)
 
     def _shards(self) -> dict[str, Tensor]:
-        """This rank's part of each parameter; writing into it changes the model."""
+        """Return this rank's part of each parameter; writing into it changes the model."""
         # verl moves offloaded parameters without waiting for their copies (verl/utils/fsdp_utils.py:198).
         get_torch_device().synchronize()
         module = self.actor.engine.module
@@ -103,5 +105,5 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
 
 
 def weight_update_seconds(rollout: Any) -> int:
-    """Returns the seconds that vLLM may take for new weights, from verl's `rollout` section."""
+    """Return the seconds that vLLM may take for new weights, from verl's `rollout` section."""
     return int(rollout.checkpoint_engine.engine_kwargs[OPTIONS][WEIGHT_UPDATE_SECONDS])

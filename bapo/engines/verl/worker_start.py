@@ -1,4 +1,4 @@
-"""What each of verl's processes does first."""
+"""First step of each of verl's processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAUSE_SECONDS = 3
 
 
 def rest_collector() -> None:
-    """Rest the garbage collector while the process imports PyTorch, verl and vLLM, of which nothing is garbage.
+    """Pause the garbage collector while the process imports PyTorch, verl and vLLM, of which nothing is garbage.
 
     A sixth of the CPU time of these imports was the collector's. `bapo.run.lasting_modules` does it where the imports
     are ours; here they are Ray's, on its way to the class of an actor.

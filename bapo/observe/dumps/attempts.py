@@ -14,13 +14,13 @@ UNFINISHED = "responses of a last step that repeats an earlier one in part"
 
 
 class _Earlier(NamedTuple):
-    """What is remembered of a step: little, for a log has many."""
+    """The little that is remembered of a step: a log has many."""
 
     num_rows: int
     group_size: int
-    """That most prompts have."""
+    """Size of most groups of the step."""
     keys: array[int]
-    """Of its prompts."""
+    """Keys of the step's prompts."""
 
 
 class Attempts:
@@ -28,13 +28,13 @@ class Attempts:
 
     def __init__(self) -> None:
         self.number = 0
-        """Of the attempt that is being read, from 0."""
+        """Number of the attempt that is being read, from 0."""
         self._step = -1
         self._earlier: dict[int, _Earlier] = {}
 
     @property
     def group_size(self) -> int:
-        """Of the step before; 0 at first."""
+        """Group size of the previous step; 0 at first."""
         return self._earlier[self._step].group_size if self._earlier else 0
 
     def is_taken(

@@ -25,7 +25,7 @@ FIELDS = {
     "is_cut": "whether the response was cut at the token limit, or how its generation ended",
     "policy_version": "training steps that the policy which answered had completed",
 }
-"""What can be read of a response."""
+"""Fields that can be read of a response, each with its meaning."""
 
 
 class Rollout(NamedTuple):
@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.ASCII | re.IG
 
 
 def parsed_columns(given: Sequence[str]) -> dict[str, str]:
-    """Columns by field, of texts such as `reward=score`. Raises ConfigError."""
+    """Return columns by field, of texts such as `reward=score`. Raises ConfigError."""
     columns = {}
     for text in given:
         field, separator, column = text.partition("=")
@@ -63,7 +63,7 @@ def parsed_columns(given: Sequence[str]) -> dict[str, str]:
 
 
 def column_reader(columns: Mapping[str, str], optional: frozenset[str]) -> Reader:
-    """Reads rows that have a column for each field; those of `optional` may be missing. Raises ConfigError."""
+    """Return a reader of rows with a column for each field; those of `optional` may be missing. Raises ConfigError."""
     missing = [field for field in ("prompt", "reward") if field not in columns]
     if missing:
         field = missing[0]
@@ -118,7 +118,7 @@ def rollout(
     is_cut: Any = None,
     policy_version: Any = None,
 ) -> Rollout:
-    """A rollout of values as a file has them. Raises ConfigError that names file, row and field."""
+    """Return a rollout of values as a file has them. Raises ConfigError that names file, row and field."""
     if type(step) is not int:
         step = _whole("step", file, row, step)
     if not isinstance(prompt, str):

@@ -12,9 +12,9 @@ class DumpFile(NamedTuple):
     """Names of the folders that lead to it, and its own."""
     num_bytes: int
     step: int | None
-    """Of all its rows, where its name says it."""
+    """Step of all its rows; `None` if the file's name does not contain it."""
 
     @property
     def name(self) -> str:
-        """Its path within the folder."""
+        """Path within the folder."""
         return "/".join(self.parts)

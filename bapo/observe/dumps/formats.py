@@ -42,9 +42,9 @@ class Dump:
     """Columns of the first row, and the parts of its structures by their paths."""
     trainer: str
     repeats: bool
-    """Whether a file may hold the rollouts of the one before it once more."""
+    """True if a file may hold the rollouts of the one before it once more."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """What each field is read from, where rows are nested."""
+    """Source of each field, for nested rows."""
     counted: Sequence[DumpFile] = ()
     """Files of which it is only counted what their trainer left out."""
 
@@ -79,7 +79,7 @@ _NOT_REWARDS = frozenset({"step", "advantage", "num_tokens", "policy_version"})
 
 
 def open_dump(path: Path, kind: Format, given: Mapping[str, str], *, evaluations: bool = False) -> Dump:
-    """The dump in a folder, or in one file. Raises ConfigError where there is none, or no column gives a field."""
+    """Return the dump in a folder, or in one file. Raises ConfigError if there is none, or no column gives a field."""
     folder, files = _files(path, kind, evaluations=evaluations)
     if kind is Format.PRIME_RL:
         if given:
@@ -141,7 +141,7 @@ def _step_of(parts: Sequence[str], name: re.Match[str]) -> int | None:
 
 
 def _order(file: DumpFile) -> tuple[int, list[tuple[int, str]]]:
-    """By step, then by name with numbers in the order of numbers."""
+    """Return the sort key: by step, then by name with numbers in the order of numbers."""
     pieces = re.split(r"(\d{1,18})", file.name)
     return (-1 if file.step is None else file.step), [(int(p) if p.isdecimal() else -1, p) for p in pieces]
 

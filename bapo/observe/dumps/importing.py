@@ -27,11 +27,11 @@ from bapo.run.run_folder import exclusive, next_attempt
 EVALUATION = "validation"
 """Name of a held-out set whose rows name no data source."""
 DUMP_ATTEMPT = "dump_attempt"
-"""In the data of an attempt's first record: the attempt of the dump that it holds, from 0."""
+"""Key in the data of an attempt's first record: the number of its attempt in the dump, from 0."""
 
 
 class Settings(NamedTuple):
-    """How a dump is to be read."""
+    """Settings by which a dump is read."""
 
     reward_threshold: float = 0.0
     source: str | None = None
@@ -48,11 +48,11 @@ class Imported(NamedTuple):
     num_evaluations: int
     last_step: int
     num_bytes: int
-    """Of the files that were read."""
+    """Size of the files that were read."""
     understood: Mapping[str, str]
-    """What each field was read from."""
+    """Source of each field."""
     left_out: Mapping[str, int]
-    """What is not in the record, by kind."""
+    """Number of items missing from the record, by kind."""
     messages: tuple[str, ...]
     """The first of each kind, in words."""
 
@@ -163,7 +163,7 @@ def _written(out: Path) -> _Written:
 
 
 def _identity(first: DumpedStep) -> str:
-    """Tells a dump from others by its first step, wherever it lies: the same dump is the same run."""
+    """Return a dump's identity, from its first step, wherever it lies: the same dump is the same run."""
     digest = hashlib.sha256()
     for each in first.rollouts:
         digest.update(repr((each.prompt, each.response, each.reward)).encode("utf-8", "surrogatepass"))
@@ -311,7 +311,7 @@ class _Writer:
 
 
 def _time_of(dump: Dump, file: DumpFile) -> float | None:
-    """When a trainer wrote the file of one step; of a file of many steps nobody knows."""
+    """Return when a trainer wrote the file of one step; None for a file of many steps."""
     if file.step is None:
         return None
     with open_inside(dump.folder, file.parts) as opened:

@@ -26,7 +26,7 @@ PLACES = {
     "is_cut": "is_truncated, or how the last call ended",
     "policy_version": "the policy that began to answer",
 }
-"""What each field is read from."""
+"""Source of each field."""
 _TRACES = "traces.jsonl"
 _EFFECTIVE, _ALL = "effective", "all"
 

@@ -23,7 +23,7 @@ BATCH_ROWS = 256
 
 
 def read_rows(folder: Path, parts: Sequence[str], left_out: Counter[str]) -> Iterator[Row]:
-    """The rows of one file; a half-written last line is counted in `left_out`. Raises ConfigError and OSError."""
+    """Yield the rows of one file; a half-written last line is counted in `left_out`. Raises ConfigError and OSError."""
     if parts[-1].endswith(".parquet"):
         return _parquet_rows(folder, parts)
     return _jsonl_rows(folder, parts, left_out)

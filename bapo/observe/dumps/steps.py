@@ -28,12 +28,12 @@ class DumpedStep(NamedTuple):
     """The rollouts of one step."""
 
     step: int
-    """As the dump counts."""
+    """Number of the step in the dump."""
     rollouts: Sequence[Rollout]
     file: DumpFile
     """The last one that holds some of them."""
     attempt: int
-    """Of the trainer, from 0: each time that the steps go back, it has resumed."""
+    """Number of the trainer's attempt, from 0: each time that the steps go back, it has resumed."""
 
 
 class _Rows(NamedTuple):
@@ -46,11 +46,11 @@ class _Rows(NamedTuple):
     num_before: int
     """Rows of it that lie in files before the last one."""
     is_last: bool
-    """Of the whole dump."""
+    """True for the last step of the dump."""
 
 
 def read_steps(dump: Dump, left_out: Counter[str]) -> Iterator[DumpedStep]:
-    """The steps in order; counts in `left_out` what is not taken.
+    """Yield the steps in order; counts in `left_out` what is not taken.
 
     A step that comes again is one that a resumed trainer repeats. Raises ConfigError for a row that cannot be read, and
     where rows of several steps are mixed.

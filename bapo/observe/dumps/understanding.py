@@ -1,4 +1,4 @@
-"""What was understood of a dump: from which columns each field was read, and in how many rows it was there."""
+"""Report of how a dump was parsed: the columns of each field, and in how many rows it was present."""
 
 from __future__ import annotations
 

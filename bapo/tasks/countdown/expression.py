@@ -20,7 +20,7 @@ class ExpressionError(ValueError):
 
 
 def evaluate(text: str) -> tuple[Fraction, list[int]]:
-    """Value of an arithmetic expression and the numbers in it, from left to right.
+    """Return the value of an arithmetic expression and the numbers in it, from left to right.
 
     The grammar is `sum = product {(+|-) product}`, `product = atom {(*|/) atom}`, `atom = number | ( sum )`:
     no signs, no decimals, no implicit multiplication. Arithmetic is exact.
@@ -36,7 +36,7 @@ def evaluate(text: str) -> tuple[Fraction, list[int]]:
 
 
 def extract_answer(response: str) -> str:
-    """Returns the part of a response that is meant as the answer.
+    """Return the part of a response that is meant as the answer.
 
     The content of the last complete `<answer>…</answer>`; without one, the last line that is not blank.
     """
@@ -48,7 +48,7 @@ def extract_answer(response: str) -> str:
 
 
 def is_solution(response: str, nums: Sequence[int], target: int) -> bool:
-    """Returns whether a response uses each given number exactly once and reaches the target exactly.
+    """Return whether a response uses each given number exactly once and reaches the target exactly.
 
     The answer may be written `expression` or `expression = target`; any other right-hand side is wrong.
     """

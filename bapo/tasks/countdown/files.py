@@ -11,7 +11,7 @@ MAX_OPERANDS = 32
 
 
 def read_problems(path: str, *, field: str) -> list[CountdownProblem]:
-    """The problems of a parquet or JSONL file with columns `nums` (list of whole numbers) and `target`.
+    """Return the problems of a parquet or JSONL file with columns `nums` (list of whole numbers) and `target`.
 
     Rows count from 1. Other columns are ignored.
 
@@ -44,7 +44,7 @@ def read_problems(path: str, *, field: str) -> list[CountdownProblem]:
 
 
 def _checked(nums: Any, target: Any) -> CountdownProblem | None:
-    """The problem, or None where these are not whole numbers of the right kind (true and 3.0 are none)."""
+    """Return the problem, or None where these are not whole numbers of the right kind (true and 3.0 are none)."""
     if not isinstance(nums, list) or not 2 <= len(nums) <= MAX_OPERANDS:
         return None
     if any(type(number) is not int or number < 0 for number in nums) or type(target) is not int:

@@ -35,7 +35,7 @@ _SHARES_PERCENT = {Split.TRAIN: 35, Split.WARM_START: 40, Split.TEST: 15, Split.
 
 
 def split_of(nums: Sequence[int]) -> Split:
-    """The use of a number multiset: decided by the hash of the sorted numbers, so it never changes."""
+    """Return the use of a number multiset: decided by the hash of the sorted numbers, so it never changes."""
     content = ",".join(map(str, sorted(nums)))
     bucket = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "big") % 100
     for split, share in _SHARES_PERCENT.items():
@@ -54,7 +54,7 @@ class Expression:
     precedence: int = _ATOM
 
     def join(self, operator: str, right: Expression) -> Expression:
-        """The expression `self operator right`."""
+        """Return the expression `self operator right`."""
         precedence = _SUM if operator in "+-" else _PRODUCT
         left_text = self._within_parentheses(self.precedence < precedence)
         right_text = right._within_parentheses(
@@ -76,7 +76,7 @@ class Expression:
 
 
 def random_expression(nums: Sequence[int], draw: random.Random) -> Expression:
-    """A random expression that uses each number once: two random parts are joined until one is left.
+    """Return a random expression that uses each number once: two random parts are joined until one is left.
 
     A division that would not be exact becomes a product, so every intermediate value is a whole number.
     """
@@ -108,7 +108,7 @@ def random_problem(
     split: Split,
     draw: random.Random,
 ) -> tuple[CountdownProblem, Expression] | None:
-    """One draw: numbers, and the value of a random expression of them as the target.
+    """Return one draw: numbers, and the value of a random expression of them as the target.
 
     Returns None where the numbers belong to another split, or the value is no target within 1..max_target.
     """
@@ -132,7 +132,7 @@ def distinct_problems(
     without_multisets: Collection[tuple[int, ...]] = (),
     field: str,
 ) -> list[CountdownProblem]:
-    """`count` solvable problems of a split that differ in numbers or target.
+    """Return `count` solvable problems of a split that differ in numbers or target.
 
     None of them is among `without`, none has the numbers of `without_multisets`.
 

@@ -30,7 +30,7 @@ class CountdownProblem:
         return self.multiset, self.target
 
     def as_problem(self, data_source: str, prompt_template: str) -> Problem:
-        """Returns the problem with its prompt, made of a template with `{nums}` (space separated) and `{target}`."""
+        """Return the problem with its prompt, made of a template with `{nums}` (space separated) and `{target}`."""
         nums = " ".join(map(str, self.nums))
         prompt = prompt_template.replace("{nums}", nums).replace("{target}", str(self.target))
         answer = {"nums": list(self.nums), "target": self.target}
@@ -38,5 +38,5 @@ class CountdownProblem:
 
 
 def as_problems(problems: Iterable[CountdownProblem], data_source: str, prompt_template: str) -> tuple[Problem, ...]:
-    """All the problems with their prompts, in order."""
+    """Return all the problems with their prompts, in order."""
     return tuple(problem.as_problem(data_source, prompt_template) for problem in problems)

@@ -9,7 +9,7 @@ from bapo.tasks.countdown.expression import is_solution
 
 
 def countdown_reward(problem: Problem, response_text: str) -> int:
-    """1 if the response uses each given number exactly once and reaches the target, else 0."""
+    """Return 1 if the response uses each given number exactly once and reaches the target, else 0."""
     nums, target = problem.answer["nums"], problem.answer["target"]
     assert isinstance(nums, list)
     assert isinstance(target, int)
@@ -17,7 +17,7 @@ def countdown_reward(problem: Problem, response_text: str) -> int:
 
 
 def countdown_answer_problem(answer: Mapping[str, object]) -> str | None:
-    """Why an answer is none of Countdown's; None where it is one."""
+    """Return why an answer is none of Countdown's; None where it is one."""
     nums, target = answer.get("nums"), answer.get("target")
     if isinstance(nums, list) and all(type(number) is int for number in nums) and type(target) is int:
         return None

@@ -20,7 +20,7 @@ CD_4 = "CD-4"
 
 
 def countdown_problems(section: CountdownTaskConfig) -> Problems:
-    """Countdown from files, or generated where none is named.
+    """Return Countdown problems from files, or generated ones if no file is named.
 
     No held-out problem has the numbers of a training problem, in any order. Of a train file, at most `num_train`
     problems are used. Without a test file, the held-out sets are taken out of the train file. With `held_out`
@@ -67,7 +67,7 @@ def countdown_problems(section: CountdownTaskConfig) -> Problems:
 def validation_problems(
     count: int, limits: ProblemRange, *, seed: int = 0, prompt_template: str = COMPACT_TEMPLATE
 ) -> Sequence[Problem]:
-    """Generated problems for choices that must not look at the test sets; disjoint from train and test."""
+    """Return generated problems for choices that must not look at the test sets; disjoint from train and test."""
     draw = generator(seed, 0, "countdown-validation")
     problems = distinct_problems(count, limits, Split.VALIDATION, draw, field="count")
     return as_problems(problems, "countdown-validation", prompt_template)
@@ -76,7 +76,7 @@ def validation_problems(
 def _generated_train(
     count: int, limits: ProblemRange, seed: int, held_out_multisets: Collection[tuple[int, ...]]
 ) -> list[CountdownProblem]:
-    """Training problems of the generator; only a test file can hold multisets of its training share."""
+    """Return training problems of the generator; only a test file can hold multisets of its training share."""
     draw = generator(seed, 0, "countdown-train")
     return distinct_problems(
         count, limits, Split.TRAIN, draw, without_multisets=held_out_multisets, field="task.num_train"
@@ -96,7 +96,7 @@ def _validation(
     *,
     path: str | None,
 ) -> dict[str, Sequence[CountdownProblem]]:
-    """Sets like the test sets, none of whose problems has the numbers of a test problem."""
+    """Return sets like the test sets, none of whose problems has the numbers of a test problem."""
     if rows is None:
         return _generated_held_out(count, limits, seed, Split.VALIDATION, test_multisets)
     others = [row for row in rows if row.multiset not in test_multisets]
@@ -106,7 +106,7 @@ def _validation(
 def _generated_held_out(
     count: int, limits: ProblemRange, seed: int, split: Split, without_multisets: Collection[tuple[int, ...]] = ()
 ) -> dict[str, Sequence[CountdownProblem]]:
-    """CD-34 and CD-4 of the generator: no problem in both."""
+    """Return CD-34 and CD-4 of the generator: no problem in both."""
     mixed = distinct_problems(
         count,
         replace(limits, num_operands=(3, 4)),
@@ -136,7 +136,7 @@ def _held_out_from(
     path: str | None,
     purpose: str = "countdown-test",
 ) -> dict[str, Sequence[CountdownProblem]]:
-    """CD-34 and CD-4 drawn from rows of a file: no problem in both, none twice in another order."""
+    """Return CD-34 and CD-4 drawn from rows of a file: no problem in both, none twice in another order."""
     order = list(rows)
     generator(seed, 0, purpose).shuffle(order)
     taken: set[tuple[tuple[int, ...], int]] = set()

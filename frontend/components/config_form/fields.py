@@ -21,17 +21,17 @@ from frontend.symbols import SYMBOLS
 
 
 def field_id(form: str, path: str, part: int = 0) -> dict[str, Any]:
-    """Returns the identifier of an input; a range has two parts."""
+    """Return the identifier of an input; a range has two parts."""
     return {"type": f"{form}-field", "path": path, "part": part}
 
 
 def wrap_id(form: str, path: str) -> dict[str, str]:
-    """Returns the identifier of the frame of the inputs, which shows the error."""
+    """Return the identifier of the frame of the inputs, which shows the error."""
     return {"type": f"{form}-wrap", "path": path}
 
 
 def resets(form: str) -> str:
-    """Returns the name of the buttons that undo a change, for `button_store`."""
+    """Return the name of the buttons that undo a change, for `button_store`."""
     return f"{form}-reset"
 
 
@@ -49,7 +49,7 @@ class Field(Element):
 
 
 class TextInput(Element):
-    """A line of text to type into, as those of Mantine look; `start` stands in front of what is typed."""
+    """A line of text to type into, with Mantine's look; `start` is shown before the typed text."""
 
     _namespace = NAMESPACE
     _prop_names = ["id", "value", "placeholder", "start", "spoken"]  # noqa: RUF012
@@ -75,10 +75,10 @@ def config_field(
     offers: Sequence[str] = (),
     key: str | None = None,
 ) -> Field:
-    """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
+    """Return the field as it is in the method; where it has a base, what that is and a way back, for when it differs.
 
     `source`: where the base's value comes from. `is_hidden`: the method or the type of tasks does not have the field.
-    `offers`: values to choose from, beside any other that is typed. `key`: in identifiers, where a form has a field
+    `offers`: values to choose from; any other can be typed. `key`: in identifiers, where a form has a field
     more than once.
     """
     key = key or info.path
@@ -98,7 +98,7 @@ def config_field(
 
 
 def _label(info: ConfigFieldInfo, first: Mapping[str, Any]) -> list[Any]:
-    """Returns the label of the first input, and what explains it."""
+    """Return the label of the first input, and what explains it."""
     # As Dash writes identifiers into pages.
     tied = json.dumps(first, sort_keys=True, separators=(",", ":"))
     symbol = SYMBOLS.get(info.path)

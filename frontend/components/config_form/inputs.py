@@ -31,12 +31,12 @@ class StartValues(NamedTuple):
     """By chooser, `METHOD` or `TASK`, and choice: the fields of the choice."""
 
     def base(self, method: str, task: str) -> dict[str, Any]:
-        """Returns all fields of a method and a type of tasks."""
+        """Return all fields of a method and a type of tasks."""
         return {**self.shared, **self.own[METHOD][method], **self.own[TASK][task]}
 
 
 async def config_infos(api: Api) -> Sequence[ConfigFieldInfo]:
-    """Returns all config fields, of which the server says the same to everybody.
+    """Return all config fields, which are the same for every user.
 
     A page that held them sent them back with every check; of each check, two callbacks ask at once.
     """
@@ -44,18 +44,18 @@ async def config_infos(api: Api) -> Sequence[ConfigFieldInfo]:
 
 
 def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str, task: str) -> list[FormField]:
-    """Returns each field, as it is in method and task, with its start value: the base's or its default."""
+    """Return each field, as it is in method and task, with its start value: the base's or its default."""
     own = (of_types(info, method, task) for info in infos)
     return [FormField(info, base.get(info.path, info.default)) for info in own]
 
 
 def hidden_fields(fields: Sequence[FormField], method: str, task: str) -> list[str]:
-    """Returns the paths of fields of other methods or types of tasks, which are on the form but hidden."""
+    """Return the paths of fields of other methods or types of tasks, which are on the form but hidden."""
     return [field.info.path for field in fields if not knows(field.info, method, task)]
 
 
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Groups the inputs of each field, in the order of their parts."""
+    """Return the inputs of each field, in the order of their parts."""
     typed: dict[str, list[Any]] = {}
     for identifier, value in sorted(zip(ids, values, strict=True), key=lambda pair: pair[0]["part"]):
         typed.setdefault(identifier["path"], []).append(value)
@@ -63,7 +63,7 @@ def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def by_field(problems: Sequence[FieldProblem], paths: Sequence[str]) -> tuple[dict[str, str], list[FieldProblem]]:
-    """Returns remedies by the form's fields, and the problems of fields that the form does not have.
+    """Return remedies by the form's fields, and the problems of fields that the form does not have.
 
     A problem inside a field, such as `method.c2.0`, belongs to the field.
     """
@@ -79,7 +79,7 @@ def by_field(problems: Sequence[FieldProblem], paths: Sequence[str]) -> tuple[di
 
 
 def problems_of(error: Failure) -> list[FieldProblem]:
-    """Returns all problems of a refusal, or that the server does not answer."""
+    """Return all problems of a refusal, or that the server does not answer."""
     if not isinstance(error, ApiError):
         return [FieldProblem(field="server", remedy=error_text(error))]
     body = error.body
@@ -91,7 +91,7 @@ def problems_of(error: Failure) -> list[FieldProblem]:
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
 FILLED = (State("new-start", "data"), State(FIELDS, "value"))
-"""What a callback takes, last of all, to read a `Filled` of."""
+"""Last states of a callback, from which it reads a `Filled`."""
 
 
 class Filled(NamedTuple):
@@ -99,13 +99,13 @@ class Filled(NamedTuple):
 
     infos: Sequence[ConfigFieldInfo]
     start: Mapping[str, Any]
-    """What it began with."""
+    """Values with which the form began, by path."""
     values: Sequence[Any]
     ids: Ids
 
     @classmethod
     async def read(cls, api: Api, start: Mapping[str, Any], values: Sequence[Any]) -> Filled:
-        """Returns the form of the callback at hand."""
+        """Return the form of the callback at hand."""
         ids = [each["id"] for each in ctx.states_list[-1]]
         return cls(await config_infos(api), start, values, ids)
 
@@ -120,14 +120,14 @@ class Filled(NamedTuple):
         return str(self.typed[METHOD][0]), str(self.typed[TASK][0])
 
     def changes(self) -> tuple[list[FormField], dict[str, Any]]:
-        """Returns the form's fields, and the values that differ from where it started."""
+        """Return the form's fields, and the values that differ from where it started."""
         base = StartValues(**self.start["values"]).base(*self.types)
         fields = form_fields(self.infos, base, *self.types)
         return fields, changes(fields, self.typed, *self.types)
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:
-    """Returns the config that the form describes."""
+    """Return the config that the form describes."""
     fork = start.get("fork")
     step = None if fork is None else fork["step"]
     return ConfigCheck(

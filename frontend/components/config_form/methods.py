@@ -16,7 +16,7 @@ CHOOSERS = (METHOD, TASK)
 
 
 def shared_base(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the start values of the fields that belong to no method and no type of tasks."""
+    """Return the start values of the fields that belong to no method and no type of tasks."""
     owned = {info.path for info in infos if any(_types(info, chooser) for chooser in CHOOSERS)} - {*CHOOSERS}
     return {path: value for path, value in base.items() if path not in owned}
 
@@ -24,7 +24,7 @@ def shared_base(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> di
 def own_bases(
     chooser: str, infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Returns the own fields of each method, or of each type of tasks, as `chooser` says, with their start values.
+    """Return the own fields of each method, or of each type of tasks, as `chooser` says, with their start values.
 
     Another choice keeps what was set before as far as it knows the field; all else gets its default. `explicit` and
     `base` by dotted path: what was set, and what is in force before any change.
@@ -42,18 +42,18 @@ def own_bases(
 
 
 def _types(info: ConfigFieldInfo, chooser: str) -> Sequence[str]:
-    """The methods, or the types of tasks, that have the field; empty where it belongs to all."""
+    """Return the methods, or the types of tasks, that have the field; empty where it belongs to all."""
     return info.method_types if chooser == METHOD else info.task_types
 
 
 def _with(types: Mapping[str, Any], chooser: str, choice: str) -> tuple[str, str]:
-    """Returns method and type of tasks if the chooser has this value."""
+    """Return method and type of tasks if the chooser has this value."""
     chosen = {**types, chooser: choice}
     return str(chosen[METHOD]), str(chosen[TASK])
 
 
 def field_text(info: ConfigFieldInfo, method: str) -> str | None:
-    """Returns the text below a field: its meaning unless a symbol explains it, its range, and the method's value."""
+    """Return the text below a field: its meaning unless a symbol explains it, its range, and the method's value."""
     symbol = SYMBOLS.get(info.path)
     legal = symbol.legal if symbol and symbol.legal else _legal(info)
     description = None if symbol and info.path != METHOD else plain(info.description)
@@ -61,7 +61,7 @@ def field_text(info: ConfigFieldInfo, method: str) -> str | None:
 
 
 def base_text(field: FormField) -> str:
-    """The value that a field started from, in words."""
+    """Return the value that a field started from, in words."""
     parts = [
         part for value in shown(field.info, field.base) for part in (value if isinstance(value, list) else [value])
     ]
@@ -71,7 +71,7 @@ def base_text(field: FormField) -> str:
 def looks(
     chooser: str, infos: Sequence[ConfigFieldInfo], start: StartValues, types: Mapping[str, str]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns, for each choice and field that depends on it, the inputs' values, their words, and the text below.
+    """Return, for each choice and field that depends on it, the inputs' values, their words, and the text below.
 
     `types`: what the form begins with.
     """
@@ -96,7 +96,7 @@ def _look(field: FormField, method: str) -> dict[str, Any]:
 
 
 def _of_method(path: str, method: str) -> str:
-    """Returns the value in force if a field of the loss is left to the method."""
+    """Return the value in force if a field of the loss is left to the method."""
     value = value_of_method(path, method)
     return "" if value is None else f"{method} has {value}."
 
@@ -116,5 +116,5 @@ def _legal(info: ConfigFieldInfo) -> str:
 
 
 def _bound(value: float) -> str:
-    """Returns a bound such as `4,294,967,295`, `0.5`, `1e-06`."""
+    """Return a bound such as `4,294,967,295`, `0.5`, `1e-06`."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"

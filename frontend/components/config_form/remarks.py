@@ -16,7 +16,7 @@ from bapo.figures.threshold_map import starved_intervals, threshold_map_data, th
 
 
 def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -> Any:
-    """Returns field, value and remedy of each problem."""
+    """Return field, value and remedy of each problem."""
     return dmc.Alert(
         html.Ul(
             [
@@ -39,7 +39,7 @@ def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -
 
 
 def starvation_note(report: ConfigReport) -> Any:
-    """Returns where no k/G is admitted, so that nothing is reused there."""
+    """Return where no k/G is admitted, so that nothing is reused there."""
     gaps = starved_intervals(threshold_map_data(report.threshold_map))
     if not gaps:
         return None
@@ -54,7 +54,7 @@ def starvation_note(report: ConfigReport) -> Any:
 
 
 def threshold_map(report: ConfigReport, scheme: str | None) -> tuple[Any, Any, dict[str, str]]:
-    """Returns the map, the note above it and the style of their card, which a method without thresholds hides."""
+    """Return the map, the note above it and the style of their card, which a method without thresholds hides."""
     if not report.threshold_map:
         return None, None, {"display": "none"}
     palette = palette_of(scheme)

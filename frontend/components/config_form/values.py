@@ -34,7 +34,7 @@ class FormField(NamedTuple):
 
 
 def shown(info: ConfigFieldInfo, value: Any) -> list[Any]:
-    """A config value as the values of the field's inputs."""
+    """Return a config value as the values of the field's inputs."""
     match info.kind:
         case "fraction":
             return [_fraction_text(value)]
@@ -51,7 +51,7 @@ def shown(info: ConfigFieldInfo, value: Any) -> list[Any]:
 
 
 def _quoted(text: str) -> str:
-    """The text as a part of a list: in quotes, as CSV has them, where it would be read as something else."""
+    """Return the text as a part of a list: in quotes, as CSV has them, where it would be read as something else."""
     return f'"{text.replace(chr(34), chr(34) * 2)}"' if "," in text or text.startswith('"') else text
 
 
@@ -65,7 +65,7 @@ def _fraction_text(value: Any) -> str:
 
 
 def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
-    """The config value that the inputs mean; text that is no such value goes to the server as typed."""
+    """Return the config value that the inputs mean; text that is no such value goes to the server as typed."""
     match info.kind:
         case "fraction_range":
             return [_text(part) for part in inputs]
@@ -82,7 +82,7 @@ def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
 
 
 def _parts(kind: str, text: str) -> list[Any]:
-    """Splits a list at commas, of texts at those that stand in no quotes; lists of numbers at blanks as well."""
+    """Split a list of texts at commas outside quotes, a list of numbers at commas and blanks."""
     if kind == "texts":
         try:
             rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
@@ -107,7 +107,7 @@ def _number(text: str) -> Any:
 
 
 def same(info: ConfigFieldInfo, left: Any, right: Any) -> bool:
-    """Whether two values of a field are equal: `1/8`, `"0.125"` and 0.125 are."""
+    """Return whether two values of a field are equal: `1/8`, `"0.125"` and 0.125 are."""
     if info.kind in ("fraction", "fraction_range"):
         return bool(_exact(left) == _exact(right))
     if info.kind == "choices":
@@ -127,7 +127,7 @@ def _exact(value: Any) -> Any:
 
 
 def changes(fields: Sequence[FormField], typed: Typed, method: str, task: str) -> dict[str, Any]:
-    """The fields that differ from where the form started; those that method or task do not know are left out."""
+    """Return the fields that differ from where the form started; those that method or task do not know are left out."""
     changed = {}
     for info, base in fields:
         if info.path not in typed or not knows(info, method, task):
@@ -139,19 +139,19 @@ def changes(fields: Sequence[FormField], typed: Typed, method: str, task: str) -
 
 
 def of_types(info: ConfigFieldInfo, method: str, task: str) -> ConfigFieldInfo:
-    """The field as it is in one method and of one type of tasks."""
+    """Return the field as it is in one method and of one type of tasks."""
     variant = info.variants.get(method) or info.variants.get(task)
     return info if variant is None else info.model_copy(update=variant.model_dump())
 
 
 def knows(info: ConfigFieldInfo, method: str, task: str | None = None) -> bool:
-    """Whether the method has the field, and the task, where one is given."""
+    """Return whether the method has the field, and the task, where one is given."""
     is_of_method = not info.method_types or method in info.method_types
     return is_of_method and (task is None or not info.task_types or task in info.task_types)
 
 
 def values_of(info: ConfigFieldInfo, text: str) -> list[Any]:
-    """The values that a text lists."""
+    """Return the values that a text lists."""
     if info.kind in _LISTED:
         parts = [part.strip() for part in text.split(";") if part.strip()]
         return [_with_parts(info, part) for part in parts]
@@ -179,7 +179,7 @@ def _flag(text: str) -> Any:
 
 
 def listed(info: ConfigFieldInfo, values: Sequence[Any]) -> str:
-    """The text that lists these values, as `values_of` reads it."""
+    """Return the text that lists these values, as `values_of` reads it."""
     separator = "; " if info.kind in _LISTED else ", "
     return separator.join(_one_text(info, value) for value in values)
 

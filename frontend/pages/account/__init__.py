@@ -22,7 +22,7 @@ SCOPES: Mapping[str, tuple[str, Sequence[Scope]]] = {
     "write": ("write (submit runs)", ["read", "write"]),
     "admin": ("admin (all my rights)", ["read", "write", "admin"]),
 }
-"""What a token may do: its label, and the scopes."""
+"""Permissions of a token: its label, and the scopes."""
 
 
 async def _create_token(client: AsyncClient, name: str, days: int | None, scope: str) -> NewToken:
@@ -47,7 +47,7 @@ TOKENS = TokenKind(
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     client = api.client()
     me = await client.me()
     projects = ", ".join(f"{each.name} ({each.role})" for each in me.projects) or "none yet: ask an administrator"
@@ -85,7 +85,7 @@ async def _redraw_sessions(client: AsyncClient) -> None:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: changing the password, ending sessions, creating and revoking tokens."""
+    """Register the callbacks: changing the password, ending sessions, creating and revoking tokens."""
     register_tokens(app, api, TOKENS)
     passwords = {each: f"password-{each}" for each in ("old", "new", "again")}
 

@@ -19,7 +19,7 @@ _SYSTEMS = ("Windows", "Android", "iPhone", "iPad", "Mac OS X", "Linux")
 
 
 def password_form(has_password: bool) -> dmc.Stack:
-    """Returns the form: the old password, if there is one, and the new one twice."""
+    """Return the form: the old password, if there is one, and the new one twice."""
     old_style = {} if has_password else {"display": "none"}
     note = "" if has_password else "You have no password yet. With one you can log in by name."
     return dmc.Stack(
@@ -45,7 +45,7 @@ def password_form(has_password: bool) -> dmc.Stack:
 
 
 def browser_of(user_agent: str) -> str:
-    """Returns "Firefox on Linux", or the browser's own words if they name neither."""
+    """Return "Firefox on Linux", or the browser's own words if they name neither."""
     browser = next((name for name in _BROWSERS if re.search(rf"{name}/", user_agent)), None)
     system = next((name for name in _SYSTEMS if name in user_agent), None)
     if browser is None or system is None:
@@ -54,7 +54,7 @@ def browser_of(user_agent: str) -> str:
 
 
 def session_table(sessions: Sequence[SessionInfo]) -> html.Div:
-    """Returns the browsers in which the caller is logged in, each with a button that ends its session."""
+    """Return the browsers in which the caller is logged in, each with a button that ends its session."""
     now = datetime.now(UTC)
     num_others = sum(not each.is_current for each in sessions)
     end_all = dmc.Button(

@@ -15,7 +15,7 @@ __all__ = ["alerts_layout", "register", "rules_layout", "webhooks_layout"]
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the three pages."""
+    """Register the callbacks of the three pages."""
     listing.register(app, api)
     rules.register(app, api)
     editing.register(app, api)

@@ -32,7 +32,7 @@ _INCOMPLETE = html.Span("Correct the marked fields to preview the rule.", classN
 
 
 def _marks(error: Failure, ids: list[dict[str, str]]) -> list[str]:
-    """Returns the server's remedy at the field that it is about; nothing if it is about none of them."""
+    """Return the server's remedy at the field that it is about; nothing if it is about none of them."""
     if not isinstance(error, ApiError) or not (error.body.field or "").startswith("scope."):
         return []
     return [error.body.remedy if f"{each['kind']}.{each['name']}" == error.body.field else "" for each in ids]
@@ -47,7 +47,7 @@ def _values(ids: list[dict[str, str]], values: list[Any]) -> dict[tuple[str, str
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: opening, showing the fields of the kind, previewing and saving."""
+    """Register the callbacks: opening, showing the fields of the kind, previewing and saving."""
     _opening(app, api)
     _previewing(app, api)
     _saving(app, api)

@@ -57,7 +57,7 @@ FIELDS: Mapping[str, Sequence[FieldText]] = {
     ),
 }
 WITH_FIELDS = frozenset({*FIELDS, "finding"})
-"""Kinds that are not told by their name alone."""
+"""Kinds that need more than their name."""
 SCOPE = (
     ("tag", "Tag", "Runs with this tag"),
     ("method", "Method", "Such as bapo or grpo"),
@@ -71,12 +71,12 @@ SMOOTHINGS = (("", "each value"), ("mean:5", "mean of 5"), ("mean:10", "mean of 
 
 
 def field_id(kind: str, name: str) -> dict[str, str]:
-    """Returns the identifier of an input."""
+    """Return the identifier of an input."""
     return {"type": "rule-field", "kind": kind, "name": name}
 
 
 def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
-    """Returns the drawer, which is closed until a rule is created or edited."""
+    """Return the drawer, which is closed until a rule is created or edited."""
     groups = [
         html.Div(
             [*_own(kind, keys), *(_number(kind, field) for field in FIELDS.get(kind, ()))],
@@ -169,7 +169,7 @@ class Written(NamedTuple):
 
 
 def written(kind: str, values: Mapping[tuple[str, str], Any], project: str | None, *, enabled: bool = True) -> Written:
-    """Reads the form; the checks and their words are the server's."""
+    """Read the form; the checks and their words are the server's."""
     condition: dict[str, Any] = {"kind": kind}
     for (group, name), value in values.items():
         if group == kind and (value not in ("", None) or (kind, name) in _OPTIONAL):
@@ -193,7 +193,7 @@ _OPTIONAL = {("entropy_collapse", "below"), ("entropy_collapse", "fall_percent")
 
 def _place(kind: str, location: Sequence[int | str]) -> tuple[str, str]:
     if location[0] == "condition":
-        # After the kind; a problem of several fields stands at the first of them.
+        # After the kind; a problem of several fields is shown at the first of them.
         name = str(location[-1])
         fields = [field.name for field in FIELDS.get(kind, ())]
         return kind, name if name in (*fields, *CHOSEN) else fields[0] if fields else "severity"
@@ -203,7 +203,7 @@ def _place(kind: str, location: Sequence[int | str]) -> tuple[str, str]:
 
 
 def preview_panel(preview: RulePreview) -> list[Any]:
-    """Returns the rule in words, and where it would have fired."""
+    """Return the rule in words, and where it would have fired."""
     fired = [run for run in preview.runs if run.firings]
     silent = sum(run.num_values == 0 for run in preview.runs)
     if not preview.num_runs:

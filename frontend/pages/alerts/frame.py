@@ -15,7 +15,7 @@ TABS = (("Alerts", "/alerts"), ("Rules", "/alerts/rules"), ("Webhooks", "/alerts
 
 
 def page(current: str, *content: Any, action: Any = None) -> html.Div:
-    """Returns the heading, the three tabs, and the content."""
+    """Return the heading, the three tabs, and the content."""
     links = [
         Link(label, href=href, className="alerts-tab active" if href == current else "alerts-tab")
         for label, href in TABS
@@ -30,6 +30,6 @@ def page(current: str, *content: Any, action: Any = None) -> html.Div:
 
 
 def card(words: Sequence[Any], side: Sequence[Any], *, is_on: bool) -> html.Div:
-    """Returns the card of a rule or a webhook, with its controls at the side."""
+    """Return the card of a rule or a webhook, with its controls at the side."""
     look = "rule-card" if is_on else "rule-card off"
     return html.Div([html.Div(words), html.Div(side, className="rule-side")], className=look)

@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the list, filtered as the address says."""
+    """Return the list, filtered as the address says."""
     state = query.get("state", "open") if query.get("state") in dict(STATES) else "open"
     kind = query.get("kind") if query.get("kind") in KINDS else None
     run_id = query.get("run")
@@ -92,7 +92,7 @@ async def _empty(api: Api, state: str) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: filters, news and acknowledging; and the bell, which is on every page."""
+    """Register the callbacks: filters, news and acknowledging; and the bell, which is on every page."""
     clientside(app, "alerts", "begin", Output("bell-sink", "title"), Input("bell-sink", "id"))
     chosen = (Input("alerts-state", "value"), Input("alerts-kind", "value"))
     clientside(app, "alerts", "filtered", Output("alerts-poke", "data"), *chosen, initial=False)

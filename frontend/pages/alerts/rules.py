@@ -47,7 +47,7 @@ USUAL: Sequence[RuleWrite] = (
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the list and the editor, which is open if the address says so: `?new=1`, `?run=ID`, `?rule=ID`."""
+    """Return the list and the editor, which is open if the address says so: `?new=1`, `?run=ID`, `?rule=ID`."""
     client = api.client()
     page, me, newest = await client.alert_rules(), await client.me(), await client.runs(limit=1)
     keys = (await client.metric_keys(newest.items[0].id)).items if newest.items else []
@@ -72,7 +72,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 
 def rule_list(rules: Sequence[RuleInfo]) -> list[Any]:
-    """Returns the rules by name; without any, what rules are for."""
+    """Return the rules by name; without any, what rules are for."""
     if not rules:
         text = (
             "A rule watches runs while they train and opens an alert when something is wrong. It never stops a run. "
@@ -115,7 +115,7 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: switching, adding the default rules and deleting."""
+    """Register the callbacks: switching, adding the default rules and deleting."""
 
     @when_pressed(app, "rules-usual", busy="rules-usual", on_error=in_toast("Rules not added"))
     async def add_usual(_: str) -> None:
@@ -157,10 +157,10 @@ def register(app: Dash, api: Api) -> None:
 
 
 async def redraw_rules(client: AsyncClient) -> None:
-    """Shows the rules as they are now."""
+    """Show the rules as they are now."""
     show("rules", rule_list((await client.alert_rules()).items))
 
 
 def body_of(rule: RuleInfo, *, enabled: bool) -> RuleWrite:
-    """Returns the rule as it would be written, switched on or off."""
+    """Return the rule as it would be written, switched on or off."""
     return RuleWrite(name=rule.name, condition=rule.condition, scope=rule.scope, project=rule.project, enabled=enabled)

@@ -20,18 +20,18 @@ from frontend.pages.alerts import frame
 
 
 async def redraw_webhooks(client: AsyncClient) -> None:
-    """Shows the webhooks as they are now."""
+    """Show the webhooks as they are now."""
     show("webhooks", webhook_list((await client.webhooks()).items))
 
 
 def show_secret(made: WebhookCreated) -> None:
-    """Shows the secret of a webhook, once."""
+    """Show the secret of a webhook, once."""
     note = "Give it to the receiver: messages are signed with it, see docs/webhooks.md. It is not shown again."
     show("webhook-secret", one_time_secret(f"Secret of {made.name}", made.secret, note))
 
 
 def webhook_list(webhooks: Sequence[WebhookInfo]) -> list[Any]:
-    """Returns the webhooks by name; without any, what they are for."""
+    """Return the webhooks by name; without any, what they are for."""
     if not webhooks:
         text = (
             "A webhook sends a message when a run changes its state and when an alert opens or is resolved: to a chat "

@@ -29,7 +29,7 @@ VALUES = ("name", "url", "format", "events", "project")
 
 
 def editor(projects: Sequence[str]) -> dmc.Drawer:
-    """Returns the drawer, which is closed until a webhook is created or edited."""
+    """Return the drawer, which is closed until a webhook is created or edited."""
     fields = (
         Store(id="webhook-editing"),
         dmc.TextInput(id="webhook-name", label="Name", withAsterisk=True),
@@ -62,7 +62,7 @@ def editor(projects: Sequence[str]) -> dmc.Drawer:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: opening and saving."""
+    """Register the callbacks: opening and saving."""
 
     @when_pressed(
         app,

@@ -31,7 +31,7 @@ NUM_DELIVERIES = 30
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the list; to those who may only look, it says who sees webhooks."""
+    """Return the list; to those who may only look, it says who sees webhooks."""
     client = api.client()
     me = await client.me()
     projects = writable_projects(me)
@@ -59,7 +59,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def delivery_list(deliveries: Sequence[DeliveryInfo]) -> Any:
-    """Returns the messages with what became of them, the newest first."""
+    """Return the messages with what became of them, the newest first."""
     if not deliveries:
         return dmc.Text("Nothing has been sent yet. A test shows whether messages arrive.", size="sm", c="dimmed")
     now = datetime.now(UTC)
@@ -99,7 +99,7 @@ def _delivery(delivery: DeliveryInfo, now: datetime) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: tests, messages, secrets and deleting."""
+    """Register the callbacks: tests, messages, secrets and deleting."""
     _messages(app, api)
 
     @when_asked(

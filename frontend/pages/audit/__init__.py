@@ -25,7 +25,7 @@ HEAD = ("Time", "User", "Action", "Details")
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page, the newest entries first."""
+    """Return the page, the newest entries first."""
     wanted = {name: query[name] for name, *_ in FIELDS if query.get(name)}
     page = await api.client().audit_trail(**wanted, cursor=query.get("cursor"), limit=PAGE)
     inputs = [
@@ -70,7 +70,7 @@ def _row(record: AuditRecord) -> html.Tr:
 
 
 def register(app: Dash, _: Api) -> None:
-    """Writes the filter into the address."""
+    """Write the filter into the address."""
 
     @when_pressed(
         app,

@@ -13,7 +13,7 @@ __all__ = ["layout", "list_layout", "register"]
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of both pages."""
+    """Register the callbacks of both pages."""
     listing.register(app, api)
     changes.register(app, api)
     editor.register(app, api)

@@ -25,7 +25,7 @@ _TRIES = 3
 
 
 async def change_board(client: AsyncClient, board_id: str, change: Change, **fields: Any) -> BoardInfo:
-    """Applies a change to the newest version of the panels, and these fields of the board. Raises ApiError."""
+    """Apply a change to the newest version of the panels, and these fields of the board. Raises ApiError."""
     for left in reversed(range(_TRIES)):
         board = await client.board(board_id)
         body = BoardChange.model_validate(
@@ -37,7 +37,7 @@ async def change_board(client: AsyncClient, board_id: str, change: Change, **fie
         try:
             saved = await client.replace_board(board_id, body)
         except ApiError as error:
-            # Somebody saved in between: the change is made to theirs.
+            # The board was saved in between: apply the change to that version.
             if error.body.code != "board_changed" or not left:
                 raise
             continue
@@ -47,12 +47,12 @@ async def change_board(client: AsyncClient, board_id: str, change: Change, **fie
 
 
 def place_of(panels: Sequence[Panel], panel_id: str) -> int | None:
-    """Returns where the panel stands; None where somebody has removed it."""
+    """Return the panel's position; None if it has been removed."""
     return next((index for index, each in enumerate(panels) if each.id == panel_id), None)
 
 
 def name_of(panel: Panel) -> str:
-    """Returns what a panel is called in questions and labels."""
+    """Return what a panel is called in questions and labels."""
     if panel.kind == "chart":
         return chart_title(panel)
     if panel.kind == "paper":
@@ -61,7 +61,7 @@ def name_of(panel: Panel) -> str:
 
 
 def moved(panels: list[Panel], panel_id: str, what: Mapping[str, Any]) -> list[Panel]:
-    """Returns the panels with one of them earlier, later, in the place of `target`, or in the other width."""
+    """Return the panels with one of them earlier, later, in the place of `target`, or in the other width."""
     at = place_of(panels, panel_id)
     if at is None:
         return panels
@@ -80,7 +80,7 @@ def moved(panels: list[Panel], panel_id: str, what: Mapping[str, Any]) -> list[P
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers moving, widening and removing panels, and deleting the board."""
+    """Register moving, widening and removing panels, and deleting the board."""
     clientside(app, "boards", "poked", Output("board-state", "title"), Input("board-poke", "data"), initial=False)
 
     @when_pressed(

@@ -42,7 +42,7 @@ _LOOKS = {
     "paper": "board-drawer kind-paper",
 }
 _SYNTAX = (
-    "Markdown. A number that follows the runs stands in double braces: {{last metric.critic/rewards/mean of method = "
+    "Markdown. Put a number that follows the runs in double braces: {{last metric.critic/rewards/mean of method = "
     "bapo}}; last, max, min, mean or count; “; ” between conditions; “as percent” at the end."
 )
 
@@ -52,7 +52,7 @@ def _id(name: str) -> str:
 
 
 def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawer:
-    """Returns the drawer, which is closed until a panel is added or edited."""
+    """Return the drawer, which is closed until a panel is added or edited."""
     metrics = [name.removeprefix(METRIC_COLUMN) for name in columns if name.startswith(METRIC_COLUMN)]
     fields = [name.removeprefix(CONFIG_COLUMN) for name in columns if name.startswith(CONFIG_COLUMN)]
     axes = ["step", "rollouts", "time", *(METRIC_COLUMN + key for key in sorted(metrics))]
@@ -126,7 +126,7 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
 
 
 def _of(kinds: str, *fields: Any) -> html.Div:
-    """Fields that the style sheet shows where the drawer is of one of these kinds."""
+    """Return fields that the style sheet shows only for these kinds of panels."""
     return html.Div(list(fields), className=f"board-field {kinds}")
 
 
@@ -135,7 +135,7 @@ def _autocomplete(name: str, label: str, description: str, data: Sequence[str]) 
 
 
 def board_dialog() -> dmc.Modal:
-    """Returns the dialog for the name and the runs of the whole board."""
+    """Return the dialog for the name and the runs of the whole board."""
     fields = (
         Store(id="board-edit-before"),
         dmc.TextInput(id="board-edit-name", label="Name", withAsterisk=True),
@@ -156,7 +156,7 @@ def _values_of(panel: Panel | None, kind: str) -> tuple[list[Any], list[bool]]:
 
 
 def written(kind: str, panel_id: str, before: Panel | None, given: Mapping[str, Any]) -> Panel:
-    """Returns the panel of what was typed; filters that the form does not have stay. Raises FormError."""
+    """Return the typed panel; filters that the form does not have are kept. Raises FormError."""
     filters = RunFilters() if before is None else before.filters
     content = {name: given[name] for name in _OF_KIND[kind]}
     content = {
@@ -178,12 +178,12 @@ def written(kind: str, panel_id: str, before: Panel | None, given: Mapping[str, 
 
 
 def _place(location: Sequence[int | str]) -> str:
-    """The field of the form that a problem is about; an item of a list is its list."""
+    """Return the form's field for a problem; a problem of an item belongs to its list."""
     return next((str(part) for part in reversed(location) if part in _VALUES), "y")
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers opening and saving."""
+    """Register opening and saving."""
 
     @when_pressed(
         app,
@@ -206,7 +206,7 @@ def register(app: Dash, api: Api) -> None:
             board = await api.client().board(board_id)
             at = place_of(board.panels, what["panel"])
             if at is None:
-                tell("Somebody has removed this panel.", "Gone", "yellow")
+                tell("This panel has been removed.", "Gone", "yellow")
                 return [no_update] * (4 + len(_VALUES) + len(_CHECKED))
             panel = board.panels[at]
         kind = what["kind"] if panel is None else panel.kind
@@ -299,14 +299,14 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _put(panels: list[Panel], panel: Panel) -> list[Panel]:
-    """The panel in its place, or as the last one where it has none."""
+    """Return the panels with this one in its place, or appended if it has none."""
     at = place_of(panels, panel.id)
     return [*panels, panel] if at is None else [*panels[:at], panel, *panels[at + 1 :]]
 
 
 def _say_saved(panel: Panel, *, is_back: bool) -> None:
     if is_back:
-        tell("Somebody has removed this panel meanwhile: it is back, as the last one.", "Saved", "yellow")
+        tell("This panel was removed meanwhile: it has been added again at the end.", "Saved", "yellow")
     else:
         tell(name_of(panel), "Saved")
 
@@ -324,7 +324,7 @@ def _theirs(board: BoardInfo, what: str) -> dmc.Alert:
 
 
 def _at_field(error: ApiError) -> FormError | ApiError:
-    """The refusal of a panel's field, which the server names with the panel's place, at the field of the form."""
+    """Return the refusal at the form's field, which the server names together with the panel's place."""
     field = (error.body.field or "").rpartition(".")[2]
     if field not in ("name", "where", "search", "text", "view", "y", "x", "group"):
         return error

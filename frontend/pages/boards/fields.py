@@ -10,7 +10,7 @@ _EXAMPLES = "method = bapo, grpo · config.method.c1 >= 0.25 · name ~ wide · t
 
 
 def conditions_field(identifier: Any, label: str) -> dmc.TagsInput:
-    """Returns the conditions, each as the run list writes it after `where=`."""
+    """Return the conditions, each as the run list writes it after `where=`."""
     return dmc.TagsInput(
         id=identifier,
         label=label,

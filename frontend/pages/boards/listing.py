@@ -29,7 +29,7 @@ _TEMPLATES = (("", "An empty board"), (AS_THE_PAPER, "As the paper: its figures 
 
 
 async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the list; while it is empty, what a board is."""
+    """Return the list; while it is empty, what a board is."""
     client = api.client()
     found, me = await client.boards(), await client.me()
     projects = writable_projects(me)
@@ -75,7 +75,7 @@ def _dialog(projects: Sequence[str]) -> dmc.Modal:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the dialog."""
+    """Register the callbacks of the dialog."""
     open_when_pressed(app, "board-new", "board-new-dialog")
 
     @when_submitted(

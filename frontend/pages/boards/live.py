@@ -22,7 +22,7 @@ from frontend.pages.boards.changes import name_of
 
 
 async def board_news(client: AsyncClient, board_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers GET /live/boards/{board_id}: `known` holds what the page shows, as PANEL:DIGEST with commas between.
+    """Answer GET /live/boards/{board_id}: `known` holds what the page shows, as PANEL:DIGEST with commas between.
 
     Raises ApiError and httpx.TransportError.
     """

@@ -21,7 +21,7 @@ from frontend.session import Api
 
 
 async def layout(api: Api, parts: Mapping[str, str], _: Mapping[str, str]) -> Any:
-    """Returns the frame of the board; to those who may only look, without anything that changes it."""
+    """Return the frame of the board; to those who may only look, without anything that changes it."""
     client = api.client()
     board = await client.board(parts["board_id"])
     tools: list[Any] = []

@@ -24,7 +24,7 @@ _HEADS = ("Link", "By", "Expires", "Opened", "")
 
 
 def share_dialog() -> dmc.Modal:
-    """Returns the closed dialog."""
+    """Return the closed dialog."""
     content = [
         dmc.Text(
             "Members of the project open the board at this page's own address. A read-only link shows it to everybody "
@@ -55,7 +55,7 @@ def share_dialog() -> dmc.Modal:
 
 
 def link_list(board_id: str, links: Sequence[BoardLinkInfo]) -> Any:
-    """Returns the links with what became of them."""
+    """Return the links with what became of them."""
     if not links:
         return dmc.Text("There is no link yet.", size="sm", c="dimmed")
     now = datetime.now(UTC)
@@ -80,7 +80,7 @@ async def _redraw(client: AsyncClient, board_id: str) -> None:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers opening, making and revoking."""
+    """Register opening, making and revoking."""
 
     @when_pressed(app, "board-share", states=[State("board-id", "data")])
     async def open_dialog(_: str, board_id: str) -> None:
@@ -100,7 +100,7 @@ def register(app: Dash, api: Api) -> None:
         client = api.client()
         given = days if isinstance(days, int) else 30
         made = await client.share_board(board_id, BoardLinkCreate(expires_in_days=min(365, max(1, given))))
-        note = f"Shown only now. It expires on {made.expires_at:%Y-%m-%d at %H:%M} UTC, or when somebody revokes it."
+        note = f"Shown only now. It expires on {made.expires_at:%Y-%m-%d at %H:%M} UTC, or when it is revoked."
         show("board-link-secret", one_time_secret("Read-only link", made.address, note))
         await _redraw(client, board_id)
 
@@ -109,7 +109,7 @@ def register(app: Dash, api: Api) -> None:
         return Question(
             title="Revoke this link?",
             subject=pressed["name"],
-            text="Whoever has it sees nothing any more, at once and for good. A new link has another address.",
+            text="The link stops working at once and for good. A new link has another address.",
             button="Revoke the link",
             data={"board": pressed["board"], "link": pressed["link"]},
         )

@@ -26,7 +26,7 @@ from frontend.session import Api
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page; what it shows follows."""
+    """Return the page; what it shows follows."""
     view = view_of(query)
     if not view.runs and (group := query.get("run_group")):
         view = view._replace(runs=tuple(run.id for run in await runs_of_group(api.client(), group)))
@@ -138,5 +138,5 @@ def _group_control(name: str, chosen: str | None, label: str) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the page."""
+    """Register the callbacks of the page."""
     drawing.register(app, api)

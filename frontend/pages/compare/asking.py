@@ -1,4 +1,4 @@
-"""What the page asks the server for: begun while the browser still sets up its scripts, and each question once."""
+"""Requests of the page to the server: started while the browser still sets up its scripts, and each sent once."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Asking:
     """The questions of one page that is open, whose answers its callbacks share for moments."""
 
     def __init__(self, api: Api, visit: str) -> None:
-        """`visit` is the page's own: what another page was told before, or another person, is not for this one."""
+        """Prepare the requests; `visit` identifies the page: answers for another page or person are not reused."""
         self._client, self._shared, self._visit = api.client(), api.shared, (SESSION.get(), visit)
 
     def ahead(self, view: View) -> None:
-        """Begins with what the page will ask for, in its order."""
+        """Begin with what the page will ask for, in its order."""
         task = asyncio.create_task(self._ahead(view))
         _UNDER_WAY.add(task)
         task.add_done_callback(_UNDER_WAY.discard)
@@ -40,17 +40,17 @@ class Asking:
             await self.composition(view)
 
     async def metric_keys(self, view: View) -> Sequence[str]:
-        """Returns the metrics of the first run."""
+        """Return the metrics of the first run."""
         run_id = view.runs[0]
         found = await self._shared.get(("metric keys", self._visit, run_id), lambda: self._client.metric_keys(run_id))
         return found.items
 
     async def curves(self, view: View, keys: Sequence[str]) -> ComparedCurves:
-        """Returns the curves as the page draws them: points with their extremes, or means over stretches."""
+        """Return the curves as the page draws them: points with their extremes, or means over stretches."""
         return await self._curves(view, keys, SMOOTH_STRETCHES if view.smooth else None)
 
     async def composition(self, view: View) -> ComparedCurves:
-        """Returns what the batches were made of, as means over stretches."""
+        """Return what the batches were made of, as means over stretches."""
         return await self._curves(view, composition_grid.KEYS, composition_grid.POINTS)
 
     async def _curves(self, view: View, keys: Sequence[str], means_over: int | None) -> ComparedCurves:
@@ -69,7 +69,7 @@ class Asking:
         )
 
     async def comparison(self, view: View) -> Comparison:
-        """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down."""
+        """Return the comparison; the accuracy to reach defaults to the reference group's final one, rounded down."""
         question = (view.runs, view.group, view.x, view.equal, view.dataset, view.reach, view.reference)
         try:
             return await self._shared.get(

@@ -39,7 +39,8 @@ Text = Callable[[float], str]
 
 
 def table(name: str, headings: Sequence[Heading], rows: Sequence[tuple[str, Sequence[Cell]]], caption: str) -> html.Div:
-    """Rows are (group label, cells): a group that is hidden in the legend is dimmed. The first cell names the row."""
+    """Return a table of rows (group label, cells): a group hidden in the legend is dimmed. The first cell names the
+    row."""
     head = html.Tr(
         [
             html.Th(
@@ -93,12 +94,12 @@ def _cell(cell: Cell, heading: Heading, *, is_first: bool) -> Any:
 
 
 def share(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
-    """Returns a share with its interval: 41.2 %, 38.0 to 44.4."""
+    """Return a share with its interval: 41.2 %, 38.0 to 44.4."""
     return _estimated(estimate, formatting.percent, within_share, over)
 
 
 def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
-    """Returns a difference with its interval: +8.2 pts, +4.0 to +12.4."""
+    """Return a difference with its interval: +8.2 pts, +4.0 to +12.4."""
     return _estimated(estimate, formatting.points, lambda value: formatting.signed_decimal(100 * value, 1), over)
 
 
@@ -112,12 +113,12 @@ def _estimated(estimate: MeanEstimate | None, text: Text, bound: Text, over: str
 
 
 def interval(estimate: MeanEstimate, text: Text) -> str:
-    """Returns "38.0 to 44.4"; empty without bounds."""
+    """Return "38.0 to 44.4"; empty without bounds."""
     return bounds_text(estimate.low, estimate.high, text)
 
 
 def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
-    """Returns a rate beside the rate by chance."""
+    """Return a rate next to the rate by chance."""
     if now is None:
         return NONE
     bounds = f"95 % interval {formatting.share(now.low)} to {formatting.share(now.high)}"
@@ -125,7 +126,7 @@ def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
 
 
 def mean_rate(now: MeanEstimate | None, null: MeanEstimate | None) -> Cell:
-    """Returns the same for the runs of a group."""
+    """Return the same for the runs of a group."""
     if now is None:
         return NONE
     bounds = interval(now, within_share)
@@ -142,12 +143,12 @@ def _beside_chance(value: float, null: MigrationRate | MeanEstimate | None, titl
 
 
 def mean(estimate: MeanEstimate | None, text: Text) -> Cell:
-    """Returns the mean of a group."""
+    """Return the mean of a group."""
     return NONE if estimate is None else Cell(text(estimate.value), estimate.value, "", _mean_of(estimate))
 
 
 def range_of(spread: CostSpread | None, text: Text) -> Cell:
-    """Returns the median, with the range below."""
+    """Return the median, with the range below."""
     if spread is None:
         return NONE
     note = "" if spread.low == spread.high else f"{text(spread.low)} to {text(spread.high)}"
@@ -155,12 +156,12 @@ def range_of(spread: CostSpread | None, text: Text) -> Cell:
 
 
 def hours(value: float | None) -> str:
-    """Returns hours such as 12.3 h or 0.012 h."""
+    """Return hours such as 12.3 h or 0.012 h."""
     return formatting.MISSING if value is None else f"{value:,.{_digits(value)}f}{formatting.THIN_SPACE}h"
 
 
 def money(value: float | None, currency: str) -> str:
-    """Returns a cost such as 12.35 USD or 0.0012 USD."""
+    """Return a cost such as 12.35 USD or 0.0012 USD."""
     return formatting.MISSING if value is None else f"{value:,.{_digits(value) + 1}f}{formatting.THIN_SPACE}{currency}"
 
 

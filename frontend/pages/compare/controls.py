@@ -1,4 +1,4 @@
-"""The controls of a comparison, beside the choice of its runs."""
+"""The controls of a comparison, next to the choice of its runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROUPINGS = (
 
 
 def group_options(view: View, differing: Sequence[str], fields: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the kinds of grouping, then the config fields in which the runs differ, then all others."""
+    """Return the kinds of grouping, then the config fields in which the runs differ, then all others."""
     usual = {value for value, _ in GROUPINGS}
     parts = [("Usual groupings", choices(GROUPINGS))]
     parts.append(("Config fields that differ", [_field(name) for name in differing if name not in usual]))
@@ -40,7 +40,7 @@ def _field(name: str) -> dict[str, str]:
 
 
 def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) -> html.Div:
-    """Returns the controls: grouping, axis, equal budgets and metrics."""
+    """Return the controls: grouping, axis, equal budgets and metrics."""
     return html.Div(
         [
             dmc.Select(

@@ -46,7 +46,7 @@ def _view(runs: Sequence[str] | None, group: str | None, x: Any, equal: bool | N
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the page."""
+    """Register the callbacks of the page."""
     _register_curves(app, api)
     _register_tables(app, api)
     _register_composition(app, api)

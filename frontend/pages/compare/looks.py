@@ -10,12 +10,12 @@ from bapo.figures.theme import Palette
 
 
 def styles(labels: Sequence[str], palette: Palette) -> dict[str, LineStyle]:
-    """Returns the style of each group by its label."""
+    """Return the style of each group by its label."""
     names = shown_names(labels)
     found = styles_of(list(names.values()), palette)
     return {label: found[name] for label, name in names.items()}
 
 
 def shown_names(labels: Sequence[str]) -> Mapping[str, str]:
-    """Returns the shown names by label."""
+    """Return the shown names by label."""
     return {label: shown_name(label) for label in labels}

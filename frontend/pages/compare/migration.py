@@ -23,7 +23,7 @@ MOST_OF_A_GROUP = 10
 
 
 async def migrations(client: AsyncClient, run_ids: Sequence[str]) -> list[Migration]:
-    """Returns the migrations from the base model to the last sampling, of the runs that track prompts."""
+    """Return the migrations from the base model to the last sampling, of the runs that track prompts."""
     asked = (_migration(client, run_id) for run_id in run_ids[:MOST_OF_A_GROUP])
     return [found for found in await asyncio.gather(*asked) if found is not None]
 
@@ -40,7 +40,7 @@ async def _migration(client: AsyncClient, run_id: str) -> Migration | None:
 async def migration_card(
     client: AsyncClient, first: CurveGroup, second: CurveGroup, styles: dict[str, LineStyle], palette: Palette
 ) -> Any:
-    """Returns a card with the difference of the two matrices, in the colours of the two groups."""
+    """Return a card with the difference of the two matrices, in the colours of the two groups."""
     ours, theirs = await asyncio.gather(migrations(client, first.run_ids), migrations(client, second.run_ids))
     names = shown_name(first.label), shown_name(second.label)
     data = migration_difference_data(names[0], ours, names[1], theirs)

@@ -29,7 +29,7 @@ USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
 
 
 def usual_metrics(known: Sequence[str]) -> list[str]:
-    """Returns reward, avg@k of the widest held-out set, entropy and length, as far as the runs have them."""
+    """Return reward, avg@k of the widest held-out set, entropy and length, as far as the runs have them."""
     averages = [key for key in known if (match := AVERAGE.fullmatch(key)) is not None and match["k"]]
     first = sorted(averages, key=lambda key: (-len(key), key))[:1]
     keys = [USUAL[0], *first, *USUAL[1:]]
@@ -47,7 +47,7 @@ _ACTIONS: tuple[tuple[str, str, IconName], ...] = (
 def card(
     name: str, title: str, note: str, figure: go.Figure, palette: Palette, *, question: str = "", wide: bool = False
 ) -> html.Div:
-    """Returns a chart with its own small buttons; `note` says what was left out or interpolated."""
+    """Return a chart with its own small buttons; `note` says what was left out or interpolated."""
     buttons = [
         html.Button(
             icon(icon_name, 16),
@@ -90,7 +90,7 @@ def card(
 def curve_cards(
     curves: ComparedCurves, keys: Sequence[str], view: View, styles: Mapping[str, LineStyle], palette: Palette
 ) -> list[html.Div]:
-    """Returns a card for each metric."""
+    """Return a card for each metric."""
     cards = []
     for key in keys:
         found = curves.curves.get(key, ())
@@ -111,7 +111,7 @@ def curve_cards(
 
 
 def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
-    """Returns how the curves were made."""
+    """Return how the curves were made."""
     found = curves.curves.get(key, ())
     if not found:
         return "No run has recorded this metric."
@@ -149,7 +149,7 @@ def _making(curves: ComparedCurves, found: Sequence[ComparedCurve], view: View) 
 
 
 def marks_of_groups(groups: Sequence[CurveGroup]) -> list[OverlaidMark]:
-    """Returns the parameter changes of all runs; one for seeds that were changed alike."""
+    """Return the parameter changes of all runs; one for seeds with the same change."""
     found: dict[tuple[str, float, str], list[str]] = {}
     for group in groups:
         names = dict(zip(group.run_ids, group.names, strict=True))
@@ -163,14 +163,14 @@ def marks_of_groups(groups: Sequence[CurveGroup]) -> list[OverlaidMark]:
 
 
 def budget_text(x: str, until: float) -> str:
-    """Returns a budget in words: "12.8k rollouts"."""
+    """Return a budget in words: "12.8k rollouts"."""
     if x == "time":
         return f"{formatting.duration(until)} of training steps"
     return f"{formatting.count(until)} rollouts" if x == "rollouts" else f"step {until:,.0f}"
 
 
 def legend(groups: Sequence[CurveGroup], styles: Mapping[str, LineStyle], hidden: frozenset[str]) -> list[Any]:
-    """Returns a button for each group, which shows and hides it in all charts."""
+    """Return a button for each group, which shows and hides it in all charts."""
     return [
         html.Button(
             [
@@ -191,7 +191,7 @@ def legend(groups: Sequence[CurveGroup], styles: Mapping[str, LineStyle], hidden
 
 
 def downloads(view: View, keys: Sequence[str]) -> dmc.Group:
-    """Returns links to the same comparison in the API."""
+    """Return links to the same comparison in the API."""
     links = (
         ("Curves as JSON", api_address(view, "compare/curves", keys=",".join(keys))),
         ("Tables as JSON", api_address(view, "compare")),

@@ -25,7 +25,7 @@ MOST_UNFOLDED = 12
 
 
 def run_picker(view: View, options: Sequence[dict[str, str]]) -> Any:
-    """Returns the selected runs as pills, folded up where they are many; typing searches all runs on the server."""
+    """Return the selected runs as pills, folded up where they are many; typing searches all runs on the server."""
     picker = dmc.MultiSelect(
         id="compare-runs",
         value=list(view.runs),
@@ -55,7 +55,7 @@ def run_picker(view: View, options: Sequence[dict[str, str]]) -> Any:
 async def run_options(
     client: AsyncClient, chosen: Sequence[str], options: Sequence[dict[str, str]], search: str | None
 ) -> list[dict[str, str]]:
-    """Returns the selected runs and those that match; runs of the same name show their identifiers."""
+    """Return the selected runs and those that match; runs of the same name show their identifiers."""
     page = await client.runs(search=search or None, limit=MOST_FOUND)
     names = {option["value"]: option["label"] for option in options if option["value"] in chosen}
     found = {run.id: run.name for run in page.items if run.id not in names}
@@ -65,7 +65,7 @@ async def run_options(
 
 
 def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
-    """Returns how to select runs, and offers the groups of the newest ones."""
+    """Return instructions for selecting runs, and the groups of the newest ones."""
     by_group: dict[str, list[RunSummary]] = {}
     for run in recent:
         if run.group:

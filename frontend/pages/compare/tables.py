@@ -47,14 +47,14 @@ _COSTS = (
     Heading("Cost", "At the prices that compute hours had at the time (page Prices)"),
 )
 _RATES = (
-    Heading("Unlocked", "Tracked prompts at 0/G before training that are above it now, beside the rate by chance"),
+    Heading("Unlocked", "Tracked prompts at 0/G before training that are above it now, next to the rate by chance"),
     Heading("≥ ½", "Tracked prompts at 0/G before training that are at one half or more now"),
     Heading("Lost", "Tracked prompts above 0/G before training that are at 0/G now"),
 )
 
 
 def results(comparison: Comparison) -> list[Any]:
-    """Returns the results of the groups, if one has several runs, and of every run."""
+    """Return the results of the groups, if one has several runs, and of every run."""
     parts: list[Any] = []
     note = unsaid_note(comparison.held_out_note, comparison.outcome)
     if note:
@@ -74,7 +74,7 @@ def results(comparison: Comparison) -> list[Any]:
 
 
 def _budgets(budget: EqualBudget, datasets: Sequence[str]) -> str:
-    """Returns where each set is compared: "step 50", or "step 50 (CD-34), step 69 (CD-4)" where they differ."""
+    """Return where each set is compared: "step 50", or "step 50 (CD-34), step 69 (CD-4)" where they differ."""
     texts = {dataset: budget_text(budget.x, budget.evaluated[dataset]) for dataset in datasets}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
@@ -124,7 +124,7 @@ def _group_results(comparison: Comparison) -> html.Div:
 
 
 def _costs(of: Any, cell: Callable[[Any, Text], Cell], comparison: Comparison) -> list[Cell]:
-    """Returns the cells of `_COSTS`."""
+    """Return the cells of `_COSTS`."""
     return [
         cell(of.rollouts, formatting.count),
         cell(of.seconds, formatting.duration),
@@ -181,7 +181,7 @@ def _run_name(run: ComparedRunInfo) -> Cell:
 
 
 def reached(comparison: Comparison) -> list[Any]:
-    """Returns what each group had spent at its first evaluation that reached the accuracy."""
+    """Return what each group had spent at its first evaluation that reached the accuracy."""
     if comparison.reach is None:
         return [_remark("The runs have not been evaluated yet.")]
     target = f"avg@k of {formatting.percent(comparison.reach)} on {comparison.dataset}"
@@ -207,7 +207,7 @@ def reached(comparison: Comparison) -> list[Any]:
 
 
 def _savings(comparison: Comparison) -> list[str]:
-    """Returns a sentence for each group on what it saved against the reference, and how that was found."""
+    """Return a sentence for each group on what it saved against the reference, and how that was found."""
     baseline = next((group for group in comparison.groups if group.label == comparison.reference), None)
     others = [group for group in comparison.groups if group.label != comparison.reference and group.to_reach]
     if baseline is None or baseline.to_reach is None or not others:
@@ -242,7 +242,7 @@ def _best(comparison: Comparison, run_ids: Sequence[str]) -> str:
 
 
 def paired(comparison: Comparison) -> list[Any]:
-    """Returns the difference of each group to the reference, paired by seed."""
+    """Return the difference of each group to the reference, paired by seed."""
     others = [group for group in comparison.groups if group.label != comparison.reference]
     if not others:
         return [_remark("There is only one group: nothing to compare it with.")]
@@ -269,7 +269,7 @@ def paired(comparison: Comparison) -> list[Any]:
 
 
 def _disagreements(comparison: Comparison) -> list[str]:
-    """Returns a sentence for each difference about which the seeds disagree."""
+    """Return a sentence for each difference about which the seeds disagree."""
     return [
         seed_disagreement_text(
             f"{shown_name(group.label)} against {shown_name(comparison.reference)} on {result.dataset}",
@@ -282,7 +282,7 @@ def _disagreements(comparison: Comparison) -> list[str]:
 
 
 def _unequal(comparison: Comparison) -> str:
-    """Returns a warning where final evaluations of different steps are compared."""
+    """Return a warning where final evaluations of different steps are compared."""
     steps = [
         result.final_step for run in comparison.runs for result in run.results if result.dataset == comparison.dataset
     ]
@@ -298,7 +298,7 @@ MOST_CHARACTERS = 60
 
 
 def config_differences(comparison: Comparison) -> list[Any]:
-    """Returns the fields that differ: a column for each group, with the values of its runs."""
+    """Return the fields that differ: a column for each group, with the values of its runs."""
     if not comparison.differences:
         return [_remark("The configs are the same in every field.")]
     places = {run.id: index for index, run in enumerate(comparison.runs)}

@@ -22,7 +22,7 @@ class View(NamedTuple):
     group: str = DEFAULT_GROUP
     x: CompareAxis = "step"
     equal: bool = True
-    """Whether runs are cut off where the shortest ends."""
+    """True if runs are cut off where the shortest ends."""
     smooth: bool = False
     metrics: tuple[str, ...] = ()
     """Empty: the usual ones."""
@@ -37,7 +37,7 @@ class View(NamedTuple):
 
 
 def view_of(query: Mapping[str, str]) -> View:
-    """Reads the address; what cannot be read is left out."""
+    """Parse the address; invalid parts are ignored."""
     x: CompareAxis = next((kind for kind in AXES if kind == query.get("x")), "step")
     return View(
         runs=_names(query.get("runs", "")),
@@ -67,7 +67,7 @@ def _number(text: str) -> float | None:
 
 
 def api_address(view: View, path: str, **parameters: str) -> str:
-    """Returns the address of the same comparison in the API, for a download."""
+    """Return the address of the same comparison in the API, for a download."""
     query = [("run", run) for run in view.runs] + [("group", view.group), ("x", view.x)]
     query += [("equal", "true")] if view.equal else []
     query += list(parameters.items())

@@ -46,7 +46,7 @@ from frontend.session import Api
 
 OWN_FIELDS = "The method's own fields"
 REFUSED = "This is of the last config that could run; the present one cannot."
-NO_FIELDS = "This method has no fields of its own."
+NO_FIELDS = "This method adds no fields."
 PROBE_TITLE = (
     "Let the base model answer some 256 of these problems first: how hard they are, which group size and thresholds "
     "suit them, and how long the run would take."
@@ -72,13 +72,13 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("Sizes", "", ("rollout.group_size", "rollout.batch_size", "training.batch_size")),
 )
-"""The fields that most runs are about; all others stand below."""
+"""Fields that most runs change; all others follow below."""
 
 DEFAULT_RECIPE = "countdown-demo"
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the form, filled from the recipe or the parent."""
+    """Return the form, filled from the recipe or the parent."""
     client = api.client()
     me = await client.me()
     if not writable_projects(me):
@@ -92,7 +92,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     recipe = next((each for each in recipes if each.name == query.get("recipe", DEFAULT_RECIPE)), recipes[0])
     set_before = apply_changes(parent.explicit, fork.in_force if fork else {}) if parent else recipe.config
     # Completed without asking the server: what it refuses, such as a recipe's folder that this deployment does not
-    # permit, or a fork with no step left, is told at its field of the open form.
+    # permit, or a fork with no step left, is reported at its field of the open form.
     try:
         base = flatten(resolve(set_before).config.model_dump(mode="json"))
     except ConfigError as error:
@@ -135,7 +135,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },
             ),
-            # Apart from what the server is told with each check.
+            # Separate from what each check sends to the server.
             Store(
                 id="new-looks",
                 data={
@@ -174,12 +174,12 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 
 def _one_of(types: Collection[str], wished: object, usual: object) -> str:
-    """Returns the type that an address asks for, if there is such a type."""
+    """Return the type that an address asks for, if there is such a type."""
     return str(wished) if str(wished) in types else str(usual)
 
 
 def _given(field: FormField, changes: str | None) -> list[Any]:
-    """Returns the field's value in an address, if it gives one that the field can show."""
+    """Return the field's value in an address, if it gives one that the field can show."""
     given = parse_changes(changes)
     if field.info.path not in given:
         return []
@@ -249,7 +249,7 @@ def _form(
     fork: Fork | None,
     offers: Mapping[str, Sequence[str]],
 ) -> html.Div:
-    """Returns the fields; those that the address gives start with its values, and `offers` can be chosen."""
+    """Return the fields; those that the address gives start with its values, and `offers` can be chosen."""
 
     def field_of(field: FormField, width: str = "normal") -> Field:
         value = given.get(field.info.path, field.base)
@@ -342,12 +342,12 @@ def _form(
 
 
 def _listed(fields: Sequence[FormField]) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Returns `SECTIONS` with the fields of methods that have few."""
+    """Return `SECTIONS` with the fields of methods that have few."""
     return [(title, text, (*paths, *_of_other_methods(fields, title))) for title, text, paths in SECTIONS]
 
 
 def further(fields: Sequence[FormField]) -> dict[str, list[FormField]]:
-    """Returns all other fields, by section of the config."""
+    """Return all other fields, by section of the config."""
     prominent = {path for _, _, paths in _listed(fields) for path in paths}
     rest: dict[str, list[FormField]] = {}
     for field in fields:
@@ -357,7 +357,7 @@ def further(fields: Sequence[FormField]) -> dict[str, list[FormField]]:
 
 
 def suggested_name(recipe: RecipeInfo, parent: RunDetail | None, fork: Fork | None, given: Mapping[str, Any]) -> str:
-    """Returns what the run is called unless its owner says otherwise: after its parent, its own data or its recipe."""
+    """Return the default name of the run: after its parent, its own data or its recipe."""
     if fork is not None:
         return f"{fork.parent.name[:170]} from step {fork.step}"
     if parent is not None:
@@ -366,7 +366,7 @@ def suggested_name(recipe: RecipeInfo, parent: RunDetail | None, fork: Fork | No
 
 
 def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
-    """Returns the fields of methods that have few; the default method's other fields stand with all others below."""
+    """Return the fields of methods that have few; the default method's other fields are with all others below."""
     if title != OWN_FIELDS:
         return []
     return [
@@ -379,7 +379,7 @@ def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
 def _summary(is_fork: bool) -> html.Div:
     return html.Div(
         [
-            # First, and in sight while the form is scrolled, with what is wrong beside the button.
+            # First, and in sight while the form is scrolled, with the problems next to the button.
             html.Div(
                 [
                     dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
@@ -431,7 +431,7 @@ def _summary(is_fork: bool) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers validation while typing, and submission."""
+    """Register validation while typing, and submission."""
     form.register(app, api)
     arms.register(app)
     several.register(app, api)

@@ -31,7 +31,7 @@ NOISE_HELP = "The unchanged settings with another seed: how far apart runs come 
 
 
 def arms_builder(fork: Fork, infos: Sequence[ConfigFieldInfo]) -> html.Section:
-    """A switch, and behind it the arms, how long they train, and from which further checkpoints."""
+    """Return a switch, and behind it the arms, how long they train, and from which further checkpoints."""
     further = {key: label for key, label in fork.others.items() if key != f"{fork.parent.id}:{fork.step}"}
     return html.Section(
         [
@@ -122,7 +122,7 @@ def _parts(fork: Fork, further: Mapping[str, str]) -> list[Any]:
 
 
 def plan_of(parts: Sequence[Any], name: str | None, filled: Filled) -> StudyWrite | None:
-    """The experiment that the form describes; None without an arm.
+    """Return the experiment that the form describes; None without an arm.
 
     Raises ConfigError for a line that is none, ValueError for a number of steps that is none.
     """
@@ -154,7 +154,7 @@ def _changes_of(line: str) -> dict[str, Any]:
 
 
 def register(app: Dash) -> None:
-    """Adds a field and its value to the arms."""
+    """Add a field and its value to the arms."""
     lines = Output({"type": "arms", "part": "1 lines"}, "value")
 
     @when_pressed(

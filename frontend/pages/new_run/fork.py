@@ -30,7 +30,7 @@ class Fork(NamedTuple):
     parent: RunDetail
     checkpoints: Sequence[CheckpointInfo]
     step: int | None
-    """None where it keeps no checkpoint."""
+    """`None` if it keeps no checkpoint."""
     in_force: Mapping[str, Any]
     """The changes that the checkpoint contains, by field, the later over the earlier."""
     others: Mapping[str, str] = MappingProxyType({})
@@ -39,7 +39,7 @@ class Fork(NamedTuple):
 
 
 async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
-    """Returns the checkpoint of that step, or the newest one."""
+    """Return the checkpoint of that step, or the newest one."""
     parent, page = await client.run(run_id), await client.checkpoints(run_id)
     steps = [each.step for each in page.items]
     chosen = int(step) if step and step.isdigit() and int(step) in steps else next(iter(steps), None)
@@ -60,12 +60,12 @@ async def _others(client: AsyncClient, parent: RunDetail, own: Sequence[Checkpoi
 
 
 def further_steps(step: int, steps: int | None) -> dict[str, Any]:
-    """Returns the number of steps to begin with where the parent's leaves none: as many again after the checkpoint."""
+    """Return the number of steps to begin with where the parent's leaves none: as many again after the checkpoint."""
     return {} if steps is None or steps > step else {"training.steps": step + steps}
 
 
 def nothing_to_fork(parent: RunDetail) -> Any:
-    """Returns the page of a run without a checkpoint."""
+    """Return the page of a run without a checkpoint."""
     return notice(
         "No checkpoint to fork from",
         f"“{parent.name}” keeps none: the first one has not been written yet, they were deleted, or the run was "
@@ -76,7 +76,7 @@ def nothing_to_fork(parent: RunDetail) -> Any:
 
 
 def heading(fork: Fork) -> html.Div:
-    """Returns what the fork has of its parent, and the choice of the checkpoint."""
+    """Return what the fork has of its parent, and the choice of the checkpoint."""
     options = [{"value": str(each.step), "label": _label(each)} for each in fork.checkpoints]
     text: Any = [
         "Continues from a checkpoint of ",

@@ -44,7 +44,7 @@ LONGEST_NAME = 200
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers validation, recipes and submission."""
+    """Register validation, recipes and submission."""
     _typing(app)
     _checking(app, api)
     _submitting(app, api)
@@ -104,7 +104,7 @@ def _checking(app: Dash, api: Api) -> None:
         Output("new-cost", "children"),
         Input("new-typed", "data"),
         *FILLED,
-        # What is wrong stands at its field; the last estimate stays.
+        # Problems are shown at their fields; the last estimate stays.
         on_error=unchanged,
     )
     async def estimate(_: int, *form: Any) -> Any:
@@ -114,7 +114,7 @@ def _checking(app: Dash, api: Api) -> None:
 
 
 def _unchecked(title: str, problems: Sequence[FieldProblem], checked: Any, differs: Any) -> tuple[Any, ...]:
-    """Returns the outputs of a check without a report: estimate and map of the last good config stay, and say so."""
+    """Return the outputs of a check without a report: estimate and map of the last good config stay, and say so."""
     listed = problem_list(problems, colour="red", title=title)
     return checked, listed, differs, *([no_update] * 4), True, True, True, "form-side stale"
 
@@ -199,7 +199,7 @@ def _not_submitted(
 
 
 def name_refusal(name: str) -> str | None:
-    """Returns what is wrong with a run's name."""
+    """Return what is wrong with a run's name."""
     length = len(name.strip())
     if length > LONGEST_NAME:
         return f"it has {length:,} characters: shorten it to at most {LONGEST_NAME}"
@@ -217,7 +217,7 @@ class Wanted(NamedTuple):
 
 
 async def _probe_of(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted) -> Wanted:
-    """Returns the probe of a run: what its method sets means nothing to it."""
+    """Return the probe of a run, without the settings of its method, which do not apply to it."""
     report = await client.validate(draft_of(start, wanted.changes, wanted.project))
     own = {path: value for path, value in wanted.changes.items() if not path.startswith("method.")}
     name = f"Probe: {wanted.name}"[:LONGEST_NAME]
@@ -225,7 +225,7 @@ async def _probe_of(client: AsyncClient, start: Mapping[str, Any], wanted: Wante
 
 
 async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *, starts: bool) -> str:
-    """Creates the run, the fork or the runs of a grid and returns the address of the page; sent twice, once."""
+    """Create the run, the fork or the runs of a grid and return the page's address. Repeating it creates nothing."""
     common = {"name": wanted.name, "tags": wanted.tags, "start": starts}
     if wanted.plan is not None:
         project = None if start.get("fork") else wanted.project
@@ -240,5 +240,5 @@ async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *
 
 
 def _key(start: Mapping[str, Any], body: BaseModel) -> str:
-    """Returns the idempotency key: a form that was corrected after a refusal is another request."""
+    """Return the idempotency key: a form that was corrected after a refusal is another request."""
     return f"{start['key']}-{hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:16]}"

@@ -34,7 +34,7 @@ START_RUNS = "Start the runs"
 
 
 def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
-    """A switch, and behind it rows of a field and its values."""
+    """Return a switch, and behind it rows of a field and its values."""
     rows = [
         html.Div(
             [
@@ -88,7 +88,7 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
 def grid_of(
     infos: Mapping[str, ConfigFieldInfo], fields: Sequence[str | None], values: Sequence[str | None]
 ) -> dict[str, list[Any]]:
-    """Reads the rows as a grid: rows without a field are left out, and of a field named twice the last row counts."""
+    """Read the rows as a grid: rows without a field are left out, and of a field named twice the last row counts."""
     return {
         field: values_of(infos[field], text or "")
         for field, text in zip(fields, values, strict=True)
@@ -97,7 +97,7 @@ def grid_of(
 
 
 def preview_summary(preview: StudyPreview) -> list[Any]:
-    """The number of runs, what is wrong with them, and their cost."""
+    """Return the number of runs, what is wrong with them, and their cost."""
     number = preview.num_runs
     what = counted(number, "run")
     totals = (
@@ -127,12 +127,12 @@ def preview_summary(preview: StudyPreview) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Shows the builder, and previews its plan whenever the form or the grid changes."""
+    """Show the builder, and preview its plan whenever the form or the grid changes."""
 
     rows = [{"type": kind, "row": ALL} for kind in ("grid-field", "grid-values")]
     planned: list[dict[str, Any]] = [*rows, arms.PARTS]
     switch = Input("new-several", "checked")
-    # As in the rest of the form, each letter is told, so that none is missed when the runs are started.
+    # As in the rest of the form, each keystroke is sent, so that none is missed when the runs are started.
     clientside(
         app,
         "form",
@@ -182,7 +182,7 @@ def _no_plan(problems: Sequence[FieldProblem]) -> tuple[Any, str]:
 
 
 def plan_problems(error: ValueError) -> list[FieldProblem]:
-    """What is wrong with a plan that cannot be sent."""
+    """Return what is wrong with a plan that cannot be sent."""
     if isinstance(error, ConfigError):
         found = error.problems
     elif isinstance(error, ValidationError):
@@ -199,7 +199,7 @@ def plan_of(
     name: str | None,
     filled: Filled,
 ) -> StudyWrite | None:
-    """The study that form and grid, or a fork's arms, describe; None where nothing varies yet.
+    """Return the study that form and grid, or a fork's arms, describe; None where nothing varies yet.
 
     Raises ConfigError or pydantic's ValidationError for arms that cannot be read.
     """

@@ -1,4 +1,4 @@
-"""The column beside the form: what differs, the estimate, and the constants of the theory."""
+"""The column next to the form: what differs, the estimate, and the constants of the theory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from frontend.symbols import short_name
 
 
 def diff_summary(report: ConfigReport, origin: str) -> html.Div:
-    """Returns what differs from the origin; fields that the method lacks are counted."""
+    """Return what differs from the origin; fields that the method lacks are counted."""
     present = flatten(report.config).keys()
     rows: list[Any] = [
         _diff_row(path, before, after) for path, (before, after) in report.diff.items() if path in present
@@ -35,7 +35,7 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
 def typed_summary(
     fields: Sequence[FormField], changed: Mapping[str, Any], refused: Container[str], origin: str
 ) -> html.Div:
-    """Returns what was typed in a form that cannot run yet, beside what it began with."""
+    """Return what was typed in a form that cannot run yet, next to what it began with."""
     bases = {field.info.path: field.base for field in fields}
     rows = [
         _diff_row(path, bases[path], value, "not possible" if path in refused else "")
@@ -58,7 +58,7 @@ def _diff_row(path: str, before: Any, after: Any, remark: str = "") -> html.Div:
 
 
 def estimate_summary(estimate: RunEstimate) -> html.Div:
-    """Returns what the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
+    """Return what the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
     rollouts = [
         cost_row("training steps", _count(estimate.steps)),
         cost_row("fresh rollouts", _count(estimate.fresh)),
@@ -88,7 +88,7 @@ def estimate_summary(estimate: RunEstimate) -> html.Div:
 
 
 def _count(value: int | None) -> Any:
-    """Returns a count; the problems of a data set that is not registered are unknown."""
+    """Return a count; the problems of a data set that is not registered are unknown."""
     if value is None:
         return html.Span(
             "unknown", title="The file is not registered under Data and models, so its problems are not counted."
@@ -97,12 +97,12 @@ def _count(value: int | None) -> Any:
 
 
 def cost_row(label: Any, value: Any) -> html.Div:
-    """Returns a line of a list of costs."""
+    """Return a line of a list of costs."""
     return html.Div([html.Span(label), html.Span(value, className="cost-value")], className="cost-row")
 
 
 def with_range(value: EstimateRange, form: Callable[[float], str]) -> Any:
-    """Returns an estimate with its range, where it has one."""
+    """Return an estimate with its range, where it has one."""
     low, high = form(value.low), form(value.high)
     if low == high:
         return form(value.value)
@@ -135,7 +135,7 @@ THEORY = (
 
 
 def theory_summary(report: ConfigReport) -> Any:
-    """Returns K1..K3 with what they bound; nothing for methods without thresholds."""
+    """Return K1..K3 with what they bound; nothing for methods without thresholds."""
     known = [(name, label, text, report.constants[name]) for name, label, text in THEORY if report.constants.get(name)]
     if not known:
         return None

@@ -44,7 +44,7 @@ GROUPINGS = (
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the controls; figures and tables follow."""
+    """Return the controls; figures and tables follow."""
     client = api.client()
     run_ids = run_ids_of(query)
     group = query.get("group") or BY_CONFIG
@@ -155,7 +155,7 @@ def _placeholder(run_ids: Sequence[str]) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: loading, drawing and choosing."""
+    """Register the callbacks: loading, drawing and choosing."""
 
     @app.callback(
         Output("paper-body", "children"),

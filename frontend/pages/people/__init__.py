@@ -32,7 +32,7 @@ ROLES = (
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     client = api.client()
     projects = [each.name for each in (await client.projects()).items if each.archived_at is None]
     return html.Div(
@@ -62,7 +62,7 @@ def _show_link(origin: str | None, name: str, link: PasswordLink) -> None:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: creating, changing and disabling users, and their password links."""
+    """Register the callbacks: creating, changing and disabling users, and their password links."""
     worker_tokens.register(app, api)
     clientside(app, "people", "origin", Output("public-origin", "data"), Input("public-origin", "id"))
     open_when_pressed(app, "person-new", "person-dialog")

@@ -20,7 +20,7 @@ HEAD = ("Name", "Role", "Projects", "Last seen", "Logs in by", "")
 
 
 def people_table(people: Sequence[PersonInfo], own_id: str, single_sign_on: str) -> Any:
-    """Returns all users; nobody can disable themselves by mistake. `single_sign_on`: what it is called here."""
+    """Return all users; the caller cannot disable themselves by mistake. `single_sign_on`: its name on this server."""
     now = datetime.now(UTC)
     rows = [_row(each, own_id, now, single_sign_on) for each in people]
     return table(HEAD, rows, "people-table row-hover")
@@ -81,7 +81,7 @@ def _actions(person: PersonInfo, own_id: str) -> dmc.Group:
 
 
 def create_dialog(projects: Sequence[str]) -> dmc.Modal:
-    """Returns the dialog that creates a user: name, role and projects."""
+    """Return the dialog that creates a user: name, role and projects."""
     fields = (
         dmc.TextInput(
             id="person-name",

@@ -42,7 +42,7 @@ TOKENS = TokenKind(
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     text = (
         "A worker token opens the workers' routes and nothing else. Give each machine its own, so that it can be "
         "revoked alone."
@@ -52,7 +52,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def _joining() -> html.Section:
-    """Returns the command by which a machine joins; `assets/people.js` puts this page's address in."""
+    """Return the command by which a machine joins; `assets/people.js` puts this page's address in."""
     command = dmc.Code(id=JOIN, className="secret-text", block=True, **attributes(aria_label="Command for the machine"))
     need = (
         "With the token in the file worker-token it needs nothing else: no port is opened there or here, and its runs "
@@ -70,7 +70,7 @@ def _joining() -> html.Section:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: creating and revoking, and the address in the command."""
+    """Register the callbacks: creating and revoking, and the address in the command."""
     register_tokens(app, api, TOKENS)
     told = [Output(JOIN, "children"), Output(f"{JOIN}-note", "children")]
     clientside(app, "people", "joining", *told, Input(JOIN, "id"))

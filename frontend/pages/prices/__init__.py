@@ -23,7 +23,7 @@ MEMBERS = " Administrators of this server change prices."
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     prices = await api.client().prices()
     text = INTRODUCTION + ("" if prices.may_edit else MEMBERS)
     return html.Div(
@@ -37,7 +37,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: changing a price, and the currency."""
+    """Register the callbacks: changing a price, and the currency."""
     open_when_pressed(app, "price-currency-open", "price-currency-dialog")
 
     @when_pressed(app, {"type": PRICE_BUTTON, "scope": ALL, "name": ALL}, outputs=[Output("price-of", "data")])
@@ -94,7 +94,7 @@ def _shown(prices: PriceList, dialog: str) -> None:
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """Returns the moment that was typed, in UTC unless it names a zone. Raises FormError for any other text."""
+    """Return the moment that was typed, in UTC unless it names a zone. Raises FormError for any other text."""
     if not (text or "").strip():
         return None
     try:

@@ -22,12 +22,12 @@ PRICE_BUTTON = "price-change"
 
 
 def kind_text(scope: str, name: str) -> str:
-    """Returns what a price is of, such as `NVIDIA H200` or `any GPU`."""
+    """Return what a price is of, such as `NVIDIA H200` or `any GPU`."""
     return {"gpu": "any GPU", "slot": "a slot without GPUs", "worker": f"the worker {name}"}.get(scope, name)
 
 
 def board(prices: PriceList) -> list[Any]:
-    """Returns the prices now, and every change."""
+    """Return the prices now, and every change."""
     head = ("An hour of", "Own price", "Since", "Applies now", *([""] if prices.may_edit else []))
     changes = [
         section_title("Changes"),
@@ -65,7 +65,7 @@ def _price(price: MachinePrice, prices: PriceList) -> html.Tr:
 
 
 def _money(value: float | None, currency: str) -> str:
-    """Returns a price with all that was typed: 2.50 USD, 0.0125 USD."""
+    """Return a price with all that was typed: 2.50 USD, 0.0125 USD."""
     if value is None or value == round(value, 2):
         return formatting.money(value, currency)
     return f"{value:,.6g}{formatting.THIN_SPACE}{currency}"
@@ -80,7 +80,7 @@ def _since(price: MachinePrice) -> Any:
 def _change(change: PriceChange, currency: str) -> html.Tr:
     return row(
         kind_text(change.scope, change.name),
-        cell("none of its own" if change.hour_price is None else _money(change.hour_price, currency), "nowrap"),
+        cell("no own price" if change.hour_price is None else _money(change.hour_price, currency), "nowrap"),
         cell("the beginning" if change.since is None else moment(change.since, relative=False), "nowrap"),
         cell(moment(change.made_at), "nowrap"),
         change.author,
@@ -88,12 +88,12 @@ def _change(change: PriceChange, currency: str) -> html.Tr:
 
 
 def change_dialog() -> dmc.Modal:
-    """Returns the dialog for one price."""
+    """Return the dialog for one price."""
     fields = [
         dmc.NumberInput(
             id="price-value",
             label="Price per hour",
-            description="Of one GPU, or of one slot where there is none. Empty: no price of its own.",
+            description="Per GPU, or per slot without GPUs. Leave empty to apply the general price, if any.",
             min=0,
             decimalScale=4,
             allowNegative=False,
@@ -109,12 +109,12 @@ def change_dialog() -> dmc.Modal:
 
 
 def currency_button() -> dmc.Button:
-    """Returns the button that opens the dialog for the currency."""
+    """Return the button that opens the dialog for the currency."""
     return dmc.Button("Change currency", id="price-currency-open", variant="default", color="gray")
 
 
 def currency_dialog() -> dmc.Modal:
-    """Returns the dialog for the currency."""
+    """Return the dialog for the currency."""
     fields = [
         dmc.TextInput(id="price-currency", label="Currency", description="An ISO 4217 code.", placeholder="EUR"),
         dmc.NumberInput(

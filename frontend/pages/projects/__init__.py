@@ -19,7 +19,7 @@ from frontend.session import Api
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     client = api.client()
     is_admin = (await client.me()).role == "admin"
     new = new_button("New project", "project-new") if is_admin else None
@@ -35,7 +35,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: creating, changing, and members."""
+    """Register the callbacks: creating, changing, and members."""
     open_when_pressed(app, "project-new", "project-dialog")
     _creating(app, api)
     _editing(app, api)

@@ -19,7 +19,7 @@ from frontend.components.roles import role_options
 
 
 def cards(projects: Sequence[ProjectInfo]) -> Any:
-    """Returns a card for each project, the archived ones last."""
+    """Return a card for each project, the archived ones last."""
     if not projects:
         return notice("No projects yet", "Ask an administrator to add you to one.")
     ordered = sorted(projects, key=lambda project: project.archived_at is not None)
@@ -55,7 +55,7 @@ def _card(project: ProjectInfo) -> html.Article:
 
 
 def project_dialog() -> dmc.Modal:
-    """Returns the dialog that creates a project: name and description."""
+    """Return the dialog that creates a project: name and description."""
     fields = (
         dmc.TextInput(id="project-name", label="Name", value="", withAsterisk=True),
         dmc.Textarea(id="project-description", label="Description", autosize=True, minRows=2, maxRows=8),
@@ -64,7 +64,7 @@ def project_dialog() -> dmc.Modal:
 
 
 def editor(project: ProjectInfo, members: Sequence[MemberInfo]) -> dmc.Stack:
-    """Returns the settings, for those who may change them, and the members."""
+    """Return the settings, for those who may change them, and the members."""
     settings = [
         dmc.TextInput(id="edit-name", label="Name", value=project.name, withAsterisk=True),
         dmc.Textarea(

@@ -56,11 +56,11 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, path: Mapping[str, str], query: Mapping[str, str]) -> Address:
-        """Reads the parts of an address."""
+        """Read the parts of an address."""
         return cls(path["run_id"], unquote(path["prompt_id"]), filter_of(query))
 
     def search(self, **more: str) -> str:
-        """Returns the list's filter as a query."""
+        """Return the list's filter as a query."""
         given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in self._set.items()}
         return f"?{urlencode(more | given)}" if more or given else ""
 
@@ -69,12 +69,12 @@ class Address(NamedTuple):
         return self.wanted.model_dump(mode="json", exclude_defaults=True)
 
     def href_of(self, prompt_id: str) -> str:
-        """Returns the address of another prompt of the list."""
+        """Return the address of another prompt of the list."""
         return f"/runs/{self.run_id}/prompts/{quote(prompt_id, safe='')}{self.search()}"
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page; its figure and the responses follow."""
+    """Return the page; its figure and the responses follow."""
     address = Address.of(path, query)
     client = api.client()
     run, prompt = await asyncio.gather(
@@ -224,7 +224,7 @@ def _written(value: object) -> str:
 
 
 def policy_age(staleness: int) -> str:
-    """Returns the age of the policy that generated the responses."""
+    """Return the age of the policy that generated the responses."""
     return "current" if staleness <= 0 else f"{staleness} step{'s' * (staleness != 1)} old"
 
 
@@ -287,7 +287,7 @@ async def _figure(client: AsyncClient, address: Address, scheme: str | None) -> 
 
 
 def register(app: Dash, api: Api) -> None:
-    """Draws the figure in the colours of the scheme; the rest is the script's."""
+    """Draw the figure in the colours of the scheme; the rest is the script's."""
 
     @app.callback(
         Output("prompt-history", "figure"),

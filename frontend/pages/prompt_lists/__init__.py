@@ -12,6 +12,6 @@ layout = one.layout
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers making, filling and removing of lists."""
+    """Register making, filling and removing of lists."""
     overview.register(app, api)
     editing.register(app, api)

@@ -29,7 +29,7 @@ FILE_HINT = "A CSV file with the column prompt_id, and action (quarantine or wei
 
 
 def pick_entry(prompt_id: str) -> dmc.Checkbox:
-    """Returns the checkbox of an entry."""
+    """Return the checkbox of an entry."""
     return dmc.Checkbox(
         id={"type": "list-pick", "id": prompt_id},
         size="xs",
@@ -39,7 +39,7 @@ def pick_entry(prompt_id: str) -> dmc.Checkbox:
 
 
 def entry_form() -> html.Div:
-    """Returns the search, the upload, and the button for what is ticked."""
+    """Return the search, the upload, and the button for what is ticked."""
     return html.Div(
         [
             dmc.Group(
@@ -63,7 +63,7 @@ def entry_form() -> html.Div:
 
 
 def entries_of(name: str, contents: str) -> list[PromptEntry]:
-    """Returns the entries of an uploaded file, as the browser sends it. Raises ValueError that says what is wrong."""
+    """Return the entries of an uploaded file, as the browser sends it. Raises ValueError that says what is wrong."""
     try:
         given = base64.b64decode(contents.partition(",")[2], validate=True)
         text = given.decode("utf-8-sig")
@@ -76,7 +76,7 @@ def entries_of(name: str, contents: str) -> list[PromptEntry]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the upload, the search, and what takes entries off."""
+    """Register the upload, the search, and what takes entries off."""
 
     @app.callback(
         Input("list-file", "contents"),

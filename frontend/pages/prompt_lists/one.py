@@ -39,7 +39,7 @@ HEAD = ("", "Prompt", "Weight", "Note", "By", "Added")
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page of the newest version, or of the one in the address."""
+    """Return the page of the newest version, or of the one in the address."""
     list_id, client = path["list_id"], api.client()
     version, offset = (int(query[name]) if query.get(name, "").isdecimal() else None for name in ("version", "offset"))
     search = query.get("search") or None
@@ -175,5 +175,5 @@ def _runs(info: PromptListInfo, runs: Sequence[PromptListRun]) -> Any:
 
 
 def clone_address(run_id: str, info: PromptListInfo) -> str:
-    """Returns the form of a clone that takes the list as it is now."""
+    """Return the form of a clone that takes the list as it is now."""
     return "/new?" + urlencode({"parent": run_id, "set": changes_text({FIELD: f"@{info.name}"})}, safe="@:")

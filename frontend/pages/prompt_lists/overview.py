@@ -39,7 +39,7 @@ ABOUT = (
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     client = api.client()
     page, me = await asyncio.gather(client.prompt_lists(query.get("project")), client.me())
     writable = writable_projects(me)
@@ -61,7 +61,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 
 async def _of_finding(client: AsyncClient, query: Mapping[str, str], lists: Sequence[PromptListInfo]) -> Any:
-    """Returns the form for a finding's prompts."""
+    """Return the form for a finding's prompts."""
     run_id, kind = query.get("run"), query.get("finding")
     if run_id is None or kind is None or kind not in LABELS:
         return None
@@ -121,7 +121,7 @@ def _row(each: PromptListInfo, now: datetime, shows_projects: bool) -> html.Tr:
 
 
 def run_link(each: PromptListInfo) -> Any:
-    """Returns the way to the form of a run that takes the list; None where nothing was ever put on it."""
+    """Return a link to the form of a run that takes the list; None if the list has never had an entry."""
     if not each.version:
         return None
     query = urlencode({"set": changes_text({FIELD: f"@{each.name}"}), "project": each.project}, safe="@:")
@@ -139,7 +139,7 @@ def _dialog(writable: Sequence[str]) -> dmc.Modal:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers making and removing lists."""
+    """Register making and removing lists."""
     open_when_pressed(app, "lists-new", "lists-dialog")
 
     @when_submitted(

@@ -12,6 +12,6 @@ layout = across.layout
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the list's filters, and what a prompt's page loads after itself."""
+    """Register the list's filters, and what a prompt's page loads after itself."""
     listing.register(app)
     across.register(app, api)

@@ -43,7 +43,7 @@ CHART_EXPLANATION = (
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page; its chart and the answers follow."""
+    """Return the page; its chart and the answers follow."""
     prompt_id, project, offset = unquote(path["prompt_id"]), query.get("project"), offset_of(query)
     client = api.client()
     found = await client.prompt_in_runs(prompt_id, project, offset=offset, limit=RUNS)
@@ -151,7 +151,7 @@ def _cut(text: str) -> str:
 
 
 def answers_view(found: PromptAnswers) -> list[Any]:
-    """Returns what the pooled responses say, and the newest of several runs side by side."""
+    """Return what the pooled responses say, and the newest of several runs side by side."""
     if not found.num_responses:
         hint = "No run stored a response to this prompt: samples.groups_per_step sets how many groups each step keeps."
         return [card(html.Div(hint, className="panel-hint"))]
@@ -168,7 +168,7 @@ def _verdict(found: PromptAnswers) -> dmc.Alert:
         text = (
             f"{percent(found.share)} of {pooled} agree on “{_short(found.suspected)}”, which is judged wrong"
             + (f"; the label is “{_short(found.label)}”" if found.label else "")
-            + ". The label may be wrong; models that err alike each time look the same."
+            + ". The label may be wrong, but a mistake that models repeat looks the same."
         )
         return dmc.Alert(text, title="Suspected label", color="yellow", variant="light", mb="sm")
     if found.num_label_refused:
@@ -302,7 +302,7 @@ def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Draws the chart in the colours of the scheme, and loads the answers."""
+    """Draw the chart in the colours of the scheme, and load the answers."""
     open_when_pressed(app, "across-one-mark", "mark-dialog")
 
     @app.callback(

@@ -50,7 +50,7 @@ ABOUT = (
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Returns the page of the list that the address asks for."""
+    """Return the page of the list that the address asks for."""
     wanted, offset = filter_of(query), offset_of(query)
     client = api.client()
     me = await client.me()
@@ -76,7 +76,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 
 def filter_of(query: Mapping[str, str]) -> ProjectPromptFilter:
-    """Returns the filter of an address, without what is none."""
+    """Return the filter of an address; unknown keys are ignored."""
     known = {name: value for name, value in query.items() if name in ProjectPromptFilter.model_fields and value}
     try:
         return ProjectPromptFilter.model_validate(known)
@@ -141,7 +141,7 @@ def _waiting(page: ProjectPromptPage) -> Any:
 
 def _content(page: ProjectPromptPage, wanted: ProjectPromptFilter, kept: Mapping[str, str]) -> Any:
     if not page.items and wanted == ProjectPromptFilter(project=wanted.project):
-        text = "Prompts stand here once a run has visited them, with what became of them in every run."
+        text = "Prompts appear here after a run has sampled them, with their results in every run."
         return notice("No prompts yet", text, icon_name="runs", action=link_button("New run", "/new", variant="light"))
     if not page.items:
         return notice("No prompt matches", "Nothing matches this filter.", icon_name="search",
@@ -187,7 +187,7 @@ def _suspected(each: PromptTotalsAcross) -> Any:
 
 
 def register(app: Dash) -> None:
-    """Writes the filter into the address, and opens the form."""
+    """Write the filter into the address, and open the form."""
     open_when_pressed(app, "across-mark", "mark-dialog")
 
     @when_pressed(

@@ -1,4 +1,4 @@
-"""How both pages say what became of a prompt."""
+"""Texts and cells that describe a prompt's results on both pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING = "–"
 
 
 def accuracy_cell(found: Accuracy) -> Any:
-    """Returns k/n as a share, with its posterior interval and a bar."""
+    """Return k/n as a share, with its posterior interval and a bar."""
     if found.value is None or found.low is None or found.high is None:
         return html.Span(MISSING, title="No evaluation is recorded")
     interval = {"left": f"{100 * found.low:.1f}%", "width": f"{100 * (found.high - found.low):.1f}%"}
@@ -46,7 +46,7 @@ def accuracy_cell(found: Accuracy) -> Any:
 
 
 def badges(lists: Sequence[ListedIn]) -> list[Any]:
-    """Returns what lists say of a prompt."""
+    """Return what lists say of a prompt."""
     return [
         Link(
             dmc.Badge(
@@ -64,13 +64,13 @@ def badges(lists: Sequence[ListedIn]) -> list[Any]:
 
 
 def address_of(prompt_id: str, project: str | None = None) -> str:
-    """Returns the page of a prompt across runs."""
+    """Return the page of a prompt across runs."""
     query = f"?{urlencode({'project': project})}" if project else ""
     return f"/prompts/{quote(prompt_id, safe='')}{query}"
 
 
 def paging(path: str, query: Mapping[str, str], offset: int, limit: int, total: int) -> html.Nav | None:
-    """Returns where in a list the page is, and the ways to the pages beside it; None where there is one page."""
+    """Return the page's position in a list with links to its neighbours; None if there is one page."""
     if total <= limit and not offset:
         return None
 
@@ -93,6 +93,6 @@ def paging(path: str, query: Mapping[str, str], offset: int, limit: int, total: 
 
 
 def offset_of(query: Mapping[str, str]) -> int:
-    """Returns where the page begins; 0 for an address that does not say."""
+    """Return where the page begins; 0 for an address that does not say."""
     given = query.get("offset", "")
     return int(given) if given.isdecimal() and len(given) < 8 else 0

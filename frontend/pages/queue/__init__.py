@@ -22,7 +22,7 @@ from frontend.pages.queue.workers import WORKER_ACTION, worker_board, worker_tab
 from frontend.session import Api
 
 REFRESH_MILLISECONDS = 2000
-"""As often as workers send their heartbeats."""
+"""Interval of refreshing, equal to that of the workers' heartbeats."""
 
 CONSEQUENCES: dict[str, str] = {
     "waiting": "It leaves the queue and is cancelled for good. To run it later, clone it.",
@@ -32,19 +32,19 @@ CONSEQUENCES: dict[str, str] = {
 
 
 async def queue_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page of the queue."""
+    """Return the page of the queue."""
     me = await api.client().me()
     panel = [limits_panel(await api.client().limits())] if me.role == "admin" else []
     return _page("Queue", "queue-board", await queue_board(api), [_bulk_bar(), *panel])
 
 
 async def workers_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page of the workers: every machine that has ever taken runs."""
+    """Return the page of the workers: every machine that has ever taken runs."""
     return _page("Workers", "workers-board", await workers_board(api), [worker_dialog(), button_store(WORKER_ACTION)])
 
 
 def _bulk_bar() -> html.Div:
-    """Returns the actions on the selected runs; `assets/queue.js` shows it."""
+    """Return the actions on the selected runs; `assets/queue.js` shows it."""
     actions = (("Hold", "hold"), ("Release", "release"), ("Clear selection", "none"))
     buttons = [
         html.Button(label, type="button", className="queue-bulk-button", **attributes(data_queue_bulk=action))
@@ -67,7 +67,7 @@ def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div
 
 
 async def queue_board(api: Api) -> list[Any]:
-    """Returns tiles, slots and the waiting runs, as of now."""
+    """Return tiles, slots and the waiting runs, as of now."""
     state, now = await api.client().queue(), datetime.now(UTC)
     online = sum(worker.online for worker in state.workers)
     return [
@@ -84,13 +84,13 @@ async def queue_board(api: Api) -> list[Any]:
 
 
 async def workers_board(api: Api) -> list[Any]:
-    """Returns the table of workers, as of now."""
+    """Return the table of workers, as of now."""
     state = await api.client().queue()
     return [worker_table(state.workers, datetime.now(UTC), may_administer=state.may_administer)]
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: refreshing, and cancelling after a question."""
+    """Register the callbacks: refreshing, and cancelling after a question."""
     for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
         _refresh(app, api, board, content)
     administration.register(app, api)

@@ -32,7 +32,7 @@ _QUESTIONS = {
 
 
 def worker_dialog() -> html.Div:
-    """Returns the dialog that asks before a worker is drained or forgotten."""
+    """Return the dialog that asks before a worker is drained or forgotten."""
     hand_on = dmc.Checkbox(
         id="worker-hand-on",
         label="Also hand over its runs",
@@ -44,7 +44,7 @@ def worker_dialog() -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the buttons in the table."""
+    """Register the callbacks of the buttons in the table."""
     refresh = Output("workers-board-refresh", "n_intervals", allow_duplicate=True)
     rounds = State("workers-board-refresh", "n_intervals")
 

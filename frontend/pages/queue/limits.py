@@ -18,7 +18,7 @@ from frontend.session import Api
 
 
 def limits_panel(limits: UserLimits) -> html.Div:
-    """Returns a row for each user; unlike the board it is not redrawn, so that nothing typed is lost."""
+    """Return a row for each user; unlike the board it is not redrawn, so that nothing typed is lost."""
     default = "no limit" if limits.default is None else f"{limits.default:,} (set on the server)"
     rows = [
         row(
@@ -51,7 +51,7 @@ def limits_panel(limits: UserLimits) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callback that sets a limit as soon as it is typed."""
+    """Register the callback that sets a limit as soon as it is typed."""
 
     @app.callback(
         Output("queue-limits", "data"),

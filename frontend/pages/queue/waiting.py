@@ -30,7 +30,7 @@ HEAD = ("", "", "Run", "Owner", "Priority", "Queued", "Reason", "Expected start"
 
 
 def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime) -> Any:
-    """Returns place, run, priority, reason and expected start of the waiting runs."""
+    """Return place, run, priority, reason and expected start of the waiting runs."""
     if not waiting:
         return notice(
             "No run is waiting",
@@ -72,7 +72,7 @@ def _row(run: WaitingRun, now: datetime) -> html.Tr:
 
 
 def needs_text(run: WaitingRun) -> str:
-    """Returns what it needs of a worker, such as `4 GPUs of 80 GiB, 200 GiB`; empty if any slot will do."""
+    """Return what it needs of a worker, such as `4 GPUs of 80 GiB, 200 GiB`; empty if any slot will do."""
     parts = []
     if run.gpus:
         gpus = counted(run.gpus, "GPU")
@@ -125,5 +125,5 @@ def _actions(run: WaitingRun) -> html.Div:
 
 
 def cancel_button(run_id: str, name: str, kind: str) -> dmc.ActionIcon:
-    """Returns a button that asks first; `kind` says whether the run waits or is held by a worker."""
+    """Return a button that asks first; `kind` says whether the run waits or is held by a worker."""
     return icon_button("cross", f"Cancel {name}", **store_button(CANCEL, run=run_id, kind=kind, name=name))

@@ -26,7 +26,7 @@ from frontend.pages.queue.waiting import cancel_button
 WORKER_ACTION = "worker-action"
 """Names the buttons that drain, undrain and forget a worker."""
 DELIVERIES: Mapping[Delivery, str] = {"broker": "runs from the broker", "https": "runs over HTTPS"}
-"""How workers hear of their runs."""
+"""Channel through which workers receive their runs."""
 MOST_FREE_SHOWN = 8
 """Free slots that are drawn one by one; the others are counted."""
 
@@ -34,7 +34,7 @@ GIB = 1024.0**3
 
 
 def worker_board(workers: Sequence[WorkerSlots], now: datetime) -> Any:
-    """Returns a card for each worker, with one line for each slot."""
+    """Return a card for each worker, with one line for each slot."""
     if not workers:
         return _no_workers()
     return html.Div([_card(worker, now) for worker in workers], className="worker-grid")
@@ -79,7 +79,7 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
 
 
 def _end(worker: WorkerSlots) -> html.Div | None:
-    """Returns when the machine ends, where the worker was told."""
+    """Return the machine's end, if the worker knows it."""
     if worker.drain_before is None:
         return None
     until = ["its machine ends ", moment(worker.drain_before, relative=False), "; runs are given back before that"]
@@ -104,7 +104,7 @@ def _state(worker: WorkerSlots) -> html.Span:
 
 
 def _gpu_board(worker: WorkerSlots) -> html.Div | None:
-    """Returns each GPU with its memory and who has it."""
+    """Return each GPU with its memory and the run that holds it."""
     if not worker.gpus:
         return None
     names = {run.id: run.name for run in worker.runs}
@@ -137,7 +137,7 @@ def _load_bar(index: int, load: float) -> dmc.Progress:
 
 
 def _meters(worker: WorkerSlots) -> html.Div:
-    """Returns the shares that the machine reported, as bars."""
+    """Return the shares that the machine reported, as bars."""
     system = worker.system
     shares = [("CPU", system["cpu_percent"])] if "cpu_percent" in system else []
     if system.get("memory_total_bytes"):
@@ -202,7 +202,7 @@ HEAD = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last hear
 
 
 def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administer: bool = False) -> Any:
-    """Returns every machine that has registered, with what it is and when it was heard of."""
+    """Return every registered machine, with its description and the time of its last heartbeat."""
     if not workers:
         return _no_workers()
     rows = [
@@ -228,7 +228,7 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administe
 
 
 def _actions(worker: WorkerSlots) -> html.Div:
-    """Returns what an administrator can do with it now."""
+    """Return the actions on the worker that an administrator may take now."""
     verbs = ["undrain"] if worker.draining else ["drain"]
     if not worker.online:
         verbs.append("forget")

@@ -38,7 +38,7 @@ TEXT = (
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     client = api.client()
     page, me, uploads = await client.resources(), await client.me(), await client.uploads()
     actions = (
@@ -60,7 +60,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: registering, opening, and unregistering."""
+    """Register the callbacks: registering, opening, and unregistering."""
     register_uploads(app, api)
     _registering(app, api)
     _opening(app, api)

@@ -26,20 +26,20 @@ from frontend.components.status_badge import status_badge
 from frontend.components.table import row, table
 
 INSTRUCTION = "Put the final answer within \\boxed{}."
-"""Where verifiers of texts look for the answer."""
+"""Instruction that puts the answer where verifiers of texts look for it."""
 TEMPLATE_TOKENS = 64
-"""Of a chat template around a prompt, at most."""
+"""Maximum number of tokens that a chat template adds to a prompt."""
 MOST_PROMPT_TOKENS = 8_192
 LEADS: Mapping[ResourceKind, str] = {
     "dataset": "Train on this",
     "model": "Train this",
     "verifier": "Train with this",
 }
-"""What leads to the form of a new run."""
+"""Labels of the links to the form of a new run."""
 
 
 def contents_panel(info: ResourceInfo, preview: ResourcePreview, probes: Sequence[DataProbe]) -> html.Div:
-    """Returns the versions, what probes say, and the first rows, the config's fields, or the source; always as text."""
+    """Return the versions, what probes say, and the first rows, the config's fields, or the source; always as text."""
     if preview.text is not None:
         content: Any = html.Pre(preview.text, className="resource-source", tabIndex=0)
         title = "Source"
@@ -62,7 +62,7 @@ def contents_panel(info: ResourceInfo, preview: ResourcePreview, probes: Sequenc
 
 
 def _versions(info: ResourceInfo) -> list[Any]:
-    """Returns what was uploaded under the name, the newest first."""
+    """Return what was uploaded under the name, the newest first."""
     if not info.versions:
         return []
     now = datetime.now(UTC)
@@ -119,7 +119,7 @@ def _text(value: Any) -> str:
 
 
 def new_run_with(info: ResourceInfo) -> str:
-    """Returns the address of the form of a new run that uses the resource."""
+    """Return the address of the form of a new run that uses the resource."""
     fields = {"model": "model.path", "dataset": "task.train_file", "verifier": "task.verifier"}
     is_countdown = {"nums", "target"} <= set(info.details.get("columns", ()))
     task = {} if info.kind == "model" else {"task.type": "countdown" if is_countdown else "file"}
@@ -130,7 +130,7 @@ def new_run_with(info: ResourceInfo) -> str:
 
 
 def _as_checked(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the check of uploaded data knows: its verifier, and how long prompts are at most."""
+    """Return what the check of uploaded data knows: its verifier, and how long prompts are at most."""
     changes: dict[str, Any] = {"task.verifier": details["verifier"]}
     if details["task"] == "file":
         changes["task.instruction"] = INSTRUCTION
@@ -141,7 +141,7 @@ def _as_checked(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def probes_panel(info: ResourceInfo, probes: Sequence[DataProbe]) -> html.Div | None:
-    """Returns what probes on a data set say, the newest first; nothing for what is no data set."""
+    """Return what probes on a data set say, the newest first; nothing for what is no data set."""
     if info.kind != "dataset":
         return None
     if not probes:
@@ -186,7 +186,7 @@ def _cost_of(probe: DataProbe) -> list[Any]:
 
 
 def runs_panel(info: ResourceInfo, uses: Sequence[ResourceRun]) -> html.Div:
-    """Returns the runs with the field that names the resource, the newest first."""
+    """Return the runs with the field that names the resource, the newest first."""
     if not uses:
         content: Any = dmc.Text("No run uses it yet.", size="sm", c="dimmed")
     else:

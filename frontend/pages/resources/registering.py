@@ -49,7 +49,7 @@ KINDS: Mapping[ResourceKind, KindText] = {
 
 
 def register_dialog(roots: Sequence[str], projects: Sequence[str]) -> dmc.Modal:
-    """Returns the dialog: kind, file, name and description, which the server checks."""
+    """Return the dialog: kind, file, name and description, which the server checks."""
     permitted = f"Permitted folders: {', '.join(roots)}" if roots else NO_ROOTS
     fields = (
         dmc.SegmentedControl(
@@ -88,5 +88,5 @@ def register_dialog(roots: Sequence[str], projects: Sequence[str]) -> dmc.Modal:
 
 
 def file_options(files: Sequence[ResourceFile]) -> list[Any]:
-    """Returns the paths to choose from, those without a name first."""
+    """Return the paths to choose from, those without a name first."""
     return [file.path for file in sorted(files, key=lambda file: (file.registered_as is not None, file.path))]

@@ -23,7 +23,7 @@ HEAD = ("Name", "Contents", "From", "Runs", "Registered", "", "")
 
 
 def sections(page: ResourcePage, *, shows_projects: bool = False) -> list[Any]:
-    """Returns a table for each kind that has something; those who have several projects see which."""
+    """Return a table for each kind that has something; those who have several projects see which."""
     if not page.items:
         text = (
             "Upload a data set or a base model of your own, and every form and script can refer to it by its name: "
@@ -62,7 +62,7 @@ def _row(info: ResourceInfo, now: datetime, shows_projects: bool) -> html.Tr:
 
 
 def _place(info: ResourceInfo) -> Any:
-    """Returns where it lies; of an upload, its version."""
+    """Return the resource's path, or an upload's version."""
     if not info.versions:
         return html.Code(f"{info.path}{':' + info.function if info.function else ''}", className="resource-path")
     newest = info.versions[0]
@@ -74,7 +74,7 @@ def _place(info: ResourceInfo) -> Any:
 
 
 def summary(info: ResourceInfo) -> str:
-    """Returns what was found in it, in a few words."""
+    """Return a short description of its content."""
     details, kind = info.details, info.kind
     size = formatting.size(details.get("num_bytes"))
     return _SUMMARIES[kind](details, size)

@@ -1,4 +1,4 @@
-"""What the upload panel does: shows what was found, checks again, registers."""
+"""Callbacks of the upload panel: showing the findings, checking again, registering."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARRIVING = ("fetching", "checking")
 
 
 def stores() -> list[Any]:
-    """Returns what the panel keeps: the upload that it shows, and the clock of its check."""
+    """Return what the panel keeps: the upload that it shows, and the clock of its check."""
     return [
         Store(id="upload-current"),
         Store(id="upload-told"),
@@ -33,7 +33,7 @@ def stores() -> list[Any]:
 
 
 async def redraw(client: AsyncClient) -> None:
-    """Draws the lists of the page again."""
+    """Draw the lists of the page again."""
     show("resources", sections(await client.resources(), shows_projects=len((await client.me()).projects) > 1))
     show("uploads", waiting(await client.uploads()))
 
@@ -60,7 +60,7 @@ async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
 
 
 def register_uploads(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the panel."""
+    """Register the callbacks of the panel."""
     clientside(app, "uploads", "opened", Output("upload-told", "data"), Input("upload-drawer", "opened"), initial=False)
     _showing(app, api)
     _fetching(app, api)
@@ -94,7 +94,7 @@ def _showing(app: Dash, api: Api) -> None:
         if is_new or upload.state != "checking":
             await _draw(client, upload)
         if upload.state == "checked" and current.get("is_fetched"):
-            # Until then it stands there to be mended.
+            # Until then it stays there to be corrected.
             set_props("upload-url", {"value": ""})
         if is_new or upload.state not in ARRIVING:
             show("uploads", waiting(await client.uploads()))

@@ -54,7 +54,7 @@ _STATES = {
 
 
 def upload_drawer(page: UploadPage, projects: Sequence[str]) -> dmc.Drawer:
-    """Returns the panel, closed."""
+    """Return the panel, closed."""
     return drawer(
         "upload",
         dmc.Stack(
@@ -94,7 +94,7 @@ def _drop_zone(max_bytes: int) -> html.Div:
 
 
 def _address(hosts: Sequence[str]) -> html.Div:
-    """Returns the field for what the server fetches."""
+    """Return the field for what the server fetches."""
     named = [host for host in hosts if host != "*"]
     where = "any public host" if "*" in hosts else ", ".join(named[:MOST_HOSTS]) + (" …" if named[MOST_HOSTS:] else "")
     return html.Div(
@@ -144,7 +144,7 @@ def _form() -> html.Div:
 
 
 def arriving(upload: UploadInfo) -> html.Div:
-    """Returns what stands there while the server fetches the file, or reads it."""
+    """Return the panel's content while the server fetches the file, or reads it."""
     if upload.state == "fetching":
         total = f" of {formatting.size(upload.num_bytes)}" if upload.num_bytes > upload.next_offset else ""
         text = f"{upload.file_name}: {formatting.size(upload.next_offset)}{total} fetched…"
@@ -158,7 +158,7 @@ def arriving(upload: UploadInfo) -> html.Div:
 
 
 def found(upload: UploadInfo, verifiers: Sequence[str]) -> list[Any]:
-    """Returns what the check found, the gravest first; `verifiers`: registered ones, as `@name`."""
+    """Return what the check found, the most severe first; `verifiers`: registered ones, as `@name`."""
     if upload.kind == "model":
         return [_alert("green", "The model can be registered", _model_facts(upload.details))]
     assert upload.mapping is not None, "a checked data set has columns"
@@ -252,7 +252,7 @@ def _columns(mapping: ColumnMapping, columns: Sequence[str], verifiers: Sequence
 
 
 def _details(report: DataReport) -> list[Any]:
-    """Returns the rows that remarks are about."""
+    """Return the rows that remarks are about."""
     made: list[Any] = []
     if report.bad_rows:
         rows = [row(cell(f"{each.row:,}", "number"), each.reason) for each in report.bad_rows]
@@ -292,7 +292,7 @@ def _folded(title: str, head: Sequence[str], rows: Sequence[Any]) -> html.Detail
 
 
 def waiting(page: UploadPage) -> list[Any]:
-    """Returns the caller's uploads that are not registered yet."""
+    """Return the caller's uploads that are not registered yet."""
     if not page.items:
         return []
     now = datetime.now(UTC)
@@ -325,7 +325,7 @@ def _state(upload: UploadInfo) -> str:
 
 
 def go_on(upload: UploadInfo) -> dmc.Alert:
-    """Returns what to do with an upload that was cut."""
+    """Return what to do with an upload that was cut."""
     received = f"{formatting.size(upload.next_offset)} of {formatting.size(upload.num_bytes)}"
     text = f"{received} of {upload.file_name} have arrived. Choose the same file above, and the rest is sent."
     return dmc.Alert([icon("info", 16), " ", text], color="blue", variant="light")

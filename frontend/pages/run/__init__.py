@@ -57,7 +57,7 @@ SMOOTHING_CHOICES = (
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
-    """Returns the page; its charts follow."""
+    """Return the page; its charts follow."""
     client = api.client()
     run, notices = await asyncio.gather(client.run(path["run_id"]), alerts.panel(client, path["run_id"]))
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
@@ -136,7 +136,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
 
 
 async def _opened(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[str, str]) -> Any:
-    """Returns what the open tab shows, or why it cannot be shown."""
+    """Return what the open tab shows, or why it cannot be shown."""
     try:
         return await panels.panel(client, run, tab, query)
     except FAILURES as error:
@@ -144,7 +144,7 @@ async def _opened(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the page."""
+    """Register the callbacks of the page."""
     charting.register(app, api)
     panels.register(app, api)
     difficulty.register(app)

@@ -36,7 +36,7 @@ CONSEQUENCES: dict[str, tuple[str, str, str]] = {
 
 
 def deletion_text(item: DeletionItem, trash_days: float) -> str:
-    """Returns what is deleted, when, and what stays of what depends on it."""
+    """Return the text on what is deleted and when, and on what dependent objects keep."""
     counts = (
         (item.num_steps, "step", ""),
         (item.num_samples, "group of responses", "groups of responses"),
@@ -61,7 +61,7 @@ def deletion_text(item: DeletionItem, trash_days: float) -> str:
 
 
 def stop_time_text(run: RunDetail) -> str:
-    """Returns how long a stop at the next step boundary takes, of a run whose steps are measured."""
+    """Return how long a stop at the next step boundary takes, of a run whose steps are measured."""
     if run.stop_seconds is None:
         return ""
     duration = formatting.duration(run.stop_seconds)
@@ -69,12 +69,12 @@ def stop_time_text(run: RunDetail) -> str:
 
 
 def dialogs() -> html.Div:
-    """Returns the dialogs of the dangerous actions."""
+    """Return the dialogs of the dangerous actions."""
     return html.Div([confirm_dialog("run-stop", choices=stop_choices("run-stop-when")), confirm_dialog("run-delete")])
 
 
 async def perform(client: AsyncClient, run_id: str, verb: str) -> None:
-    """Asks the server for an action that needs no question."""
+    """Ask the server for an action that needs no question."""
     match verb:
         case "start":
             await client.start(run_id)
@@ -94,7 +94,7 @@ def _question(verb: str, name: str) -> Question:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the buttons and dialogs."""
+    """Register the callbacks of the buttons and dialogs."""
     reload = Output("run-reload", "data", allow_duplicate=True)
     run_id, reloads = State("run-id", "data"), State("run-reload", "data")
 

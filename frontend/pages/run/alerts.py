@@ -18,14 +18,14 @@ MOST_SHOWN = 3
 
 
 async def panel(client: AsyncClient, run_id: str) -> list[Any]:
-    """Returns the newest open alerts that nobody has acknowledged."""
+    """Return the newest open alerts that are not acknowledged."""
     page = await client.alerts(run_id=run_id, state="unseen", limit=MOST_SHOWN)
     more = Link("All alerts of this run", href=f"/alerts?run={run_id}&state=all", className="fact-link")
     return [*alert_cards(page.items, page="run"), more] if page.items else []
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: following and acknowledging."""
+    """Register the callbacks: following and acknowledging."""
 
     @app.callback(
         Output("run-alerts", "children"),

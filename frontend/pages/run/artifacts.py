@@ -40,7 +40,7 @@ OPEN = ("requested", "preparing")
 
 
 async def artifacts_panel(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> html.Div:
-    """Returns the tab; it follows the server while a download is being prepared."""
+    """Return the tab; it follows the server while a download is being prepared."""
     board, is_open = await _board(client, run.id)
     return html.Div(
         [
@@ -112,7 +112,7 @@ def _others(newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> Any:
 
 
 def _action(kind: str, step: int | None, artifact: ArtifactInfo | None, what: str) -> html.Div:
-    """Returns a button that requests it, its progress, or a link to the file."""
+    """Return a button that requests it, its progress, or a link to the file."""
     if artifact is not None and artifact.state in OPEN:
         return _progress(artifact, what)
     parts: list[Any] = []
@@ -182,7 +182,7 @@ def _progress(artifact: ArtifactInfo, what: str) -> html.Div:
 
 
 def _snippet(newest_checkpoint: CheckpointInfo, newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> html.Div:
-    """Returns how to load the newest checkpoint, with the name of its download."""
+    """Return how to load the newest checkpoint, with the name of its download."""
     artifact = newest.get(("checkpoint", newest_checkpoint.step))
     name = artifact.file_name.removesuffix(".zip") if artifact is not None else "FOLDER"
     code = (
@@ -210,7 +210,7 @@ def _snippet(newest_checkpoint: CheckpointInfo, newest: Mapping[tuple[str, int |
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: requesting, following and removing."""
+    """Register the callbacks: requesting, following and removing."""
 
     @when_pressed(
         app,

@@ -46,7 +46,7 @@ ADDRESS = (
 
 
 async def recorded_for(client: AsyncClient, run: RunDetail, tab: str) -> Sequence[str]:
-    """Returns the metrics of a run that decide which charts a tab has, and what is said below them."""
+    """Return the metrics of a run that decide which charts a tab has, and what is said below them."""
     # Here the charts are the same whatever is recorded, but for what other trainers log of the first two tabs.
     if tab == "difficulty" or (is_trainable(run.method) and tab in ("overview", "batch")):
         return ()
@@ -62,7 +62,7 @@ def _shown(run: RunDetail, tab: str, recorded: Collection[str]) -> list[Chart]:
 
 
 def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> list[Any]:
-    """Returns the cards of a tab, still without data; `recorded` are the metrics that the run has."""
+    """Return the cards of a tab, still without data; `recorded` are the metrics that the run has."""
     charts = _shown(run, tab, recorded)
     cards = [
         chart_card(
@@ -88,7 +88,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         hint = [dmc.Text(text, size="sm", c="dimmed", mt="sm")]
     hint += threshold_note(run, tab)
     if tab in ("overview", "batch") and "bapo/rewards/missing_ranks" in recorded:
-        text = "Some steps lack the groups of ranks that told nothing of them: the events say from which step on."
+        text = "Some steps are missing groups because some ranks did not report: the events say from which step on."
         hint.append(dmc.Text(text, size="sm", c="dimmed", mt="sm"))
     return [
         Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
@@ -102,7 +102,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
 
 
 def threshold_note(run: RunDetail, tab: str) -> list[Any]:
-    """Returns, for figures that count the rewards of another trainer, what they count as correct."""
+    """Return, for figures that count the rewards of another trainer, what they count as correct."""
     if is_trainable(run.method) or tab not in ("overview", "batch", "difficulty"):
         return []
     threshold = run.config["method"]["reward_threshold"]
@@ -114,7 +114,7 @@ def threshold_note(run: RunDetail, tab: str) -> list[Any]:
 
 
 def no_step_yet(run: RunDetail) -> str:
-    """Returns why the charts of a run are empty."""
+    """Return why the charts of a run are empty."""
     if run.step:
         return "No step has recorded this."
     if run.status in TERMINAL_STATUSES:
@@ -126,7 +126,7 @@ _ENDS = {RunStatus.FAILED: "failed", RunStatus.CANCELLED: "was cancelled", RunSt
 
 
 def funnel_tools() -> list[Any]:
-    """Returns the inputs for the steps that the funnel sums; empty fields mean all steps."""
+    """Return the inputs for the steps that the funnel sums; empty fields mean all steps."""
     fields = [
         dmc.NumberInput(
             id=f"funnel-{end}",
@@ -160,7 +160,7 @@ class View(NamedTuple):
     """Steps whose counts are summed."""
 
     def reading(self) -> Reading:
-        """Returns what has to be read for them."""
+        """Return the data to read for the charts."""
         return Reading(
             {chart.name: Wanted(chart.keys, self.axes.get(chart.name, self.x_kind)) for chart in self.charts},
             frozenset(need for chart in self.charts for need in chart.needs),
@@ -170,7 +170,7 @@ class View(NamedTuple):
 
 
 def view_of(given: Mapping[str, Any]) -> View:
-    """Returns the view that the browser asks for; what cannot be is left out."""
+    """Return the view that the browser asks for; invalid parts are ignored."""
     axes = given.get("axes") or {}
     ends = str(given.get("steps") or "").split("..")
     window = [int(end) if end.isdigit() else bound for end, bound in zip(ends, (1, LAST_STEP), strict=False)]
@@ -184,13 +184,13 @@ def view_of(given: Mapping[str, Any]) -> View:
 
 
 def asked(query: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the view that a query of the browser describes, as `view_of` takes it."""
+    """Return the view that a query of the browser describes, as `view_of` takes it."""
     axes = dict(part.split(":", 1) for part in query.get("axes", "").split(",") if ":" in part)
     return {**query, "charts": query.get("charts", "").split(","), "axes": axes}
 
 
 async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers `?charts=rewards,lengths&x=step&smooth=10&steps=1..40&axes=lengths:time&scheme=dark` with whole figures.
+    """Answer `?charts=rewards,lengths&x=step&smooth=10&steps=1..40&axes=lengths:time&scheme=dark` with whole figures.
 
     `?tab=overview` in place of `charts`: those of a tab. Figures are made once for all who ask, until the run records
     something, or one of its alerts changes.
@@ -213,7 +213,7 @@ async def charts_answer(api: Api, run_id: str, query: Mapping[str, str]) -> dict
 async def _figures(
     client: AsyncClient, run: RunDetail, alerts: AlertPage, query: Mapping[str, str]
 ) -> dict[str, orjson.Fragment]:
-    """Each part as JSON, as it is kept and sent."""
+    """Return each part as JSON, as it is kept and sent."""
     view = view_of(asked(query))
     data = await load(client, run, view.reading(), alerts)
     palette = palette_of(query.get("scheme"))
@@ -233,7 +233,7 @@ async def _figures(
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: drawing, and the state of the run."""
+    """Register the callbacks: drawing, and the state of the run."""
 
     clientside(
         app,

@@ -29,7 +29,7 @@ MOST_PARTS = 100
 
 
 def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Returns what differs from the parent or recipe, then every field with its meaning."""
+    """Return what differs from the parent or recipe, then every field with its meaning."""
     if not is_trainable(run.method):
         return observed_config(run)
     in_force = config_in_force(run.config, run.applied_changes)
@@ -90,7 +90,7 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
 
 
 def observed_config(run: RunDetail) -> html.Div:
-    """Returns the settings of another trainer as it told them."""
+    """Return the settings of another trainer as it reported them."""
     method = run.config["method"]
     trainer = " ".join(filter(None, (method["trainer"], method["trainer_version"]))) or "not named"
     told = {f"config.{field}": value for field, value in method["config"].items()}
@@ -118,7 +118,7 @@ def observed_config(run: RunDetail) -> html.Div:
 
 
 def _differences(run: RunDetail) -> dict[str, tuple[Any, Any]]:
-    """Returns the differences that the run began with, and the whole course of each field that changed since."""
+    """Return the differences that the run began with, and the whole course of each field that changed since."""
     config = flatten(run.config)
     return run.diff | {
         field: (run.diff[field][0] if field in run.diff else config.get(field), course_text(course))
@@ -163,14 +163,14 @@ def _rows(run: RunDetail) -> list[html.Tr]:
 
 
 def shown_value(value: Any) -> str:
-    """Returns a value as text; of a list of thousands the first parts. The copies have all of it."""
+    """Return a value as text; of a list of thousands the first parts. The copies have all of it."""
     if isinstance(value, list | tuple) and len(value) > MOST_PARTS:
         return f"{formatting.config_value(value[:MOST_PARTS])} and {len(value) - MOST_PARTS:,} more"
     return formatting.config_value(value)
 
 
 def register(app: Dash) -> None:
-    """Registers the search, which runs in the browser."""
+    """Register the search, which runs in the browser."""
     clientside(
         app,
         "config",
@@ -183,7 +183,7 @@ def register(app: Dash) -> None:
 
 
 def diff_table(diff: dict[str, tuple[Any, Any]]) -> Any:
-    """Returns the changed fields with their old and new values."""
+    """Return the changed fields with their old and new values."""
     if not diff:
         return dmc.Text("None: all fields are the same.", size="sm", c="dimmed")
     rows = [

@@ -80,7 +80,7 @@ class Reading(NamedTuple):
     charts: Mapping[str, Wanted]
     needs: frozenset[Need]
     smooth: str | None = None
-    """As the API names it: `mean:10`."""
+    """Smoothing in the API's notation: `mean:10`; `None` for none."""
     window: tuple[int, int] | None = None
     """Steps whose counts are summed; all where None."""
 
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 async def load(
     client: AsyncClient, run: RunDetail, reading: Reading, alerts: AlertPage | None = None
 ) -> dict[str, RunData]:
-    """All steps of a run, for drawing its charts, by chart; fetched at once, its alerts too where not known."""
+    """Return all steps of a run, for drawing its charts, by chart; fetched at once, its alerts too where not known."""
     run_id = run.id
     requests = _summed(client, run_id, reading)
     if alerts is None:
@@ -111,12 +111,12 @@ async def load(
 
 
 async def newest_alerts(client: AsyncClient, run_id: str) -> AlertPage:
-    """Those that charts mark."""
+    """Return the events that charts mark."""
     return await client.run_alerts(run_id, limit=MOST_ALERTS)
 
 
 async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_step: int) -> dict[str, RunData]:
-    """The steps from one on, for appending; metrics and histograms end with the same step."""
+    """Return the steps from one on, for appending; metrics and histograms end with the same step."""
     requests = _summed(client, run_id, reading)
     if "histograms" in reading.needs:
         # Moving means need the steps before the new ones.
@@ -134,7 +134,7 @@ async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_s
 
 
 def _summed(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, Awaitable[Any]]:
-    """What is summed over the run, or over its columns; it is read as a whole whenever there are new steps."""
+    """Return the sums over the run, or over its columns; they are reloaded whenever there are new steps."""
     first, last = reading.window or (1, None)
     requests: dict[Need, Callable[[], Awaitable[Any]]] = {
         "totals": lambda: client.metrics(run_id, reevaluation.KEYS, from_step=first, to_step=last),

@@ -29,7 +29,7 @@ KIND_EXPLANATION = (
 
 
 def difficulty_panel(run: RunDetail) -> list[Any]:
-    """Returns the charts over training, and below them migration and flows, still without data."""
+    """Return the charts over training, and below them migration and flows, still without data."""
     return [*chart_panel(run, "difficulty"), _migration_section(run), _flow_section(run)]
 
 
@@ -172,7 +172,7 @@ def _flow_section(run: RunDetail) -> html.Section:
 
 
 def _slider(identifier: str, label: str) -> html.Div:
-    """Returns a slider of steps, whose range and marks the page's script sets (assets/difficulty.js)."""
+    """Return a slider of steps, whose range and marks the page's script sets (assets/difficulty.js)."""
     return html.Div(
         [
             html.Div(
@@ -197,7 +197,7 @@ def _slider(identifier: str, label: str) -> html.Div:
 
 
 def register(app: Dash) -> None:
-    """Registers the callbacks of the tab, which run in the browser."""
+    """Register the callbacks of the tab, which run in the browser."""
     clientside(
         app,
         "difficulty",

@@ -29,7 +29,7 @@ COLOURS: Mapping[Severity, str] = {"problem": "red", "warning": "yellow", "note"
 
 
 def findings_view(run_id: str, report: FindingsReport) -> list[Any]:
-    """Returns a card for each finding, the gravest first, and what else was checked."""
+    """Return a card for each finding, the most severe first, and what else was checked."""
     if not report.step:
         return [notice("No steps yet", "Findings read what the run has recorded.")]
     cards: list[Any] = [_card(run_id, finding) for finding in report.findings]
@@ -83,7 +83,7 @@ def _figure(figure: Evidence) -> html.Tr:
 
 
 def _bar(figure: Evidence) -> html.Div | None:
-    """Returns a share as a bar with its interval, on a scale from 0 to 1."""
+    """Return a share as a bar with its interval, on a scale from 0 to 1."""
     if figure.unit != "share" or not 0 <= figure.value <= 1:
         return None
     parts = [html.Div(className="finding-bar-value", style={"width": f"{100 * figure.value:.1f}%"})]
@@ -95,7 +95,7 @@ def _bar(figure: Evidence) -> html.Div | None:
 
 
 def shown(figure: Evidence, value: float | None) -> str:
-    """Returns a value of this figure's unit as text."""
+    """Return a value of this figure's unit as text."""
     return "" if value is None else figure_text(figure, value, formatting.duration)
 
 
@@ -149,7 +149,7 @@ def _checked(checks: Sequence[Check]) -> html.Section:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Fills the tab, and follows what the run records (assets/findings.js)."""
+    """Fill the tab, and follow what the run records (assets/findings.js)."""
     clientside(app, "findings", "begin", Output("findings-poke", "data"), Input("run-id", "data"))
 
     @app.callback(

@@ -47,7 +47,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def title_row(run: RunDetail) -> html.Div:
-    """Returns name and buttons, without those that the run's state does not allow."""
+    """Return name and buttons, without those that the run's state does not allow."""
     buttons = [
         dmc.Button(
             action.label,
@@ -100,7 +100,7 @@ def title_row(run: RunDetail) -> html.Div:
 
 
 def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
-    """Returns a style that hides a button unless its action is allowed."""
+    """Return a style that hides a button unless its action is allowed."""
     if verb == "pause-checkpoint":
         # Once it pauses, only sooner would mean anything.
         return {} if "pause" in run.allowed_actions and run.stopping_when is None else {"display": "none"}
@@ -110,7 +110,7 @@ def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
 
 
 def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
-    """Returns state and facts."""
+    """Return state and facts."""
     facts: list[Any] = [
         status_badge(run.status),
         dmc.Badge(method_label(run.config["method"]), color="gray", variant="outline"),
@@ -139,7 +139,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
 
 
 def _group(run: RunDetail) -> list[Any]:
-    """Returns the group that the run belongs to, with a link to its runs and one to their comparison."""
+    """Return the group that the run belongs to, with a link to its runs and one to their comparison."""
     if run.group is None:
         return []
     compare = Link("compare", href=f"/compare?run_group={quote(run.group, safe='')}", className="fact-link")
@@ -153,7 +153,7 @@ def _named_link(name: str, href: str) -> Link:
 
 
 def _origin(run: RunDetail) -> list[Any]:
-    """Returns the run that this one was cloned or forked from."""
+    """Return the run that this one was cloned or forked from."""
     step = "" if run.fork_step is None else f" at step {run.fork_step:,}"
     label = "cloned from" if run.fork_step is None else "forked from"
     if run.parent_id is None:
@@ -177,13 +177,13 @@ class Progress(NamedTuple):
     status: str
     step: str
     num_steps: str
-    """Empty where nobody knows how many there will be; then there is no share either."""
+    """Number of steps; empty if unknown, and then there is no share either."""
     percent: float
     time: str
 
 
 def progress(run: RunDetail, now: datetime | None = None) -> Progress:
-    """Returns step, share, and the time that is left or was taken."""
+    """Return step, share, and the time that is left or was taken."""
     current = now or datetime.now(UTC)
     if run.status in _PASSING:
         time = _PASSING[run.status].format(when=_MOMENTS[run.stopping_when])
@@ -211,7 +211,7 @@ _PASSING: dict[RunStatus, str] = {
     RunStatus.PAUSING: "pausing {when}",
     RunStatus.STOPPING: "stopping {when}",
 }
-"""States that somebody has asked for: told in the line of the progress, so that nothing below it moves."""
+"""Requested states, shown in the line of the progress so that nothing below it moves."""
 
 _MOMENTS: dict[StopMoment | None, str] = {
     "now": "now: its trainer is killed unless it ends within seconds",
@@ -223,7 +223,7 @@ _MOMENTS: dict[StopMoment | None, str] = {
 
 
 def reason(run: RunDetail) -> list[Any]:
-    """Returns why the run is not training, if it is not."""
+    """Return why the run is not training, if it is not."""
     if run.status not in _REASONS:
         return []
     colour, title = _REASONS[run.status]

@@ -26,7 +26,7 @@ WITHDRAW = "change-withdraw"
 def control_list(
     controls: Sequence[ControlInfo], marked: str | None = None, *, withdrawable: bool = False
 ) -> list[Any]:
-    """Returns the requests with their outcomes, newest first; an applied one leads to its mark on the charts.
+    """Return the requests with their outcomes, newest first; an applied one leads to its mark on the charts.
 
     With `withdrawable`, a pending change has a button that withdraws it.
     """
@@ -58,7 +58,7 @@ def control_list(
 
 
 def changed_values(changes: Mapping[str, Any]) -> str:
-    """Returns a change in words: "c1 = 1/4, v = 7"."""
+    """Return a change in words: "c1 = 1/4, v = 7"."""
     return ", ".join(f"{short_name(path)} = {formatting.config_value(value)}" for path, value in changes.items())
 
 
@@ -90,7 +90,7 @@ def _to_charts(name: str) -> html.Button:
 
 
 def audit_detail(entry: AuditEntry) -> str:
-    """Returns what an entry says beside its action, without empty values."""
+    """Return an entry's details besides its action, without empty values."""
     detail = dict(entry.detail)
     moved = f"{detail.pop('from')} → {detail.pop('to')}" if {"from", "to"} <= detail.keys() else ""
     rest = [
@@ -106,7 +106,7 @@ def _plain(value: Any) -> str:
 
 
 def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo], marked: str | None = None) -> html.Div:
-    """Returns the tab; the request whose mark was clicked on a chart stands out."""
+    """Return the tab; the request whose mark was clicked on a chart is highlighted."""
     entries = [
         html.Div(
             [
@@ -126,7 +126,7 @@ def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo], 
 
 
 def register(app: Dash, api: Api) -> None:
-    """Fills the tab, and follows what happens."""
+    """Fill the tab, and follow what happens."""
 
     @app.callback(
         Output("history", "children"),

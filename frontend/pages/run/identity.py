@@ -19,7 +19,7 @@ from frontend.session import Api
 
 
 def star_button(is_starred: bool) -> html.Button:
-    """Returns the star; every user has their own."""
+    """Return the star; every user has their own."""
     return html.Button(
         icon("star-filled" if is_starred else "star", 20),
         id="run-star",
@@ -30,12 +30,12 @@ def star_button(is_starred: bool) -> html.Button:
 
 
 def star_class(is_starred: bool) -> str:
-    """Returns the class of the star."""
+    """Return the class of the star."""
     return "run-star starred" if is_starred else "run-star"
 
 
 def edit_button(run: RunDetail) -> dmc.Button:
-    """Returns the button that opens the dialog, hidden from those who may not edit."""
+    """Return the button that opens the dialog, hidden from those who may not edit."""
     return dmc.Button(
         "Edit",
         id="run-edit",
@@ -48,7 +48,7 @@ def edit_button(run: RunDetail) -> dmc.Button:
 
 
 def archive_button(run: RunDetail) -> dmc.Button:
-    """Returns the button, hidden if the run's state does not allow it."""
+    """Return the button, hidden if the run's state does not allow it."""
     return dmc.Button(
         archive_label(run),
         id="run-archive",
@@ -61,17 +61,17 @@ def archive_button(run: RunDetail) -> dmc.Button:
 
 
 def archive_label(run: RunDetail) -> str:
-    """Returns what the button would do."""
+    """Return what the button would do."""
     return "Archive" if run.archived_at is None else "Unarchive"
 
 
 def archive_style(run: RunDetail) -> dict[str, Any]:
-    """Returns a style that hides the button unless it is allowed."""
+    """Return a style that hides the button unless it is allowed."""
     return {} if run.may_archive else {"display": "none"}
 
 
 def written(run: RunDetail) -> list[Any]:
-    """Returns the tags, which lead to the runs that share them, and the notes."""
+    """Return the tags, which lead to the runs that share them, and the notes."""
     parts: list[Any] = []
     if run.archived_at is not None:
         parts.append(html.Span([icon("archive", 14), " Archived: hidden from lists"], className="run-archived"))
@@ -84,7 +84,7 @@ def written(run: RunDetail) -> list[Any]:
 
 
 def dialog() -> dmc.Modal:
-    """Returns the dialog, closed and empty."""
+    """Return the dialog, closed and empty."""
     editor = dmc.Tabs(
         [
             dmc.TabsList([dmc.TabsTab("Write", value="write"), dmc.TabsTab("Preview", value="preview")]),
@@ -139,7 +139,7 @@ def dialog() -> dmc.Modal:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: stars, archive and the dialog."""
+    """Register the callbacks: stars, archive and the dialog."""
     _register_buttons(app, api)
     _register_dialog(app, api)
 

@@ -23,9 +23,9 @@ from frontend.shared_answers import SharedAnswers
 
 
 async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers as `news`, made once for all viewers who have heard of the same event: `heard=1741`.
+    """Answer as `news`, made once for all viewers who have heard of the same event: `heard=1741`.
 
-    An answer that was begun after an event was told has all that led to it.
+    An answer that was begun after an event was sent contains everything that led to it.
     """
     client = api.client()
     if "heard" not in query:
@@ -44,12 +44,12 @@ async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[s
 
 
 async def news(client: AsyncClient, kept: SharedAnswers, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&tiles=1&rebuild=1`.
+    """Answer `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&tiles=1&rebuild=1`.
 
     `after` is the last step that the charts show; without it no chart is asked for. The answer has `progress`, `tiles`
     where they were asked for, and with `after` also `charts` (points to append by chart), `figures` (whole ones: with
     `rebuild=1` charts of totals, with `recorded=1` those of evaluations and trackings), `until` (last step once they
-    are applied) and `reload` (draw everything anew instead).
+    are applied) and `reload` (redraw everything instead).
     """
     palette = palette_of(query.get("scheme"))
     if "after" in query:
@@ -72,7 +72,8 @@ async def _tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[
 async def delta(
     client: AsyncClient, run_id: str, view: View, *, after: int, anew: Collection[str], palette: Palette
 ) -> tuple[RunDetail, dict[str, Any]]:
-    """The run, and the steps after a step for each of the charts, for Plotly.extendTraces; those `anew` as a whole."""
+    """Return the run, and each chart's steps after a step for Plotly.extendTraces; charts updated otherwise come
+    whole."""
     answer: dict[str, Any] = {"after": after, "until": after, "reload": False, "charts": {}, "figures": {}}
     appended = [chart for chart in view.charts if chart.live == "append"]
     rebuilt = [chart for chart in view.charts if chart.live in anew]

@@ -16,7 +16,7 @@ from frontend.components.store import Store
 
 
 def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Returns search, switches, and an empty box."""
+    """Return search, switches, and an empty box."""
     return html.Div(
         [
             Store(id="log-mounted"),
@@ -70,7 +70,7 @@ def _button(identifier: str, label: str, explanation: str) -> html.Button:
 
 
 def register(app: Dash) -> None:
-    """Registers the callbacks of the tab, which run in the browser."""
+    """Register the callbacks of the tab, which run in the browser."""
     clientside(app, "log", "mounted", Output("log-mounted", "data"), Input("log-text", "id"), State("run-id", "data"))
     clientside(
         app,

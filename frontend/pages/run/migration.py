@@ -18,7 +18,7 @@ from bapo.figures.theme import Palette, palette_of, themed
 
 
 async def migration_answer(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers `?kind=tracked&from=0&to=50&difference=1&scheme=dark`.
+    """Answer `?kind=tracked&from=0&to=50&difference=1&scheme=dark`.
 
     It has the steps really used (`from_step`, `to_step`), those that can be asked for (`steps`, `last_step`), `rates`
     for the tiles, and `figures` by card, None where there is nothing to draw.
@@ -44,7 +44,7 @@ async def migration_answer(client: AsyncClient, run_id: str, query: Mapping[str,
 
 
 async def flows_answer(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answers `?kind=tracked&steps=0,50,100,150&scheme=dark` with the steps really used and the figure, or none."""
+    """Answer `?kind=tracked&steps=0,50,100,150&scheme=dark` with the steps really used and the figure, or none."""
     wanted = [_step(part) for part in query["steps"].split(",")] if query.get("steps") else []
     steps = sorted({step for step in wanted if step is not None})
     found = await client.flows(run_id, kind=_kind(query), steps=steps or None)
@@ -62,12 +62,12 @@ def _kind(query: Mapping[str, str]) -> MigrationKind:
 
 
 def _step(text: str | None) -> int | None:
-    """A step of an address; None, which is the server's choice, for anything else."""
+    """Return a step of an address; None, which is the server's choice, for anything else."""
     return int(text) if text is not None and text.isdecimal() and len(text) < 10 else None
 
 
 def _fitted(figure: go.Figure, palette: Palette) -> dict[str, Any]:
-    """Returns a figure as high as its card, which depends on what stands beside it."""
+    """Return a figure as high as its card, which depends on its neighbours."""
     return themed(figure.update_layout(height=None), palette)
 
 
@@ -159,6 +159,6 @@ def _mean_tile(matrix: MigrationMatrix) -> dict[str, str]:
 
 
 def _mean(counts: Sequence[int]) -> float | None:
-    """Returns the mean accuracy of so many prompts with 0..G correct responses."""
+    """Return the mean accuracy of so many prompts with 0..G correct responses."""
     num_prompts = sum(counts)
     return sum(k * count for k, count in enumerate(counts)) / (len(counts) - 1) / num_prompts if num_prompts else None

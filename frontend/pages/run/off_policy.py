@@ -14,12 +14,12 @@ from frontend.pages.run.charts.off_policy import constants_of
 
 
 def off_policy_panel(run: RunDetail, recorded: Collection[str]) -> list[Any]:
-    """Returns the charts, and below them what they say together; `recorded` are the metrics that the run has."""
+    """Return the charts, and below them what they say together; `recorded` are the metrics that the run has."""
     return [*chart_panel(run, "off-policy", recorded), reading_of(run)]
 
 
 def reading_of(run: RunDetail) -> html.P:
-    """Returns a paragraph: the bound, its constants for this run, and how to read the charts."""
+    """Return a paragraph: the bound, its constants for this run, and how to read the charts."""
     known = constants_of(run)
     if known is None:
         return html.P(

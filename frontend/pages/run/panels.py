@@ -18,18 +18,18 @@ from frontend.session import Api
 
 
 def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:
-    """Returns the part of the address that is meant for a tab; it may still hold what the tab before wrote."""
+    """Return the part of the address that is meant for a tab; it may still hold what the tab before wrote."""
     is_of_tab = query.get("tab", TABS[0].name) == tab
     return {key: value for key, value in query.items() if is_of_tab or key in PAGE_KEYS}
 
 
 async def panel(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[str, str]) -> Any:
-    """Returns what a tab shows."""
+    """Return what a tab shows."""
     return lean(await BY_NAME[tab].panel(client, run, view_of(tab, query)))
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callback that opens another tab; the page comes with its first."""
+    """Register the callback that opens another tab; the page comes with its first."""
 
     @app.callback(
         Output("run-panel", "children"),

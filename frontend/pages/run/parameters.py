@@ -36,7 +36,7 @@ FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 
 
 def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> list[Any]:
-    """Returns the fields with the values in force, and the requests so far."""
+    """Return the fields with the values in force, and the requests so far."""
     values = values_in_force(flatten(run.config), run.applied_changes)
     method, task = run.method, str(values[TASK])
     by_path = {
@@ -99,12 +99,12 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
 
 
 def request_list(controls: Sequence[ControlInfo]) -> list[Any]:
-    """Returns the requests, or that there are none."""
+    """Return the requests, or that there are none."""
     return control_list(controls, withdrawable=True) or [dmc.Text("None yet.", size="sm", c="dimmed")]
 
 
 def _requested(control: ControlInfo) -> dmc.Alert:
-    """Returns the answer to Apply: what was asked for, and from when it will hold."""
+    """Return the answer to Apply: what was asked for, and from when it will hold."""
     begin = "at the next step boundary" if control.at_step is None else f"from step {control.at_step:,} on"
     text = f"{changed_values(control.set)}, {begin}. “Requests” above follows it."
     return dmc.Alert(text, title="Requested", color="green", variant="light", p="xs")
@@ -129,14 +129,14 @@ class _Steered(NamedTuple):
         return values_in_force(flatten(self.run.config), self.run.applied_changes)
 
     def changes(self, ids: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> dict[str, Any]:
-        """Returns the typed values that differ from those in force."""
+        """Return the typed values that differ from those in force."""
         method, task = self.run.method, str(self.base[TASK])
         fields = form_fields(self.infos, self.base, method, task)
         return changes(fields, typed_values(ids, values), method, task)
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: opening, checking, sending."""
+    """Register the callbacks: opening, checking, sending."""
 
     def not_loaded(error: Exception) -> None:
         set_props("change-drawer", {"opened": True})
@@ -159,7 +159,7 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _previewing(app: Dash, api: Api) -> None:
-    """Shows what the typed thresholds would admit, and links to what-if with them."""
+    """Show what the typed thresholds would admit, and link to what-if with them."""
 
     @app.callback(
         Output({"type": f"{FORM}-warning", "path": ALL}, "children"),
@@ -189,7 +189,7 @@ def _previewing(app: Dash, api: Api) -> None:
 
 
 def _requesting(app: Dash, api: Api) -> None:
-    """Withdraws and requests changes, and follows what becomes of them."""
+    """Withdraw and requests changes, and follow what becomes of them."""
 
     async def redraw(client: AsyncClient, run_id: str) -> None:
         show("change-requests", request_list((await client.history(run_id)).controls))

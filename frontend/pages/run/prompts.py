@@ -37,13 +37,13 @@ EXPLANATION = (
 
 
 def ramp_style(group_size: int) -> dict[str, str]:
-    """Returns the accuracy ramp as CSS variables --k0 … --kG that follow the scheme."""
+    """Return the accuracy ramp as CSS variables --k0 … --kG that follow the scheme."""
     light, dark = accuracy_ramp(LIGHT, group_size), accuracy_ramp(DARK, group_size)
     return {f"--k{k}": f"light-dark({light[k]}, {dark[k]})" for k in range(group_size + 1)}
 
 
 def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Returns chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
+    """Return chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
     wanted = filter_of(query)
     group_size = group_size_of(run.config)
     counts = choices((str(k), f"{k}/{group_size}") for k in range(group_size + 1))
@@ -116,7 +116,7 @@ def _text(count: int | None) -> str | None:
 
 
 def register(app: Dash) -> None:
-    """Registers the controls; the rest is the script's."""
+    """Register the controls; the rest is the script's."""
     clientside(
         app,
         "prompts",

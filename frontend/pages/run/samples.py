@@ -28,7 +28,7 @@ CORRECTNESS: tuple[tuple[str, str], ...] = (
 
 
 def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Returns the controls and a place for the groups, which the browser fetches (assets/samples.js)."""
+    """Return the controls and a place for the groups, which the browser fetches (assets/samples.js)."""
     step = query.get("step", "")
     source = query.get("source", "")
     correct = query.get("correct", "")
@@ -110,7 +110,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
 
 
 def register(app: Dash) -> None:
-    """Registers the controls; the rest is the script's."""
+    """Register the controls; the rest is the script's."""
     inputs: list[Any] = [
         Input("samples-mounted", "data"),
         Input("samples-step", "value"),

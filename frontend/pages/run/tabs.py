@@ -30,15 +30,15 @@ class Tab(NamedTuple):
     """One tab; its panel is made when it is opened, and removed when it is left."""
 
     name: str
-    """As in the address: `?tab=batch`."""
+    """Name in the address: `?tab=batch`."""
     label: str
     panel: Panel
     has_axis: bool = False
-    """Whether the x-axis of its charts can be chosen."""
+    """True if the x-axis of its charts can be chosen."""
 
 
 def _of_run(content: Callable[[RunDetail, Mapping[str, str]], Any]) -> Panel:
-    """Returns a panel that asks the server for nothing beyond the run."""
+    """Return a panel that asks the server for nothing beyond the run."""
 
     async def panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
         return content(run, query)
@@ -86,7 +86,7 @@ _OF_OUR_TRAINER = frozenset({"off-policy", "log", "artifacts"})
 
 
 def tabs_of(run: RunDetail) -> list[Tab]:
-    """The tabs that mean something for the run."""
+    """Return the tabs that mean something for the run."""
     return [tab for tab in TABS if is_trainable(run.method) or tab.name not in _OF_OUR_TRAINER]
 
 

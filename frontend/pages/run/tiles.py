@@ -56,7 +56,7 @@ NOTHING = TileData(NO_SERIES, NO_SERIES, NO_SERIES, NO_HISTOGRAMS, NO_HISTOGRAMS
 
 
 async def load_tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[Tile]:
-    """Fetches the first and the newest steps, and a sample of all."""
+    """Fetch the first and the newest steps, and a sample of all."""
     if run.step == 0:
         return tiles(run, NOTHING, palette)
     since = max(1, run.step - WINDOW_STEPS + 1)
@@ -79,13 +79,13 @@ async def _evaluations(client: AsyncClient, run: RunDetail) -> Series:
 
 
 def evaluation_key(run: RunDetail) -> str | None:
-    """Returns the metric behind the run's evaluation: "CD-34 avg@8" → `val-core/CD-34/acc/mean@8`."""
+    """Return the metric behind the run's evaluation: "CD-34 avg@8" → `val-core/CD-34/acc/mean@8`."""
     dataset, separator, num_samples = (run.eval_name or "").rpartition(" avg@")
     return f"val-core/{dataset}/acc/mean@{num_samples}" if separator else None
 
 
 def tiles(run: RunDetail, data: TileData, palette: Palette) -> list[Tile]:
-    """Returns the tiles: means of ten steps with their change since the first ten, and totals."""
+    """Return the tiles: means of ten steps with their change since the first ten, and totals."""
     return [
         _reward(data, palette),
         _evaluation(run, data, palette),
@@ -116,7 +116,7 @@ def _unsolved(data: TileData, palette: Palette) -> Tile:
 
 
 def _solved(histograms: HistogramSeries, *, any_correct: bool) -> Interval | None:
-    """Returns the accuracy of the fresh groups with its interval, or the share of those without a correct response.
+    """Return the accuracy of the fresh groups with its interval, or the share of those without a correct response.
 
     The groups are what is independent, not the responses of one.
     """
@@ -138,7 +138,7 @@ def _unsolved_share(histograms: HistogramSeries) -> float | None:
 
 
 def _change(data: TileData, now: float | None, then: float | None) -> float | None:
-    """Returns the difference, unless the newest steps are the first."""
+    """Return the difference, unless the newest steps are the first."""
     is_later = bool(data.newest.steps) and data.newest.steps[0] > WINDOW_STEPS
     return now - then if now is not None and then is not None and is_later else None
 
@@ -195,7 +195,7 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
 
 
 def _is_evaluated(run: RunDetail) -> bool:
-    """Whether evaluations are to be expected."""
+    """Return whether evaluations are to be expected."""
     evaluation = run.config.get("evaluation") or {}
     return bool(evaluation.get("enabled", True)) and not has_trait(run.method, "is_unmeasured")
 
@@ -231,7 +231,7 @@ def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
         else "none yet",
         None,
         "neutral",
-        "Responses generated for training, re-evaluations and dropped groups included, beside what full batches of "
+        "Responses generated for training, including re-evaluations and dropped groups, next to what full batches of "
         "fresh prompts cost.",
         _column(course, ROLLOUTS),
         palette.accent,
@@ -244,7 +244,7 @@ def _speed(run: RunDetail, newest: Series, course: Series, palette: Palette) -> 
         "speed",
         "Time per step",
         formatting.MISSING if seconds is None else f"{seconds:.2f} s",
-        # What is left stands beside the bar above: a second figure, of another moment, would be another one.
+        # The bar above shows the time left: a second figure, of another moment, would contradict it.
         f"mean of {WINDOW_STEPS} steps, attempt {run.attempt}" if seconds is not None else "no step yet",
         None,
         "neutral",

@@ -1,4 +1,4 @@
-"""The tab Step by step: a recorded step walked line by line beside Algorithm 1, or the method's own rule."""
+"""The tab Step by step: a recorded step walked line by line next to Algorithm 1, or the method's own rule."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from frontend.symbols import SYMBOLS
 
 THRESHOLDS = ("c1", "c2", "c3")
 MOST_CHOICES = 64
-"""Of a threshold; a larger G offers evenly spaced ones."""
+"""Maximum number of choices for a threshold; a larger G offers evenly spaced ones."""
 
 
 def walk_panel(run: RunDetail, query: Mapping[str, str]) -> Any:
-    """Returns the controls and the frame of the walk, which the browser fetches (assets/walk.js)."""
+    """Return the controls and the frame of the walk, which the browser fetches (assets/walk.js)."""
     if not run.step:
         return notice(
             "No steps yet",
-            "As soon as the run has recorded a step, it can be walked through here, line by line beside the rule of "
+            "As soon as the run has recorded a step, it can be walked through here, line by line next to the rule of "
             "its method.",
         )
     size = group_size_of(run.config)
@@ -112,7 +112,7 @@ def _thresholds(size: int, query: Mapping[str, str]) -> html.Div:
 
 
 def _chosen(text: str, size: int) -> str | None:
-    """Returns a threshold of the address as the select has it: 1/4 is 2/8."""
+    """Return a threshold of the address as the select has it: 1/4 is 2/8."""
     try:
         count = parse_fraction(text) * size
     except ValueError:
@@ -121,7 +121,7 @@ def _chosen(text: str, size: int) -> str | None:
 
 
 def register(app: Dash) -> None:
-    """Registers the controls; the rest is the script's."""
+    """Register the controls; the rest is the script's."""
     inputs = [Input(f"walk-{name}", "value", allow_optional=True) for name in THRESHOLDS]
     clientside(
         app,

@@ -87,7 +87,7 @@ CHARTS: tuple[tuple[str, str, str, str, int], ...] = (
 
 
 async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
-    """Returns the controls as the address has them, and the cards, still empty."""
+    """Return the controls as the address has them, and the cards, still empty."""
     if not has_trait(run.method, "is_replayable"):
         return notice(
             f"The batches of {run.method} cannot be replayed",
@@ -165,7 +165,7 @@ def _config_in_force(run: RunDetail) -> RunConfig:
 
 
 def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Returns the values in the address; those of the run if they make no legal config."""
+    """Return the values in the address; those of the run if they make no legal config."""
     try:
         changed = resolve(
             apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set"))), may_be_observed=True
@@ -181,7 +181,7 @@ def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:
 
 
 def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
-    """Returns the figures by the names of their cards."""
+    """Return the figures by the names of their cards."""
     bands: tuple[tuple[str, Quantity, str, str, str], ...] = (
         ("what-if-rollouts", "rollouts", palette.series[1], "rollouts", "rollouts so far"),
         ("what-if-difficult", "difficult_size", palette.bad, "prompts", "prompts"),
@@ -214,7 +214,7 @@ def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Replays while a control is being moved."""
+    """Replay while a control is being moved."""
     names = [name for name, *_ in CHARTS]
     values, ids = {"type": KIND, "field": ALL}, State({"type": KIND, "field": ALL}, "id")
     shown = {"type": f"{KIND}-shown", "field": ALL}
@@ -290,7 +290,7 @@ def register(app: Dash, api: Api) -> None:
 
 
 class Shown(NamedTuple):
-    """What the tab shows of an answer, made once for all who ask the same until the run records more."""
+    """The tab's view of an answer, shared by all who ask the same until the run records more."""
 
     figures: Mapping[str, Any]
     """By the names of their cards."""

@@ -43,12 +43,12 @@ _ALL_PARTS = ("reevaluated", "reused")
 
 
 def control_id(name: str) -> dict[str, str]:
-    """Returns the identifier of a control."""
+    """Return the identifier of a control."""
     return {"type": KIND, "field": name}
 
 
 def control_values(config: RunConfig, recorded_size: int | None = None) -> dict[str, Any]:
-    """Returns the values of the controls for a config; BAPO's and DAPO's defaults for what its method does not have.
+    """Return the values of the controls for a config; BAPO's and DAPO's defaults for fields that its method lacks.
 
     `recorded_size`: the G of the run, in which thresholds are counted; None: that of the config.
     """
@@ -78,7 +78,7 @@ def control_values(config: RunConfig, recorded_size: int | None = None) -> dict[
 
 
 def changes_of(start: Values, values: Values, config: RunConfig) -> dict[str, Any]:
-    """Returns the fields that differ between `start` and `values`, as far as the method has them."""
+    """Return the fields that differ between `start` and `values`, as far as the method has them."""
     size = config.rollout.group_size
     changes: dict[str, Any] = {path: values[path] for path in _PLAIN if values[path] != start[path]}
     changes |= {path: None for path in _CAPACITIES if changes.get(path) == ""}
@@ -104,7 +104,7 @@ def _fraction(count: float, group_size: int) -> str:
 
 
 def control_kinds(own: str | None = None) -> dict[str, list[str]]:
-    """Method → the kinds of controls that mean something for it, beside those for all; the browser shows these.
+    """Return the kinds of controls by method to which they apply, besides those for all; the browser shows these.
 
     `own`: the run's method, which may be one that is not offered for new runs.
     """
@@ -117,7 +117,7 @@ def control_kinds(own: str | None = None) -> dict[str, list[str]]:
 
 
 def controls(config: RunConfig, values: Values) -> list[Any]:
-    """Returns all controls, in groups."""
+    """Return all controls, in groups."""
     size, fresh = config.rollout.group_size, config.rollout.batch_size
     most = max(2 * max(config.training.batch_size, fresh), values["training.batch_size"])
     return [
@@ -217,7 +217,7 @@ def _group(title: str, *members: Any, only: str = "all") -> html.Fieldset:
 
 
 def _control(name: str, label: str, control: Any, *, only: str = "all", shows: bool = True) -> html.Div:
-    """Returns a control with its name and, if the control itself does not show it, its value."""
+    """Return a control with its name and, if the control itself does not show it, its value."""
     symbol = SYMBOLS.get(name)
     words = label or (symbol.name[0].upper() + symbol.name[1:] if symbol else name)
     sign = (
@@ -273,7 +273,7 @@ def _reuse_slider(name: str, values: Values, group_size: int) -> dmc.RangeSlider
 
 
 def _marks(group_size: int) -> Sequence[dict[str, Any]]:
-    """Returns counts of correct responses as marks, at most nine."""
+    """Return counts of correct responses as marks, at most nine."""
     every = -(-group_size // 8)
     return [{"value": k, "label": str(k)} for k in range(0, group_size, every)]
 

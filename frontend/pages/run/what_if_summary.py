@@ -28,7 +28,7 @@ class Total(NamedTuple):
 
 
 def totals(answer: WhatIfAnswer) -> list[Total]:
-    """Returns the totals."""
+    """Return the totals."""
     sums = answer.totals
     return [
         _total("fill-rate", "Mean fill rate", sums.fill_rate, percent, share, points),
@@ -77,13 +77,13 @@ def _signed_count(change: float) -> str:
 
 
 def _field_name(path: str) -> str:
-    """Returns the field's symbol, or its path in the method."""
+    """Return the field's symbol, or its path in the method."""
     symbol = SYMBOLS.get(path)
     return symbol.symbol if symbol and symbol.symbol else path.removeprefix("method.")
 
 
 def total_row(found: Sequence[Total]) -> list[Any]:
-    """Returns a tile for each total: recorded → forecast, with its interval."""
+    """Return a tile for each total: recorded → forecast, with its interval."""
     return [
         html.Div(
             [
@@ -111,7 +111,7 @@ def total_row(found: Sequence[Total]) -> list[Any]:
 
 
 def words(answer: WhatIfAnswer) -> list[Any]:
-    """Returns, in sentences, what is exact and what is estimated."""
+    """Return, in sentences, what is exact and what is estimated."""
     if not answer.num_steps:
         return ["The run has not recorded a step yet."]
     if not answer.estimated:
@@ -139,7 +139,7 @@ def words(answer: WhatIfAnswer) -> list[Any]:
 
 
 def _drawn(answer: WhatIfAnswer) -> str:
-    """Returns how fresh groups that the run did not record were estimated."""
+    """Return how fresh groups that the run did not record were estimated."""
     again = (
         f"With {answer.group_size} responses to each prompt instead of {answer.group_size_recorded}, all answers are "
         "estimates: each prompt's pass rate is drawn from what the run recorded of it at that visit"
@@ -159,7 +159,7 @@ def _named(answer: WhatIfAnswer) -> str:
 
 
 def cautions(answer: WhatIfAnswer) -> list[Any]:
-    """Returns the warnings of the config, and how many records the replay does not reproduce."""
+    """Return the warnings of the config, and how many records the replay does not reproduce."""
     found = list(answer.warnings)
     if answer.num_disagreeing:
         found.append(
@@ -182,7 +182,7 @@ def cautions(answer: WhatIfAnswer) -> list[Any]:
 
 
 def changed_fields(answer: WhatIfAnswer, moved: Collection[str]) -> list[Any]:
-    """Returns each changed field with its old and new value."""
+    """Return each changed field with its old and new value."""
     return [
         html.Span(
             [

@@ -43,7 +43,7 @@ GRID_THEME = f"""themeQuartz.withParams({{
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page; the browser restores the view of the address and fetches its rows."""
+    """Return the page; the browser restores the view of the address and fetches its rows."""
     client = api.client()
     facets, layouts = await asyncio.gather(client.run_facets(), client.run_list_layouts())
     return html.Div(
@@ -173,7 +173,7 @@ GROUPINGS: tuple[tuple[str, str], ...] = (
     ("owner", "Owner"),
     ("status", "State"),
 )
-"""What runs are usually grouped by; config fields and metrics follow once somebody looks."""
+"""Columns by which runs are usually grouped; config fields and metrics follow once the list is opened."""
 
 
 def _grouping() -> dmc.Select:
@@ -241,7 +241,7 @@ def _grid() -> dag.AgGrid:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of the page, most of which run in the browser."""
+    """Register the callbacks of the page, most of which run in the browser."""
     values = [
         Input(component, "checked" if name == "starred" else "value") for name, component in filters.CONTROLS.items()
     ]
@@ -285,5 +285,5 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _clicked(button: str) -> tuple[Output, Input]:
-    """A button that only the browser hears; every callback needs an output."""
+    """Return a button that only the browser hears; every callback needs an output."""
     return Output(button, "className"), Input(button, "n_clicks")

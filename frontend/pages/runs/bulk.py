@@ -41,7 +41,7 @@ BUTTONS: tuple[BulkButton, ...] = (
 
 
 def bar(tags: list[NamedCount]) -> html.Div:
-    """Returns the bar, hidden while no run is selected."""
+    """Return the bar, hidden while no run is selected."""
     buttons = [
         dmc.Button(
             each.label,
@@ -83,7 +83,7 @@ def bar(tags: list[NamedCount]) -> html.Div:
 
 
 def undo_bar() -> html.Div:
-    """Returns what stands above the list after runs went to the trash, until it is closed; the browser fills it."""
+    """Return the bar above the list after runs went to the trash, until it is closed; the browser fills it."""
     return html.Div(id="runs-undo", className="runs-undo", role="status", hidden=True)
 
 

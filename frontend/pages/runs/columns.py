@@ -54,7 +54,7 @@ COLUMNS: tuple[Column, ...] = (
         is_number=True,
         is_sortable=False,
         needed_width=1380,
-        explanation="What is wrong with the data, in the colour of the gravest: problem, warning or note",
+        explanation="Problems with the data, in the colour of the most severe: problem, warning or note",
     ),
     Column(
         "trend",
@@ -63,7 +63,7 @@ COLUMNS: tuple[Column, ...] = (
         "TrendCell",
         is_sortable=False,
         needed_width=1530,
-        explanation="Training reward over the steps so far, each run on a scale of its own",
+        explanation="Training reward over the steps so far, each run on its own scale",
     ),
     Column("num_rollouts", "Rollouts", 98, is_number=True, needed_width=None),
     Column("owner", "Owner", 88, needed_width=1950),
@@ -109,7 +109,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def definition(column: Column) -> dict[str, Any]:
-    """Returns the column as AG Grid takes it; hidden until the browser has measured the window."""
+    """Return the column as AG Grid takes it; hidden until the browser has measured the window."""
     content: dict[str, Any] = {
         "colId": column.name,
         "headerName": column.title,
@@ -119,7 +119,7 @@ def definition(column: Column) -> dict[str, Any]:
         "sortable": column.is_sortable,
         # Each that is shown is drawn once.
         "hide": column.name != "name",
-        # Nothing but what changed is drawn anew.
+        # Only what changed is redrawn.
         "valueGetter": {"function": f"params.data && params.data.{column.name}_text"},
     }
     if column.name == "name":

@@ -63,11 +63,11 @@ OPERATORS: tuple[tuple[str, str], ...] = (
     ("is missing", "is missing"),
     ("is present", "is present"),
 )
-"""Of a condition on any column: as the API writes them, and as they read."""
+"""Operators of a condition on any column: in the API's notation, and as text."""
 
 
 def store(layouts: RunListLayouts, facets: RunFacets) -> Store:
-    """Returns the store of what the browser needs to know of controls and columns."""
+    """Return the store of what the browser needs to know of controls and columns."""
     data = {
         "controls": CONTROLS,
         "presets": {name: [status.value for status in states] for name, states in PRESETS.items()},
@@ -81,20 +81,20 @@ def store(layouts: RunListLayouts, facets: RunFacets) -> Store:
 
 
 def search_field() -> dmc.TextInput:
-    """Returns the search over names, tags, notes, owners and config values."""
+    """Return the search over names, tags, notes, owners and config values."""
     label = "Search runs by name, tag, note, owner or config value"
     placeholder = "Search name, tags, notes, config"
     return controls.search_field("runs-search", label, "", placeholder, className="runs-search", debounce=100)
 
 
 def presets() -> dmc.SegmentedControl:
-    """Returns the quick choice of states."""
+    """Return the quick choice of states."""
     names = choices((value, value.capitalize()) for value in PRESETS)
     return controls.segments("runs-status", "State of the runs", "all", names)
 
 
 def panel(facets: RunFacets) -> dmc.Popover:
-    """Returns all filters; the button says how many are set."""
+    """Return all filters; the button says how many are set."""
     states = [{"value": status.value, "label": status.value} for status in RunStatus]
     fields = [
         # First, because it takes the focus, and a choice would open its list.
@@ -142,7 +142,7 @@ def panel(facets: RunFacets) -> dmc.Popover:
 
 
 def _any_column() -> html.Div:
-    """Returns the fields of a condition on any column; each that is added stands above the list, to be taken away."""
+    """Return the fields of a condition on any column; added conditions are shown above the list and removed there."""
     column = dmc.Select(
         id="runs-where-column",
         data=[],

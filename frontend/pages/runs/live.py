@@ -18,7 +18,7 @@ _LISTS = ("status", "method", "tag", "owner", "group", "project", "where", "colu
 
 
 async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
-    """Answers GET /live/runs with rows from `offset` on and how many match the filters. Raises ApiError."""
+    """Answer GET /live/runs with rows from `offset` on and how many match the filters. Raises ApiError."""
     given: dict[str, Any] = {name: params.getlist(name) if name in _LISTS else params[name] for name in params}
     query = parsed(given)
     page = await client.runs(**query_of(query))
@@ -29,7 +29,7 @@ async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
 
 
 def parsed(given: dict[str, Any]) -> RunQuery:
-    """Reads the query in an address. Raises ApiError 422 naming the first parameter that is wrong."""
+    """Read the query in an address. Raises ApiError 422 naming the first parameter that is wrong."""
     try:
         return RunQuery.model_validate(given)
     except ValidationError as error:

@@ -17,7 +17,7 @@ TREND_PARTS = 40
 
 
 def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
-    """Returns what the cells of a row show."""
+    """Return what the cells of a row show."""
     change = None if run.eval_latest is None or run.eval_base is None else run.eval_latest - run.eval_base
     seconds = None
     if run.started_at is not None:
@@ -28,7 +28,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "name": run.name,
         "name_text": run.name,
         "status": run.status.value,
-        # A cell is drawn anew where its text changes.
+        # A cell is redrawn when its text changes.
         "status_text": f"{run.status.value} {run.archived_at is not None}",
         "status_reason": run.status_reason or "",
         "is_archived": run.archived_at is not None,
@@ -74,7 +74,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
 
 
 def recorded_text(value: Any) -> str:
-    """Returns the value of a config field or a metric: numbers to four digits."""
+    """Return the value of a config field or a metric: numbers to four digits."""
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else formatting.config_value(value)
@@ -88,7 +88,7 @@ def _held_out(run: RunSummary) -> str:
 
 
 def _stretch(run: RunSummary) -> str:
-    """Returns which part of the run is done, of parts so large that its line changes visibly with each."""
+    """Return which part of the run is done, of parts so large that its line changes visibly with each."""
     if not run.step:
         return ""
     return str(TREND_PARTS * run.step // run.num_steps if run.num_steps else run.step // TREND_PARTS + 1)
@@ -101,7 +101,7 @@ def _findings_text(run: RunSummary) -> str:
 
 
 def _moment(name: str, moment: datetime | None, now: datetime) -> dict[str, str | None]:
-    """Returns the time as an age, and exactly, for the browser to show in the viewer's zone."""
+    """Return the time as an age, and exactly, for the browser to show in the viewer's zone."""
     return {
         f"{name}_text": formatting.ago(moment, now),
         name: None if moment is None else moment.isoformat(timespec="seconds"),
@@ -109,6 +109,6 @@ def _moment(name: str, moment: datetime | None, now: datetime) -> dict[str, str 
 
 
 def rows_of(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Returns rows as of now."""
+    """Return rows as of now."""
     now = datetime.now(UTC)
     return [run_row(run, now) for run in runs]

@@ -1,4 +1,4 @@
-"""What a group of runs is about, above the list: what was asked, what came out, the terms, and where to look next.
+"""The story of a group of runs, above the list: the question, the outcome, the terms, and where to look next.
 
 The browser decides which group is at hand, asks once the first rows are drawn, and asks again while runs of the group
 train (assets/runs_story.js).
@@ -32,7 +32,7 @@ from frontend.documents import address
 from frontend.session import Api
 
 _TASK_NAMES = {"countdown": "Countdown"}
-"""Of tasks that are called otherwise than their type."""
+"""Names of tasks that differ from their type."""
 _INTERVALS = "In brackets the 95 % interval: of a single run over the held-out problems, of several over the seeds."
 
 
@@ -45,14 +45,14 @@ class Term(NamedTuple):
 
 
 def box() -> html.Section:
-    """Returns the place of the story, hidden until the browser knows which group is at hand."""
+    """Return the place of the story, hidden until the browser knows which group is at hand."""
     return html.Section(
         id="runs-story", className="runs-story", hidden=True, **attributes(aria_label="About these runs")
     )
 
 
 def show_button() -> html.Button:
-    """Returns the button that brings back a story that somebody hid."""
+    """Return the button that brings back a hidden story."""
     return html.Button(
         "What are these runs?", id="runs-story-show", type="button", className="runs-story-show", hidden=True
     )
@@ -116,7 +116,7 @@ async def _comparison(client: AsyncClient, run_ids: Sequence[str]) -> tuple[Comp
 
 
 def _telling(runs: Sequence[RunSummary]) -> RunSummary:
-    """Returns the run that shows most: one whose batches are mixed from several sources, else the first."""
+    """Return the run that shows most: one whose batches are mixed from several sources, else the first."""
     return next((run for run in runs if _is_mixed(run.method)), runs[0])
 
 
@@ -125,7 +125,7 @@ def _is_mixed(method: str) -> bool:
 
 
 def _asked(runs: Sequence[RunSummary]) -> list[Any]:
-    """Returns the first line of the runs' notes, where they share it, else what their recipe is for."""
+    """Return the first line of the runs' notes, where they share it, else what their recipe is for."""
     notes = {first_line(run.notes_start) for run in runs}
     recipes = {run.recipe for run in runs}
     if len(notes) == 1 and (note := notes.pop()):
@@ -136,7 +136,7 @@ def _asked(runs: Sequence[RunSummary]) -> list[Any]:
 
 
 def _design(found: Comparison, run: RunDetail, num_runs: int) -> str:
-    """Returns methods, seeds, task and length: "GRPO and BAPO, one seed each, on Countdown: 2 runs of 150 steps."."""
+    """Return methods, seeds, task and length: "GRPO and BAPO, one seed each, on Countdown: 2 runs of 150 steps."."""
     names = list(dict.fromkeys(shown_name(group.label) for group in found.groups))
     sides = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     seeds = {each.seed for each in found.runs if each.seed is not None}
@@ -165,7 +165,7 @@ def _terms(found: Comparison, run: RunDetail, runs: Sequence[RunSummary]) -> lis
         terms.append(Term(found.dataset, _held_out(found, found.dataset), "docs/concepts.md#terms"))
     size = run.config.get("rollout", {}).get("group_size")
     if size is not None:
-        meaning = f"Responses to each prompt, the group size: a prompt stands at 0/{size} to {size}/{size} right."
+        meaning = f"Responses to each prompt, the group size: a prompt has 0/{size} to {size}/{size} right."
         terms.append(Term(f"G = {size}", meaning, "docs/concepts.md#one-training-step"))
     if any(_is_mixed(each.method) for each in runs):
         sources = [
@@ -199,7 +199,7 @@ def _more(term: Term) -> str:
 
 
 def _next(run: RunDetail) -> list[Any]:
-    """Returns links to the tabs that show a run of ours best; of another method's, to its page."""
+    """Return links to the tabs that show a run of ours best; of another method's, to its page."""
     if _is_mixed(run.method):
         return [
             _place(run, "batch", "Batch", "where each batch came from"),
@@ -218,7 +218,7 @@ def _place(run: RunDetail, tab: str, label: str, what: str) -> html.Span:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callback that fills the story."""
+    """Register the callback that fills the story."""
 
     @app.callback(
         Output("runs-story", "children"),

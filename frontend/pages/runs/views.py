@@ -18,7 +18,7 @@ from frontend.session import Api
 
 
 def menu() -> dmc.Popover:
-    """Returns the menu: everybody's views, and a field to save what is shown."""
+    """Return the menu: everybody's views, and a field to save what is shown."""
     return menu_of(
         ["Views", html.Span("", id="runs-view-name", className="runs-view-name")],
         "bookmark",
@@ -45,7 +45,7 @@ def menu() -> dmc.Popover:
 
 
 def view_list(views: Sequence[ViewInfo]) -> list[Any]:
-    """Returns a link for each view; the caller can delete their own."""
+    """Return a link for each view; the caller can delete their own."""
     if not views:
         return [dmc.Text("No saved views yet.", size="sm", c="dimmed")]
     return [
@@ -73,7 +73,7 @@ def _delete(view: ViewInfo) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: opening the list, saving and deleting."""
+    """Register the callbacks: opening the list, saving and deleting."""
     problem = in_place("runs-view-problem", "red")
 
     async def redraw(client: AsyncClient) -> None:

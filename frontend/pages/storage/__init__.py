@@ -41,7 +41,7 @@ COMPACTING = (
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Returns the page."""
+    """Return the page."""
     compact = dmc.Button("Compact the database", id="storage-compact", variant="default", color="gray")
     return html.Div(
         [
@@ -132,7 +132,7 @@ def _run(run: RunSpace, largest: int) -> html.Tr:
 
 def _retention(rules: Sequence[RetentionRule]) -> Any:
     note = (
-        "Set in the deployment's settings. Runs that are not finished, that somebody has starred or that are tagged "
+        "Set in the deployment's settings. Unfinished runs, starred runs and runs that are tagged "
         "“keep” are left alone."
     )
     rows = [_rule(rule) for rule in rules]
@@ -153,7 +153,7 @@ def _detail(text: str) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: refreshing, giving up deletions, compacting."""
+    """Register the callbacks: refreshing, giving up deletions, compacting."""
 
     @app.callback(
         Output("storage-board", "children"),

@@ -14,6 +14,6 @@ __all__ = ["layout", "list_layout", "new_layout", "register"]
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks of all pages of studies."""
+    """Register the callbacks of all pages of studies."""
     editor.register(app, api)
     page.register(app, api)

@@ -1,4 +1,4 @@
-"""What the buttons of the form do to a study file: arms, regimes and config fields come and go."""
+"""Changes that the form's buttons make to a study file: adding and removing arms, regimes and config fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frontend.pages.studies.form_model import Document, Path, counted_again, mem
 
 
 def with_field(document: Document, place: str, field: str, infos: Mapping[str, ConfigFieldInfo]) -> dict[str, Any]:
-    """The file with a config field in one of its tables, at its default."""
+    """Return the file with a config field in one of its tables, at its default."""
     path = _path(place)
     method = str(value_at(document, (*path[:2], "method"))) if path[0] == "arms" else ""
     default = of_types(infos[field], method, "").default
@@ -25,7 +25,7 @@ def with_field(document: Document, place: str, field: str, infos: Mapping[str, C
 
 
 def with_change(document: Document, action: str, place: str) -> dict[str, Any]:
-    """The file after a button was pressed: `action` on the part at `place`."""
+    """Return the file after a button was pressed: `action` on the part at `place`."""
     changed = copy.deepcopy(dict(document))
     path = _path(place)
     match action:
@@ -56,19 +56,19 @@ def with_change(document: Document, action: str, place: str) -> dict[str, Any]:
 
 
 def _path(place: str) -> Path:
-    """`arms/0/set/method.c1` → ("arms", 0, "set", "method.c1")."""
+    """Return the parts of a place: `arms/0/set/method.c1` → ("arms", 0, "set", "method.c1")."""
     return tuple(int(part) if part.isdigit() else part for part in place.split("/"))
 
 
 def _new(document: Document, part: str) -> dict[str, Any]:
     if part == "regimes":
-        # The first regime that is named stands beside the one that was there without a name.
+        # The first named regime comes in addition to the unnamed one, which gets a name too.
         return {"name": _free(document, part, "main" if not members(document, part) else "regime 2")}
     return {"name": _free(document, part, "New arm"), "method": METHODS.default.type_name()}
 
 
 def _free(document: Document, part: str, name: str) -> str:
-    """The name, with another number where it is taken."""
+    """Return the name, with another number where it is taken."""
     taken = set(names_of(document, part))
     stem, _, number = name.rpartition(" ")
     count = int(number) if number.isdigit() and stem else 2

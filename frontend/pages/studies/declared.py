@@ -17,7 +17,7 @@ STATES: tuple[StudyRunState, ...] = ("done", "training", "waiting", "stopped", "
 
 
 def run_grid(study: StudyDetail) -> list[Any]:
-    """One cell per run, by regime, arm and seed."""
+    """Return one cell per run, by regime, arm and seed."""
     parts: list[Any] = []
     tuning = [run for run in study.runs if run.stage == "tuning"]
     if tuning:
@@ -64,7 +64,7 @@ def _cell(run: StudyRun) -> Any:
 
 
 def report_parts(report: StudyReport) -> list[Any]:
-    """The report below the progress; assets/paper.js draws its figures into it."""
+    """Return the report below the progress; assets/paper.js draws its figures into it."""
     items = [
         part
         for label, text in head_of(report)

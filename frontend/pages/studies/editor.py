@@ -1,4 +1,4 @@
-"""A new study as a form with its file beside it, each of which follows the other, checked while typing."""
+"""A new study as a form next to its file, each of which follows the other, checked while typing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SHOWN = [
     State(FIELDS, "value"),
     State(FIELDS, "id"),
 ]
-"""The file and the form beside it, as `_edited` takes them."""
+"""States of the file and of the form next to it, as `_edited` takes them."""
 Infos = Mapping[str, ConfigFieldInfo]
 """By path."""
 
@@ -79,7 +79,7 @@ ABOUT = (
 
 
 async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The form."""
+    """Return the form."""
     client = api.client()
     me = await client.me()
     projects = writable_projects(me)
@@ -133,7 +133,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
 
 
 def drawn(document: Document, infos: Mapping[str, ConfigFieldInfo], recipes: Sequence[str]) -> list[Any]:
-    """The form of a file, with the test sets that its task is known to have."""
+    """Return the form of a file, with the test sets that its task is known to have."""
     return Drawing(document, infos, recipes, _offered_sets(document)).parts()
 
 
@@ -206,7 +206,7 @@ def _file(text: str) -> html.Div:
             TextArea(id="study-text", value=text, rows=16, className="study-file"),
             label="Study file",
             description="Form and file follow each other. Comments stay, except inside a value or a table that the "
-            "form writes anew.",
+            "form rewrites.",
             labelProps={"htmlFor": "study-text"},
         ),
         className="panel-card",
@@ -214,7 +214,7 @@ def _file(text: str) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Filling the file in, checking it, making it."""
+    """Register the callbacks: filling in the file, checking it, creating the study."""
 
     _following(app, api)
     clientside(
@@ -298,7 +298,7 @@ def register(app: Dash, api: Api) -> None:
 
 
 class _Edited(NamedTuple):
-    """A study file, and what the form beside it says."""
+    """A study file, and the values of the form next to it."""
 
     document: Document
     typed: Document
@@ -311,17 +311,17 @@ class _Edited(NamedTuple):
 def _edited(
     infos: Infos, text: str | None, written_text: str, values: Sequence[Any], ids: Sequence[Mapping[str, Any]]
 ) -> _Edited | None:
-    """None where the file cannot be read."""
+    """Return the file with the form's values; None if the file cannot be read."""
     document = _document(text)
     if document is None:
         return None
-    # A file that was edited since is newer than what the form shows, which is about to be drawn anew.
+    # A file that was edited since is newer than what the form shows, which is about to be redrawn.
     typed = with_inputs(document, infos, ids, values) if text == written_text else document
     return _Edited(document, typed, infos, values, ids)
 
 
 def _marks(found: StudyPreview, text: str, infos: Infos) -> dict[str, str]:
-    """Returns what is wrong at each input; what the file has no input for stands in the preview alone."""
+    """Return what is wrong at each input; problems without an input are shown only in the preview."""
     document = _document(text)
     if document is None:
         return {}
@@ -340,7 +340,7 @@ async def _infos(api: Api) -> Infos:
 
 
 def _following(app: Dash, api: Api) -> None:
-    """The form follows the file, and the file the form: only what the other has not written itself."""
+    """Register the callbacks that update form and file from each other, except with what the other wrote itself."""
     clientside(app, "studyForm", "settle", Output("study-settled", "data"), Input("study-text", "value"), initial=False)
 
     @app.callback(
@@ -393,14 +393,14 @@ def _following(app: Dash, api: Api) -> None:
     async def write(_: int, text: str | None, written_text: str, *shown: Any) -> Any:
         edited = _edited(await _infos(api), text, written_text, *shown)
         if edited is None:
-            tell("The study file cannot be read as TOML. Mend it first: the form follows then.", "Not written", "red")
+            tell("The study file cannot be read as TOML. Fix it first; the form then follows.", "Not written", "red")
             raise PreventUpdate
         if edited.typed == edited.document:
             raise PreventUpdate
         new = rewritten(text or "", edited.typed)
         answer = {"base": text, "text": new, "drawn": written_text}
         if _outline(edited.typed) != _outline(edited.document):
-            # Another recipe or method changes which fields there are: the form is drawn anew.
+            # Another recipe or method changes which fields there are: the form is redrawn.
             return answer
         _show_inputs(edited)
         return {**answer, "drawn": new}
@@ -423,12 +423,12 @@ def _following(app: Dash, api: Api) -> None:
 
 
 def _outline(document: Document) -> Any:
-    """Returns what decides which fields the form has."""
+    """Return what decides which fields the form has."""
     return [arm.get("method") for arm in members(document, "arms")], document.get("recipe")
 
 
 def _show_inputs(edited: _Edited) -> None:
-    """Inputs that others decide show what is in the file now: the number of runs, and choices of arms."""
+    """Update the inputs that depend on others, the number of runs and choices of arms, from the file."""
     before, after = (Drawing(document, edited.infos, (), ()) for document in (edited.document, edited.typed))
     for identifier, value in zip(edited.ids, edited.values, strict=True):
         key = identifier["path"]

@@ -28,7 +28,7 @@ HEAD = ("Arm", "Steps", "Held-out", "Difference to the baseline", "On fresh prom
 
 
 def origin_of(study: StudyDetail) -> list[Any]:
-    """Returns where its runs began, for the page's head."""
+    """Return where its runs began, for the page's head."""
     parts: list[Any] = [", forks "]
     for number, each in enumerate(study.checkpoints[:3]):
         link = Link(each.run_name, href=f"/runs/{each.run_id}", className="wrap-anywhere")
@@ -40,7 +40,7 @@ def origin_of(study: StudyDetail) -> list[Any]:
 
 
 def dataset_select(found: ForkExperiment | None) -> dmc.Select:
-    """Returns the choice of the held-out set, hidden where there are not several."""
+    """Return the choice of the held-out set, hidden where there are not several."""
     datasets = [] if found is None else list(found.datasets)
     return dmc.Select(
         id="study-dataset",
@@ -56,7 +56,7 @@ def dataset_select(found: ForkExperiment | None) -> dmc.Select:
 
 
 def experiment_parts(study: StudyDetail, found: ForkExperiment, palette: Palette) -> list[Any]:
-    """Returns the outcome and the arms."""
+    """Return the outcome and the arms."""
     check = repetition_text(found)
     is_broken = found.repetition is not None and found.repetition.first_difference is not None
     return [
@@ -129,7 +129,7 @@ def _run(run: StudyRun) -> Any:
 
 
 def _continue(arm: ForkArm, runs: Sequence[StudyRun]) -> list[Any]:
-    """Returns the button, once all runs of the arm have ended well, and what continues it already."""
+    """Return the button, once all runs of the arm have succeeded, and the studies that already continue it."""
     continued = [run_id for run in runs for run_id in run.continued_as]
     links = [
         html.Div(Link("Continued" if len(continued) == 1 else f"Continued {number}", href=f"/runs/{run_id}"))

@@ -71,7 +71,7 @@ class Drawing:
         self._items = items_of(document, infos)
 
     def parts(self) -> list[Any]:
-        """All cards."""
+        """Return all cards."""
         has_regimes = len(members(self._document, "regimes")) > 1 or value_at(self._document, ("primary", "regime"))
         deciding = ("arm", "against", "metric", "test_set", "at", *(("regime",) if has_regimes else ()))
         return [
@@ -108,12 +108,12 @@ class Drawing:
         return names_of(self._document, "arms")
 
     def value_of(self, key: str) -> Any:
-        """The value of a single input; None where the file says nothing."""
+        """Return the value of a single input; None where the file says nothing."""
         [value] = inputs_of(self._document, self._items[key])
         return value or None
 
     def data_of(self, key: str) -> list[dict[str, str]]:
-        """What a choice offers; what the file says is among it, right or wrong."""
+        """Return the options of a choice, including the file's value even if it is invalid."""
         data, value = self._offered(key), self.value_of(key)
         return [*data, *choices([(value, value)])] if value and value not in {each["value"] for each in data} else data
 
@@ -185,7 +185,7 @@ class Drawing:
             ),
             html.H3("Candidates: every combination is tried", className="study-part"),
             self._fields(("tuning", "grid")),
-            html.H3("Tuning runs set beside", className="study-part"),
+            html.H3("Further settings of tuning runs", className="study-part"),
             self._fields(("tuning", "set")),
             _button("remove-tuning", "Do not tune", "tuning"),
             title="Tuning",
@@ -194,7 +194,7 @@ class Drawing:
     # ------------------------------------------------------------ config fields
 
     def _fields(self, path: Path, method: str = "") -> html.Div:
-        """The config fields that a table sets, and a choice of further ones."""
+        """Return the config fields that a table sets, and a choice of further ones."""
         place = "/".join(map(str, path))
         own = [
             item for key, item in self._items.items() if key.startswith(f"{place}/") and len(item.path) == len(path) + 1
@@ -295,7 +295,7 @@ class Drawing:
 
 
 def _where(path: Path) -> str:
-    """In the words of a label: `arm 2`, `all runs`."""
+    """Return the place in the words of a label: `arm 2`, `all runs`."""
     match path:
         case ("arms", int(place), *_):
             return f"arm {place + 1}"
@@ -311,7 +311,7 @@ def _where(path: Path) -> str:
 
 
 def _member(*inputs: Any, buttons: Sequence[Any], fields: html.Div) -> html.Div:
-    """An arm or a regime: its inputs, what can be done to it, and the config fields that it sets."""
+    """Return an arm or a regime: its inputs, what can be done to it, and the config fields that it sets."""
     head = html.Div([*inputs, html.Div(list(buttons), className="study-member-buttons")], className="study-member-head")
     return html.Div([head, fields], className="study-member")
 

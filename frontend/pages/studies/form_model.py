@@ -40,12 +40,12 @@ _WHOLE = ConfigFieldInfo(
 
 
 class Item(NamedTuple):
-    """A value of a study file with inputs of its own."""
+    """A value of a study file that has inputs."""
 
     path: Path
     kind: Kind
     info: ConfigFieldInfo = _WHOLE
-    """Of a config field."""
+    """Description of the config field, if it is one."""
 
     @property
     def key(self) -> str:
@@ -54,7 +54,7 @@ class Item(NamedTuple):
 
 
 def items_of(document: Document, infos: Mapping[str, ConfigFieldInfo]) -> dict[str, Item]:
-    """Everything that the form shows of a study, by key."""
+    """Return everything that the form shows of a study, by key."""
     found = [
         *(Item((name,), "text") for name in ("title", "question", "expectation")),
         *(Item((name,), "choice") for name in ("recipe", "reference")),
@@ -81,13 +81,13 @@ def items_of(document: Document, infos: Mapping[str, ConfigFieldInfo]) -> dict[s
 
 
 def members(document: Document, part: str) -> list[dict[str, Any]]:
-    """The arms or regimes that the file has."""
+    """Return the arms or regimes that the file has."""
     given = document.get(part)
     return [each if isinstance(each, dict) else {} for each in given] if isinstance(given, list) else []
 
 
 def names_of(document: Document, part: str) -> list[str]:
-    """Names of the arms or regimes, each once."""
+    """Return names of the arms or regimes, each once."""
     return list(dict.fromkeys(str(each["name"]) for each in members(document, part) if each.get("name")))
 
 
@@ -100,7 +100,7 @@ def _fields(document: Document, path: Path, infos: Mapping[str, ConfigFieldInfo]
 
 
 def _info_of(field: str, values: Any, infos: Mapping[str, ConfigFieldInfo], method: str) -> ConfigFieldInfo:
-    """The field as it is in a method; as plain text where it does not exist, or could not show these values.
+    """Return the field as it is in a method; as plain text where it does not exist, or could not show these values.
 
     The server says what is wrong with it.
     """
@@ -114,7 +114,7 @@ def _info_of(field: str, values: Any, infos: Mapping[str, ConfigFieldInfo], meth
 
 
 def table_at(document: Document, path: Path) -> dict[str, Any]:
-    """The fields of a table, dotted; none where there is no such table."""
+    """Return the fields of a table, dotted; none where there is no such table."""
     found: Any = document
     for part in path:
         if isinstance(part, int):
@@ -125,12 +125,12 @@ def table_at(document: Document, path: Path) -> dict[str, Any]:
 
 
 def value_at(document: Document, path: Path) -> Any:
-    """What the file says at a place; the default, or None, where it says nothing."""
+    """Return what the file says at a place; the default, or None, where it says nothing."""
     return table_at(document, path[:-1]).get(str(path[-1]), DEFAULTS.get(path))
 
 
 def inputs_of(document: Document, item: Item) -> list[Any]:
-    """The values of an item's inputs."""
+    """Return the values of an item's inputs."""
     value = value_at(document, item.path)
     match item.kind:
         case "whole_numbers":
@@ -147,7 +147,7 @@ def inputs_of(document: Document, item: Item) -> list[Any]:
 
 
 def numbers_text(value: Any) -> str:
-    """[1, 2, 3, 7] → `1..3, 7`."""
+    """Return whole numbers as ranges: [1, 2, 3, 7] → `1..3, 7`."""
     if not isinstance(value, list):
         return "" if value is None else str(value)
     if not all(isinstance(each, int) for each in value):
@@ -171,7 +171,7 @@ def numbers_text(value: Any) -> str:
 def with_inputs(
     document: Document, infos: Mapping[str, ConfigFieldInfo], ids: Ids, values: Sequence[Any]
 ) -> dict[str, Any]:
-    """The file with what was typed; only inputs that show something else than the file says change it."""
+    """Return the file with what was typed; only inputs that show something else than the file says change it."""
     items = items_of(document, infos)
     changed = copy.deepcopy(dict(document))
     is_larger = False
@@ -227,7 +227,7 @@ def put(document: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def _rename(document: dict[str, Any], part: str, before: Any, after: Any) -> None:
-    """What refers to an arm or a regime follows its name."""
+    """Rename an arm or a regime wherever the file refers to it."""
     if not before or not after or before in names_of(document, part):
         return
     places: tuple[Path, ...] = (("primary", "arm"), ("primary", "against"), ("reference",))
@@ -240,7 +240,7 @@ def _rename(document: dict[str, Any], part: str, before: Any, after: Any) -> Non
 
 
 def counted_again(document: dict[str, Any]) -> dict[str, Any]:
-    """The file with the number of runs that it now makes."""
+    """Return the file with the number of runs that it now makes."""
     arms, regimes = len(members(document, "arms")), max(1, len(members(document, "regimes")))
     seeds = value_at(document, ("seeds",))
     number = arms * regimes * (len(seeds) if isinstance(seeds, list) else 0)
@@ -259,7 +259,7 @@ def counted_again(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_key(problems: Sequence[FieldProblem], document: Document, keys: Sequence[str]) -> dict[str, str]:
-    """Remedies by the inputs that they are about; what is about none of them is left out."""
+    """Return the remedies by input; problems that concern no input are left out."""
     found: dict[str, str] = {}
     for problem in problems:
         key = _key_of(problem.field, document, keys)
@@ -271,7 +271,7 @@ def by_key(problems: Sequence[FieldProblem], document: Document, keys: Sequence[
 def _key_of(field: str, document: Document, keys: Sequence[str]) -> str | None:
     part, _, rest = field.partition(".")
     if part in ("arms", "regimes"):
-        # A name may have dots of its own.
+        # A name may contain dots.
         names = [str(each.get("name", "")) for each in members(document, part)]
         fits = [(name, place) for place, name in enumerate(names) if name and f"{rest}.".startswith(f"{name}.")]
         if fits:

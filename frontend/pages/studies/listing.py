@@ -24,7 +24,7 @@ HEADS = ("Study", "Compares", "Runs", "Steps", "Owner", "Created")
 
 
 async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """The list; while it is empty, an explanation."""
+    """Return the list; while it is empty, an explanation."""
     found = await api.client().studies(limit=200)
     now = datetime.now(UTC)
     button = link_button("New study", "/studies/new", leftSection=icon("plus", 16), size="sm")

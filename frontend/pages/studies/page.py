@@ -66,7 +66,7 @@ STOPPING = (
 
 
 async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any:
-    """One study."""
+    """Return one study."""
     client = api.client()
     study, columns = await asyncio.gather(client.study(path["study_id"]), client.run_columns())
     metrics = [each.name.removeprefix("metric.") for each in columns.items if each.name.startswith("metric.")]
@@ -111,7 +111,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
 
 
 def _experiment(study: StudyDetail, found: ForkExperiment, palette: Palette) -> tuple[list[Any], Any]:
-    """What a fork experiment shows above its chart, and the chart."""
+    """Return what a fork experiment shows above its chart, and the chart."""
     return experiment_parts(study, found, palette), themed(fork_experiment_figure(found, palette), palette)
 
 
@@ -154,7 +154,7 @@ def _buttons(study: StudyDetail) -> list[dmc.Button]:
 
 
 def _links(study: StudyDetail) -> list[Any]:
-    """Its runs in Compare and as the figures of the paper; with a question, also its report as downloads."""
+    """Return links to its runs in Compare and as the paper's figures; with a question, also its report as downloads."""
     run_ids = [run.run_id for run in study.runs if run.run_id is not None]
     first = f" the first {MOST_COMPARED}" if len(run_ids) > MOST_COMPARED else ""
     chosen = f"?runs={','.join(run_ids[:MOST_COMPARED])}"
@@ -191,7 +191,7 @@ def _skeletons() -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Refreshing, the report, and actions on all runs."""
+    """Register the callbacks: refreshing, the report, and actions on all runs."""
     _refreshing(app, api)
     _acting(app, api)
 

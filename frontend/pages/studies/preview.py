@@ -1,4 +1,4 @@
-"""What a study file would make: its power, its runs and their cost, or everything that is wrong with it."""
+"""Preview of a study file: its power, its runs and their cost, or all its problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bapo.figures import formatting
 
 
 def preview_panel(found: StudyPreview) -> list[Any]:
-    """Returns the power of the design with the preview of a file, or with all its problems."""
+    """Return the power of the design with the preview of a file, or with all its problems."""
     shown = [] if found.power is None else [_power(found.power)]
     if found.problems:
         return [
@@ -55,7 +55,7 @@ def _time(found: StudyPreview) -> str:
 
 
 def _spent(found: StudyPreview) -> list[tuple[str, str]]:
-    """Returns what the runs take together, as far as it is known."""
+    """Return what the runs take together, as far as it is known."""
     amounts = (
         ("Rollouts", found.rollouts, formatting.count),
         ("Compute", found.compute_hours, lambda value: f"{value:,.2f} hours"),
@@ -69,7 +69,7 @@ def _spent(found: StudyPreview) -> list[tuple[str, str]]:
 
 
 def _power(power: StudyPower) -> html.Div:
-    """Returns what the design can show, from which spread between seeds, and what more seeds would."""
+    """Return what the design can show, from which spread between seeds, and what more seeds would."""
     parts: list[Any] = [html.Div(power.text, className="study-power", id="study-power")]
     if power.detectable is not None:
         parts.append(
@@ -98,5 +98,5 @@ def _problem(problem: FieldProblem, *, is_warning: bool = False) -> html.Li:
 
 
 def problem_items(problems: Sequence[FieldProblem]) -> html.Ul:
-    """Returns field, value and remedy of each problem."""
+    """Return field, value and remedy of each problem."""
     return html.Ul([_problem(each) for each in problems], className="study-problems", style={"marginTop": 12})

@@ -14,25 +14,25 @@ from frontend.components.status_badge import status_badge
 
 
 def share_done(study: StudySummary) -> float:
-    """Steps done as a share of all."""
+    """Return steps done as a share of all."""
     return study.steps_done / study.steps_planned if study.steps_planned else 0.0
 
 
 def without_status(study: StudySummary) -> dict[str, int]:
-    """Runs that are not there yet, or no longer."""
+    """Return the numbers of runs that do not exist yet, or no longer."""
     deleted = study.states.get("missing", 0)
     waiting = study.num_runs - deleted - sum(study.statuses.values())
     return {label: number for label, number in (("not submitted", waiting), ("deleted", deleted)) if number}
 
 
 def run_counts(study: StudySummary) -> str:
-    """Such as `6: 4 succeeded, 2 running`."""
+    """Return the number of runs and how many have each status: `6: 4 succeeded, 2 running`."""
     counts = {status.value: number for status, number in study.statuses.items()} | without_status(study)
     return f"{study.num_runs:,}: " + ", ".join(f"{number:,} {label}" for label, number in counts.items())
 
 
 def progress(study: StudyDetail) -> list[Any]:
-    """Runs by status, and a bar."""
+    """Return the runs by status, and a bar."""
     facts: list[Any] = []
     for status, number in study.statuses.items():
         facts += [status_badge(status), html.Span(f"{number:,}", className="fact")]
@@ -45,5 +45,5 @@ def progress(study: StudyDetail) -> list[Any]:
 
 
 def share_text(study: StudySummary) -> str:
-    """Such as `25 %`."""
+    """Return the share of steps done, such as `25 %`."""
     return formatting.percent(share_done(study), 0)

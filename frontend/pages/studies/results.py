@@ -19,17 +19,17 @@ SEEDS = ("training.seed", "task.seed")
 
 
 def varied(study: StudyDetail) -> list[str]:
-    """The fields of its settings, without seeds, which repeat a setting."""
+    """Return the fields of its settings, without seeds, which repeat a setting."""
     return [field for field in study.fields if field not in SEEDS]
 
 
 def result_tables(study: StudyDetail) -> list[Any]:
-    """The settings, then the runs."""
+    """Return the settings, then the runs."""
     return [_setting_table(study), _run_table(study)]
 
 
 def _setting_table(study: StudyDetail) -> html.Div:
-    """A row per setting, the best first."""
+    """Return a row per setting, the best first."""
     fields = varied(study)
     ordered = sorted(study.settings, key=lambda each: -1.0 if each.latest is None else each.latest, reverse=True)
     head = [*(short_name(field) for field in fields), "Runs", study.eval_name or "Result", "Best"]
@@ -55,7 +55,7 @@ def _result(setting: StudySetting) -> list[Any]:
 
 
 def _run_table(study: StudyDetail) -> html.Section:
-    """Every run in the order of the plan."""
+    """Return every run in the order of the plan."""
     head = [*(short_name(field) for field in study.fields), "Run", "State", "Step", "Rollouts", "Reward", "Latest"]
     rows = [_run(study, run) for run in study.runs]
     return card(table(head, rows, _LOOK, least_width=_LEAST_WIDTH), title="Runs")

@@ -1,4 +1,4 @@
-"""What a new study starts from: nothing, a shipped study, one of the server's, or chosen runs."""
+"""Starting points of a new study: nothing, a shipped study, one of the server's, or chosen runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EMPTY_TEXT = Path(__file__).with_name("empty.toml").read_text(encoding="utf-8")
 
 
 def offered(shipped: Sequence[ShippedStudy], studies: Sequence[StudySummary]) -> list[dict[str, Any]]:
-    """The starts, as a select takes them."""
+    """Return the starts, as a select takes them."""
 
     def named(kind: str, identifier: str, title: str, num_runs: int) -> dict[str, str]:
         return {"value": f"{kind}{identifier}", "label": f"{title} ({counted(num_runs, 'run')})"}
@@ -38,7 +38,7 @@ def offered(shipped: Sequence[ShippedStudy], studies: Sequence[StudySummary]) ->
 
 
 async def text_of(client: AsyncClient, start: str) -> str:
-    """The file that a study begins with. Raises ApiError for a study that is not there."""
+    """Return the file that a study begins with. Raises ApiError for a study that is not there."""
     if start.startswith(SHIPPED):
         return load(start.removeprefix(SHIPPED))
     if not start.startswith(STUDY):
@@ -57,7 +57,7 @@ def _runs_of(study: StudyDetail) -> list[str]:
 
 
 async def text_of_runs(client: AsyncClient, run_ids: Sequence[str], *, title: str = "") -> str:
-    """A first draft with the settings of runs as arms. Raises ApiError for a run that is not there."""
+    """Return a first draft with the settings of runs as arms. Raises ApiError for a run that is not there."""
     runs = await asyncio.gather(*(client.run(run_id) for run_id in run_ids[:MOST_RUNS]))
     if not runs:
         return EMPTY_TEXT

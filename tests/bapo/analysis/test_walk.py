@@ -157,7 +157,7 @@ def test_a_group_tells_where_it_comes_from(config: RunConfig, records: list[Step
 def test_the_first_step_has_nothing_before_it(config: RunConfig, records: list[StepRecord]) -> None:
     walk = walked(records, config, 1)
     assert (walk.previous_step, walk.next_step, walk.x2, walk.x3) == (None, 2, 0, 0)
-    assert line(walk, "reevaluate").said == "Nobody is asked again in this step: m = 2, next at step 2."
+    assert line(walk, "reevaluate").said == "No prompt is re-evaluated in this step: m = 2, next at step 2."
     assert line(walk, "reuse").said == "Room for 0, 0 candidates: 0 drawn."
     # Under c1 = 0, c and d would not have been remembered.
     other = walked(records, config, 1, Wanted(c1=0))
@@ -174,7 +174,7 @@ def test_another_c1_judges_the_same_groups_anew(config: RunConfig, records: list
     moved = outcome(walk, "reevaluate", "still_difficult")
     assert (moved.count, moved.recorded) == (2, 1)
     assert {group.prompt_id: group.was for group in moved.groups} == {"d": "X2: trained on", "b": None}
-    assert line(walk, "update").said == "Not known: nobody trained on this batch."
+    assert line(walk, "update").said == "Not known: this batch was not trained on."
     assert [caution[:15] for caution in walk.cautions] == ["This step alone"]
     assert [values and values.c1 for values in (walk.thresholds, walk.recorded_thresholds)] == [0.25, 0.125]
 
@@ -266,7 +266,7 @@ def test_another_c1_is_what_steering_at_this_step_gives(config: RunConfig, count
         assert not any("even under its own" in caution for caution in walk.cautions)
         expected = steered(records, config, c1)
         if expected is None:
-            assert any("Nobody asked them" in caution for caution in walk.cautions)
+            assert any("The run did not ask them" in caution for caution in walk.cautions)
             continue
         batch = [
             group.prompt_id for each in line(walk, "batch").outcomes if each.name != "gone" for group in each.groups

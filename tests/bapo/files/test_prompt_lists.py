@@ -63,7 +63,7 @@ def test_entries_are_read_with_their_weights(text: str, found: list[tuple[str, s
         ("prompt_id\n", "lists no prompts"),
         ("prompt_id,action\na:1,delete\n", "row 2: the action 'delete' is none: give quarantine or weight"),
         ("prompt_id,action,weight\na:1,weight,\n", "row 2: the action is weight, and no weight is given"),
-        ("prompt_id\na:1\na:1\n", "row 3: 'a:1' stands in an earlier row"),
+        ("prompt_id\na:1\na:1\n", "row 3: 'a:1' is in an earlier row, too"),
         ("prompt_id\nnothing\n", "row 2: 'nothing' is no prompt's identity"),
     ],
 )

@@ -483,7 +483,7 @@ def test_the_end_says_what_was_left_out(tmp_path: Path) -> None:
     with observe.run("mine", folder=tmp_path) as run:
         run.step(1, groups=[*two_groups(), Group("p", [1, 0]), Group("q", [1, 0])])
     # Two groups of four set the size, and two of two responses do not fit.
-    assert events_of(tmp_path)[-1].message == "told up to step 1; left out: 2 × group_size"
+    assert events_of(tmp_path)[-1].message == "recorded up to step 1; left out: 2 × group_size"
 
 
 def test_a_disk_that_is_really_full_costs_steps_and_never_the_training(tmp_path: Path) -> None:

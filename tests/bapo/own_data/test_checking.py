@@ -115,7 +115,7 @@ def test_overlap_with_test_sets_is_a_warning_and_with_others_a_note(tmp_path: Pa
         ("@mine", 5, [6, 7, 8, 9, 10]),
     ]
     assert "2 problems of the test set @held" in texts(data, "warning")
-    assert "5 problems also stand in @mine" in texts(data, "note")
+    assert "5 problems are also in @mine" in texts(data, "note")
 
 
 def test_a_verifier_that_refuses_every_reference_answer_refuses_the_file(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_fork_without_further_steps_is_answered_with_a_number() -> None:
         ("task.seed", 1, "the parent's prompts"),
         ("task.num_train", 64, "the parent's prompts"),
         ("rollout.group_size", 8, "groups of the parent's size"),
-        ("engine.type", "verl", "each engine writes checkpoints of its own kind"),
+        ("engine.type", "verl", "each engine writes checkpoints of a different kind"),
         ("training.steps", 4, "begins after step 4"),
         # Its buffers would do, but there is no critic in the checkpoint.
         ("method.type", "ba_ppo", "the checkpoint holds the state of bapo"),

@@ -97,7 +97,7 @@ def test_tuning_has_seeds_of_its_own_and_sees_validation_problems_only() -> None
         (
             changed('method = "grpo"', 'method = "grpo"\nset = { training.seed = 3 }'),
             "arms.B.set.training.seed",
-            "the seeds of a study stand in `seeds`",
+            "the seeds of a study belong in `seeds`",
         ),
         (
             changed('method = "grpo"', 'method = "grpo"\nset = { task.num_test = 3 }'),

@@ -105,7 +105,7 @@ def test_a_structure_is_the_answer_that_countdown_needs(tmp_path: Path) -> None:
         ({"prompt": 5, "answer": "1"}, "row 2: prompt must be a text, not 5"),
         ({"prompt": "p", "solution": "1"}, "row 2 has no column answer (found: prompt, solution)"),
         ({"prompt": "What is 1 + 1?", "answer": 2}, "rows 1 and 2 have the same prompt"),
-        ({"prompt": "p", "answer": "1", "images": ["a.png"]}, "row 2: there is no image 'a.png' beside the file"),
+        ({"prompt": "p", "answer": "1", "images": ["a.png"]}, "row 2: there is no image 'a.png' next to the file"),
         ({"prompt": "p", "answer": "1", "images": ["../a"]}, "row 2: the path '../a' leads out of the file's folder"),
         ({"prompt": "p", "answer": "1", "images": ["/etc/hostname"]}, "leads out of the file's folder"),
         ({"prompt": "p", "answer": "1", "images": "a.png"}, "row 2: images must be a list of images"),

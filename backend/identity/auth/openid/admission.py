@@ -1,4 +1,4 @@
-"""Decides who comes in by single sign-on, as whom, and with what rights."""
+"""Decides which user signs in by single sign-on, and with what rights."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ MAX_SHOWN = 300
 
 
 def admit(session: Session, claims: Mapping[str, Any], settings: Settings) -> User:
-    """The user whom the claims name, made or connected where that is allowed, with the rights that the claims give.
+    """Return the user that the claims name, made or connected where that is allowed, with the rights that the claims
+    give.
 
-    Raises SignInRefusedError for whoever may not come in.
+    Raises SignInRefusedError for users who may not sign in.
     """
     issuer, subject = settings.oidc_issuer, str(claims["sub"])
     repository.lock(session, issuer, subject)
@@ -90,7 +91,7 @@ def _check_groups(claims: Mapping[str, Any], settings: Settings) -> None:
 
 
 def _role(claims: Mapping[str, Any], settings: Settings) -> Role | None:
-    """The role that the rules give; None where there are no rules."""
+    """Return the role that the rules give; None where there are no rules."""
     if not settings.role_rules.roles:
         return None
     values = values_of(claims, settings.oidc_role_claim)
@@ -107,7 +108,7 @@ def _shown(values: list[str]) -> str:
 
 
 def _connected(session: Session, claims: Mapping[str, Any], settings: Settings) -> User | None:
-    """An account that is here already, where its administrator and the provider agree whose it is."""
+    """Return an account that is here already, where its administrator and the provider agree whose it is."""
     email = _email(claims)
     if not settings.oidc_link_by_email or email is None or not _is_verified(claims):
         return None
@@ -138,7 +139,7 @@ def _new(session: Session, claims: Mapping[str, Any], settings: Settings, role: 
 
 
 def _claimed_name(claims: Mapping[str, Any], settings: Settings) -> list[str]:
-    """The name that the provider gives; none where that is an address which it says it has not verified."""
+    """Return the name that the provider gives; none where that is an address which it says it has not verified."""
     email, is_doubtful = _email(claims), "email_verified" in claims and not _is_verified(claims)
     names = values_of(claims, settings.oidc_name_claim)[:1]
     if settings.oidc_name_claim == "email" or is_doubtful:

@@ -41,14 +41,14 @@ class Documents:
         self._keys: tuple[KeySet, float] | None = None
 
     def metadata(self, *, renew: bool = False) -> Metadata:
-        """The discovery document, at most an hour old. Raises SignInRefusedError."""
+        """Return the discovery document, at most an hour old. Raises SignInRefusedError."""
         with self._lock:
             if renew or self._metadata is None or self._metadata[1] < time.monotonic():
                 self._metadata = (self._discovered(), time.monotonic() + CACHED_SECONDS)
             return self._metadata[0]
 
     def keys(self, *, renew: bool = False) -> KeySet:
-        """The keys with which the provider signs, at most an hour old. Raises SignInRefusedError."""
+        """Return the keys with which the provider signs, at most an hour old. Raises SignInRefusedError."""
         metadata = self.metadata()
         with self._lock:
             if renew or self._keys is None or self._keys[1] < time.monotonic():
@@ -110,7 +110,7 @@ def _skew_seconds(date: str) -> float | None:
 def answer_of(
     label: str, address: str, ask: Callable[[], httpx.Response], *, accepted: tuple[int, ...] = (200,)
 ) -> Mapping[str, Any]:
-    """The JSON object that the provider answers with one of these statuses. Raises SignInRefusedError."""
+    """Return the JSON object that the provider answers with one of these statuses. Raises SignInRefusedError."""
     try:
         answer = ask()
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:

@@ -18,7 +18,7 @@ router = new_router("account")
 
 @router.get("/auth/methods", summary="List the ways to log in")
 def login_methods(_: Anybody, settings: SettingsOf) -> LoginMethods:
-    """What the login page offers: passwords of this server, and the button of single sign-on."""
+    """Return the sign-in methods of the login page: passwords of this server, and single sign-on."""
     return LoginMethods(
         password=settings.local_passwords, single_sign_on=settings.oidc_label if settings.oidc_issuer else None
     )
@@ -26,7 +26,7 @@ def login_methods(_: Anybody, settings: SettingsOf) -> LoginMethods:
 
 @router.post("/auth/single-sign-on", summary="Begin single sign-on")
 async def begin_sign_in(_: Anybody, request: Request, context: ContextOf, response: Response) -> SignInBegun:
-    """Returns the provider's address to send the browser to, and sets a cookie that it must bring back.
+    """Return the provider's address to send the browser to, and set a cookie that it must bring back.
 
     The provider sends the browser to `/login/callback` of the dashboard, within ten minutes.
     """

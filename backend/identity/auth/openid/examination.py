@@ -1,4 +1,4 @@
-"""Tries the provider out for `bapo doctor`, as far as that is possible without somebody who signs in."""
+"""Checks the provider for `bapo doctor`, as far as that is possible without a user's sign-in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bapo.api.service import SingleSignOnFacts
 
 
 def examine(provider: Provider, settings: Settings) -> SingleSignOnFacts:
-    """Fetch its documents anew, and ask whether it knows this server."""
+    """Fetch its documents again, and check whether it knows this server."""
     known = {"issuer": settings.oidc_issuer, "redirect_uri": settings.oidc_redirect_uri}
     try:
         metadata = provider.documents.metadata(renew=True)
@@ -26,7 +26,7 @@ def examine(provider: Provider, settings: Settings) -> SingleSignOnFacts:
 
 
 def _client_problem(provider: Provider) -> str | None:
-    """Only a client that it accepts is told that a code is wrong."""
+    """Return the problem if the provider rejects the client: only a known client learns that the code is wrong."""
     try:
         provider.exchange("doctor", "doctor")
     except SignInRefusedError as error:

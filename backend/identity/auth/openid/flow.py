@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PENDING_SECONDS = 600.0
-"""So long somebody may take at the provider."""
+"""Time limit for a sign-in at the provider, in seconds."""
 MOST_PENDING = 5_000
 """Sign-ins that one address, or /64 network of IPv6, may have under way; behind a proxy a whole company shares one."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,60}")
@@ -62,7 +62,7 @@ async def begin(context: Context, address: str) -> Begun:
 
 
 async def finish(context: Context, back: SignInReturn, browser_secret: str | None, asker: Asker) -> Entry:
-    """Log in whoever comes back from the provider. Raises SignInRefusedError."""
+    """Log in the user who returns from the provider. Raises SignInRefusedError."""
     settings = context.settings
     with _logged(settings.oidc_issuer):
         provider = _provider(context)
@@ -93,7 +93,8 @@ async def finish(context: Context, back: SignInReturn, browser_secret: str | Non
 
 
 def logout_address(context: Context, id_token: str | None) -> str | None:
-    """Where a browser whose session has ended here ends the provider's; None for another login, or where it cannot."""
+    """Return where a browser whose session has ended here ends the provider's; None for another login, or where it
+    cannot."""
     provider = provider_at(context)
     if provider is None or id_token is None:
         return None
@@ -105,7 +106,7 @@ def logout_address(context: Context, id_token: str | None) -> str | None:
 
 
 def provider_at(context: Context) -> Provider | None:
-    """The provider; None where there is none."""
+    """Return the provider; None where there is none."""
     return next((part for part in context.parts if isinstance(part, Provider)), None)
 
 
@@ -117,7 +118,7 @@ def _provider(context: Context) -> Provider:
 
 
 def _check_issuer(provider: Provider, back: SignInReturn, issuer: str, label: str) -> None:
-    """Whether the answer is that of our provider, and not of another that was mixed up with it (RFC 9207)."""
+    """Check that the answer comes from our provider, not from another one that was mixed up with it (RFC 9207)."""
     is_named = provider.documents.metadata().authorization_response_iss_parameter_supported
     if back.iss != issuer and (is_named or back.iss is not None):
         raise refusals.wrong_token(label, f"the answer comes from the issuer {str(back.iss)[:200]!r}")

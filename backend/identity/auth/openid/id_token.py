@@ -26,12 +26,12 @@ LEEWAY_SECONDS = 60
 """By so much two clocks may differ."""
 
 Keys = Callable[[bool], KeySet]
-"""The provider's keys; fetched anew if asked to."""
+"""Function that returns the provider's keys; with `True`, it fetches them again."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an ID token must say."""
+    """Values that an ID token must contain."""
 
     issuer: str
     client_id: str
@@ -42,7 +42,7 @@ class Expected:
 
 
 def checked_claims(id_token: str, expected: Expected, keys: Keys) -> Mapping[str, Any]:
-    """The claims of an ID token that is right in every respect. Raises SignInRefusedError."""
+    """Return the claims of an ID token that is right in every respect. Raises SignInRefusedError."""
     try:
         token = _verified(id_token, expected, keys)
         if not isinstance(token.claims, dict):

@@ -25,7 +25,7 @@ Endpoint = Annotated[str, AfterValidator(_encrypted)]
 
 
 class Metadata(BaseModel):
-    """What a provider says of itself."""
+    """Metadata that a provider publishes about itself."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,7 +39,7 @@ class Metadata(BaseModel):
     token_endpoint_auth_methods_supported: Sequence[str] = ("client_secret_basic",)
     code_challenge_methods_supported: Sequence[str] | None = None
     authorization_response_iss_parameter_supported: bool = False
-    """Whether the way back names the issuer (RFC 9207)."""
+    """True if the way back names the issuer (RFC 9207)."""
 
     @property
     def algorithms(self) -> list[str]:
@@ -48,6 +48,6 @@ class Metadata(BaseModel):
 
     @property
     def secret_goes_in_header(self) -> bool:
-        """Whether the client secret is sent by HTTP's basic authentication, rather than in the form."""
+        """True if the client secret is sent by HTTP's basic authentication, rather than in the form."""
         methods = self.token_endpoint_auth_methods_supported
         return "client_secret_basic" in methods or "client_secret_post" not in methods

@@ -1,4 +1,4 @@
-"""The provider of single sign-on: where it is asked to sign somebody in, and what it answers about them."""
+"""Provider of single sign-on: its sign-in address, and what it answers about the users who signed in."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MAX_HINT_CHARACTERS = 4_000
 
 
 class SignedIn(NamedTuple):
-    """Whom the provider has signed in."""
+    """User that the provider has signed in."""
 
     claims: Mapping[str, Any]
     id_token: str
 
 
 def _connections() -> httpx.Client:
-    """Connections to the provider. Raises SettingsError for proxies and certificates that cannot be used."""
+    """Return connections to the provider. Raises SettingsError for proxies and certificates that cannot be used."""
     try:
         return httpx.Client(timeout=TIMEOUT_SECONDS)
     except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
@@ -65,7 +65,7 @@ class Provider:
         self._http.close()
 
     def authorization_address(self, state: str, browser_secret: str) -> str:
-        """Where the browser goes to sign in: an authorization request with state, nonce and PKCE."""
+        """Return where the browser goes to sign in: an authorization request with state, nonce and PKCE."""
         metadata = self.documents.metadata()
         client = OAuth2Client(
             session=None,
@@ -102,7 +102,7 @@ class Provider:
         return SignedIn(self._completed(claims, expected.access_token), id_token)
 
     def exchange(self, code: str, verifier: str) -> Mapping[str, Any]:
-        """The tokens that the provider gives for a code."""
+        """Return the tokens that the provider gives for a code."""
         label, endpoint = self._settings.oidc_label, self.documents.metadata().token_endpoint
         body = prepare_token_request(
             "authorization_code",
@@ -130,7 +130,7 @@ class Provider:
         return answer
 
     def logout_address(self, id_token: str) -> str | None:
-        """Where the browser ends the provider's session (OpenID Connect RP-Initiated Logout); None without such."""
+        """Return the address that ends the provider's session (OpenID Connect RP-Initiated Logout); `None` if none."""
         endpoint = self.documents.metadata().end_session_endpoint
         if endpoint is None or not self._settings.oidc_provider_logout:
             return None
@@ -140,9 +140,9 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     def accepts_redirect(self) -> bool | None:
-        """Whether the provider knows our redirect address; None where it does not say.
+        """Return whether the provider knows our redirect address; None where it does not say.
 
-        Asked for no more than whether somebody is signed in, it answers by sending the browser there, or it refuses.
+        The request asks only whether a user is signed in: the provider redirects the browser to the address or refuses.
         """
         address = self.authorization_address("doctor", "doctor") + "&prompt=none"
         try:
@@ -163,13 +163,13 @@ class Provider:
             raise refusals.wrong_client(settings.oidc_label, f"BAPO_OIDC_CLIENT_SECRET_FILE: {error}") from None
         hide(secret)
         if self.documents.metadata().secret_goes_in_header:
-            # Each is encoded before both become a header (RFC 6749, 2.3.1); a space as %20, which all decode alike.
+            # Each is encoded before both become a header (RFC 6749, 2.3.1); a space as %20, which all servers decode.
             name, secret = quote(settings.oidc_client_id, safe=""), quote(secret, safe="")
             return ClientAuth(name, secret, "client_secret_basic")
         return ClientAuth(settings.oidc_client_id, secret, "client_secret_post")
 
     def _completed(self, claims: Mapping[str, Any], access_token: str | None) -> Mapping[str, Any]:
-        """The claims, with those that the provider tells at its userinfo endpoint only."""
+        """Return the claims, with those that the provider tells at its userinfo endpoint only."""
         endpoint = self.documents.metadata().userinfo_endpoint
         settings = self._settings
         wanted = (
@@ -182,11 +182,11 @@ class Provider:
         headers = {"Authorization": f"Bearer {access_token}"}
         told = answer_of(settings.oidc_label, endpoint, lambda: self._http.get(endpoint, headers=headers))
         if told.get("sub") != claims["sub"]:
-            raise refusals.wrong_token(settings.oidc_label, f"{endpoint} tells of somebody else than the ID token")
+            raise refusals.wrong_token(settings.oidc_label, f"{endpoint} describes another user than the ID token")
         return {**told, **claims}
 
 
 def _derived(browser_secret: str, use: str, state: str) -> str:
-    """A secret of this sign-in that only the browser's own secret yields: the server keeps none."""
+    """Return a secret of this sign-in that only the browser's own secret yields: the server keeps none."""
     digest = hmac.digest(browser_secret.encode(), f"{use}:{state}".encode(), hashlib.sha256)
     return urlsafe_b64encode(digest).decode().rstrip("=")

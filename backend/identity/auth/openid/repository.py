@@ -15,7 +15,7 @@ _LOCKS = text("SELECT pg_advisory_xact_lock(1819239284, hashtext(:identity))")
 
 
 def num_pending(session: Session, address: str) -> int:
-    """Sign-ins that an address has begun and not finished; forgets the expired ones of all."""
+    """Return the number of sign-ins that an address has begun and not finished; delete all expired ones."""
     session.execute(delete(PendingSignIn).where(PendingSignIn.expires_at < func.now()))
     return session.scalars(select(func.count()).where(PendingSignIn.address == address)).one()
 
@@ -43,12 +43,12 @@ def take_pending(session: Session, state_hash: str, browser_hash: str, issuer: s
 
 
 def lock(session: Session, issuer: str, subject: str) -> None:
-    """Let nobody else admit this person meanwhile."""
+    """Lock the identity, so that no other request admits the same user meanwhile."""
     session.execute(_LOCKS, {"identity": f"{issuer} {subject}"})
 
 
 def user_of(session: Session, issuer: str, subject: str) -> User | None:
-    """Whose identity this is, disabled or not."""
+    """Return the user with this identity, disabled or not."""
     query = select(User).join(ProviderIdentity, ProviderIdentity.user_id == User.id)
     return session.scalars(
         query.where(ProviderIdentity.issuer == issuer, ProviderIdentity.subject == subject)
@@ -56,7 +56,7 @@ def user_of(session: Session, issuer: str, subject: str) -> User | None:
 
 
 def unlinked_with_email(session: Session, issuer: str, email: str) -> Sequence[User]:
-    """Users with this e-mail address, disabled or not, who have no identity at the issuer."""
+    """Return the users with this e-mail address, disabled or not, who have no identity at the issuer."""
     linked = select(ProviderIdentity.user_id).where(ProviderIdentity.issuer == issuer)
     return session.scalars(select(User).where(func.lower(User.email) == email.lower(), User.id.not_in(linked))).all()
 
@@ -74,12 +74,12 @@ def note_login(session: Session, issuer: str, subject: str) -> None:
 
 
 def projects_named(session: Session, names: Collection[str]) -> Sequence[Project]:
-    """The projects of these names."""
+    """Return the projects of these names."""
     return session.scalars(select(Project).where(Project.name.in_(names)).order_by(Project.name)).all()
 
 
 def memberships(session: Session, user_id: str) -> dict[str, tuple[Role, bool]]:
-    """A user's role by project, and whether a claim gave it."""
+    """Return a user's role by project, and whether a claim gave it."""
     query = select(Membership.project_id, Membership.role, Membership.from_claim)
     rows: Sequence[Any] = session.execute(query.where(Membership.user_id == user_id)).all()
     return {project_id: (role, from_claim) for project_id, role, from_claim in rows}

@@ -41,17 +41,17 @@ _ALWAYS = f"mean:{WINDOW_STEPS}"
 
 
 def charts_of(tab: str, method: str) -> list[Chart]:
-    """Returns the charts of a tab that apply to the method."""
+    """Return the charts of a tab that apply to the method."""
     return [chart for chart in CHARTS if chart.tab == tab and (chart.only is None or has_trait(method, chart.only))]
 
 
 def charts_named(names: Sequence[str]) -> list[Chart]:
-    """Returns charts in the order of their names, without unknown names."""
+    """Return charts in the order of their names, without unknown names."""
     return [BY_NAME[name] for name in names if name in BY_NAME]
 
 
 def smoothing_for(charts: Sequence[Chart], choice: str | None) -> str | None:
-    """Returns what the API is asked to smooth by; None if no chart is smoothed."""
+    """Return what the API is asked to smooth by; None if no chart is smoothed."""
     named = SMOOTHINGS.get(choice or "")
     if named is not None:
         return named
@@ -59,7 +59,7 @@ def smoothing_for(charts: Sequence[Chart], choice: str | None) -> str | None:
 
 
 def plain(chart: Chart, data: RunData, palette: Palette, smoothing: str | None) -> go.Figure:
-    """Returns the chart without marks; where new steps are appended, a trace has one point per step."""
+    """Return the chart without marks; where new steps are appended, a trace has one point per step."""
     figure = chart.draw(data, palette)
     if smoothing in SMOOTHINGS:
         is_smooth = chart.smoothing != "never"
@@ -73,13 +73,13 @@ def plain(chart: Chart, data: RunData, palette: Palette, smoothing: str | None) 
 
 
 def drawn(chart: Chart, data: RunData, palette: Palette, smoothing: str | None = None) -> go.Figure:
-    """Returns the chart with the run's marks."""
+    """Return the chart with the run's marks."""
     figure = plain(chart, data, palette, smoothing).update_layout(height=chart.height)
     return add_marks(figure, data.marks, data.axis, palette) if chart.has_marks else figure
 
 
 def is_empty(figure: go.Figure) -> bool:
-    """Whether there is nothing to see: no points, or only bars and cells of 0."""
+    """Return whether there is nothing to see: no points, or only bars and cells of 0."""
     return not any(_shows_something(trace) for trace in figure.data)
 
 
@@ -92,7 +92,7 @@ def _shows_something(trace: go.Scatter | go.Bar | go.Heatmap) -> bool:
 
 
 def note_of(chart: Chart, data: RunData) -> tuple[int, int] | None:
-    """Returns the numbers of steps shown and of all steps; None if none were left out."""
+    """Return the numbers of steps shown and of all steps; None if none were left out."""
     if chart.live != "append" or not data.num_left_out:
         return None
     return len(data.series.steps), data.run.step

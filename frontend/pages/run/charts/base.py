@@ -27,34 +27,34 @@ class Chart:
     draw: Callable[[RunData, Palette], go.Figure]
     keys: tuple[str, ...] = ()
     question: str = ""
-    """What it answers, below the title."""
+    """Question that the chart answers, shown below the title."""
     needs: frozenset[Need] = frozenset()
     live: Literal["append", "rebuild", "recorded"] = "append"
     """`append`: new steps are added; `rebuild`: redrawn from time to time; `recorded`: with an evaluation or a
     tracking."""
     only: Trait | None = None
-    """What a method must have for the chart to apply to it."""
+    """Trait that a method must have for the chart to apply; `None` for all methods."""
     wide: bool = False
     height: int = 260
     empty: str = ""
-    """What an empty chart says; by default whether a step may still come."""
+    """Text of an empty chart; by default it says whether a step may still come."""
     smoothing: Literal["never", "on request", "always"] = "on request"
     """`always`: a mean of ten steps unless another smoothing, or none, is chosen."""
     only_recorded: bool = False
     """Left out if the run has recorded none of its metrics."""
     has_marks: bool = True
-    """Whether its x-axis follows the run."""
+    """True if its x-axis follows the run."""
     tab: str = ""
     """Set by `of_tab`."""
 
 
 def of_tab(tab: str, *charts: Chart) -> tuple[Chart, ...]:
-    """Returns the charts of one tab."""
+    """Return the charts of one tab."""
     return tuple(replace(chart, tab=tab) for chart in charts)
 
 
 def metric_chart(name: str, chart: MetricChart, title: str, explanation: str, **more: Any) -> Chart:
-    """Returns the card of a chart whose lines are metrics as they were recorded; `more` are the card's other fields."""
+    """Return the card of a chart whose lines are metrics as they were recorded; `more` are the card's other fields."""
 
     def draw(data: RunData, palette: Palette) -> go.Figure:
         return chart.figure(data.series, data.axis, palette)

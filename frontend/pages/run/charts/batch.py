@@ -34,7 +34,7 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
 
 
 def _buffers(whole: MetricChart, stored: MetricChart, data: RunData, palette: Palette) -> go.Figure:
-    """Both buffers, or only the stored groups of a method that re-evaluates nothing."""
+    """Return both buffers, or only the stored groups of a method that re-evaluates nothing."""
     chart = whole if has_trait(data.run.method, "reevaluates") else stored
     return chart.figure(data.series, data.axis, palette)
 
@@ -88,7 +88,7 @@ CHARTS = of_tab(
         "thresholds",
         "Reuse window",
         "The reuse window [c2, c3] moves with the mean accuracy r_tot of the last ten steps (Eq. 8); prompts at or "
-        "below c1 are difficult. Grid lines stand at the accuracies that G responses can have.",
+        "below c1 are difficult. Grid lines mark the accuracies that G responses can have.",
         lambda data, palette: thresholds.thresholds_figure(
             thresholds.thresholds_data(data.series, data.axis, data.group_size), palette
         ),

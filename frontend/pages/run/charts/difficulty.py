@@ -27,7 +27,7 @@ CHARTS = of_tab(
         "tracked-bins",
         "Accuracy of tracked prompts",
         "A fixed set of training prompts, sampled G times by the current policy apart from training. From deep red "
-        "(0/G, nobody solves it) to deep blue (G/G).",
+        "(0/G, never solved) to deep blue (G/G).",
         lambda data, palette: accuracy_bins.accuracy_bins_figure(
             accuracy_bins.tracking_bins(data.tracking, data.axis, data.group_size), palette
         ),

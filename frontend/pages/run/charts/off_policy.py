@@ -37,7 +37,7 @@ def _staleness_course(data: RunData, palette: Palette) -> go.Figure:
 
 
 def constants_of(run: RunDetail) -> TheoryConstants | None:
-    """Returns K1, K2 and the first K3 of the config in force; None for methods without thresholds."""
+    """Return K1, K2 and the first K3 of the config in force; None for methods without thresholds."""
     config = RunConfig.model_validate(config_in_force(run.config, run.applied_changes))
     if not isinstance(config.method, BapoConfig):
         return None
@@ -51,7 +51,7 @@ def constants_of(run: RunDetail) -> TheoryConstants | None:
 
 
 def _fixed_constants(run: RunDetail) -> tuple[float | None, float | None]:
-    """K1 and the exact K2, which hold at every step."""
+    """Return K1 and the exact K2, which hold at every step."""
     known = constants_of(run)
     return (None, None) if known is None else (known.k1, known.k2_exact)
 
@@ -73,7 +73,7 @@ CHARTS = of_tab(
         "ratios",
         "Importance ratios",
         "ρ = π_θ / behaviour policy of every token trained on, before clipping; the scale is logarithmic. On-policy "
-        "data stand at 1; the wider the band, the staler. Long runs sum neighbouring steps.",
+        "data lie at 1; the wider the band, the staler. Long runs sum neighbouring steps.",
         _ratios,
         needs=frozenset({"ratios"}),
         live="rebuild",

@@ -32,7 +32,7 @@ def _timings(data: RunData, palette: Palette) -> go.Figure:
 
 
 def rates(series: Series, key: str, phases: Sequence[str] = (STEP_SECONDS,)) -> Sequence[float | None]:
-    """Returns what each step added per second of these phases."""
+    """Return what each step added per second of these phases."""
     seconds = [
         sum(value or 0.0 for value in parts) for parts in zip(*(column(series, each) for each in phases), strict=True)
     ]
