@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -16,6 +17,34 @@ def prompt_identity(data_source: str, prompt: str, images: Sequence[bytes] = ())
     for image in images:
         digest.update(hashlib.sha256(image).digest())
     return f"{data_source}:{digest.hexdigest()[:16]}"
+
+
+ANSWERS_MARK = "-"
+"""Before the part of a digest that is of the answers."""
+
+
+def problems_digest(prompt_ids: Iterable[str], answers: Mapping[str, Any] | None = None) -> str:
+    """Return the digest of a held-out set in any order: of its prompts, and after a hyphen of its answers by prompt, if
+    these are known.
+    """
+    prompts = _digest(sorted(prompt_ids))
+    if answers is None:
+        return prompts
+    lines = sorted(
+        json.dumps([prompt_id, answer], sort_keys=True, default=str) for prompt_id, answer in answers.items()
+    )
+    return f"{prompts}{ANSWERS_MARK}{_digest(lines)}"
+
+
+def _digest(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def same_problems(one: str, other: str) -> bool:
+    """Return whether two digests are of the same problems; answers count only if both digests have them."""
+    prompts, _, answers = one.partition(ANSWERS_MARK)
+    other_prompts, _, other_answers = other.partition(ANSWERS_MARK)
+    return prompts == other_prompts and (not answers or not other_answers or answers == other_answers)
 
 
 class BatchSource(StrEnum):

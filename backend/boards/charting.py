@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from backend.boards.selection import Selected
 from backend.models import MetricKey
 from backend.readings.compare import curves, series
+from backend.readings.compare.held_out_curves import of_one_set
 from backend.readings.compare.series import Column
 from backend.readings.compare.service import Chosen
 from backend.records.sampling import extreme_rows
@@ -25,7 +26,8 @@ from bapo.api.runs import METRIC_COLUMN
 def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Chosen) -> dict[str, Any]:
     """Return a `ChartData`, without identifiers of runs: it may be shown to people who see no run."""
     over = panel.x.removeprefix(METRIC_COLUMN) if panel.x.startswith(METRIC_COLUMN) else None
-    columns = series.read(session, chosen.ids, [panel.y, *(curves.AXIS_KEYS if over is None else (over,))])
+    keys = [panel.y, *(curves.AXIS_KEYS if over is None else (over,))]
+    columns, notes = of_one_set(session, series.read(session, chosen.ids, keys), keys)
     values = {run_id: _smooth(columns[run_id][panel.y], panel.smooth) for run_id in chosen.ids}
     if over is None:
         drawn = curves.curves_of_metric(
@@ -51,6 +53,7 @@ def chart_data(session: Session, panel: ChartPanel, found: Selected, chosen: Cho
         "curves": [{**each, "run_ids": []} for each in drawn],
         "num_shown": len(chosen.ids),
         "num_matching": found.num_matching,
+        "note": " ".join(notes.values()),
     }
 
 

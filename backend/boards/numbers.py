@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from backend.boards import selection
@@ -15,9 +15,11 @@ from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Board, Run
 from backend.readings.compare import series
+from backend.readings.compare.held_out_curves import of_one_set
 from backend.runs import where
 from backend.runs.columns import REPLICATE
 from backend.runs.grouping import number_of
+from backend.runs.held_out import EVALUATED, different_sets
 from bapo.analysis.live_numbers import (
     METRIC,
     OVER_STEPS,
@@ -87,6 +89,8 @@ def _values(
     conditions = selection.conditions(session, board, panel, number.where)
     if number.column is None:
         return [(run_id, 0.0) for run_id in session.scalars(select(Run.id).where(*conditions))]
+    if number.column in EVALUATED:
+        _refuse_several_sets(session, number, conditions)
     if number.figure not in OVER_STEPS:
         of_run = number_of(number.column, "column")
         query = select(REPLICATE, of_run).where(*conditions).order_by(Run.created_at.desc()).limit(MOST_COUNTED)
@@ -100,8 +104,8 @@ def _values(
     key = number.column.removeprefix(METRIC)
 
     def work_out() -> Answer:
-        columns = series.read(session, ids, [key]).values()
-        found = zip(replicates.values(), columns, strict=True)
+        columns, _ = of_one_set(session, series.read(session, ids, [key]), [key])
+        found = zip(replicates.values(), columns.values(), strict=True)
         return Answer.of(
             [(each, _reduced(number.figure, column[key].values)) for each, column in found if len(column[key].values)]
         )
@@ -110,6 +114,14 @@ def _values(
     question = f"live number {number.figure} {key} {ids}"
     found: list[tuple[str, float]] = orjson.loads(answers.answer(session, question, ids, work_out).content)
     return [(each, value) for each, value in found]
+
+
+def _refuse_several_sets(session: Session, number: LiveNumber, conditions: Sequence[ColumnElement[bool]]) -> None:
+    """Raise LiveNumberError if the runs were evaluated on different held-out sets."""
+    num_sets = session.scalar(select(different_sets()).where(*conditions)) or 0
+    if num_sets > 1:
+        remedy = f"the runs were evaluated on {num_sets} different held-out sets: narrow them with “of” to one"
+        raise LiveNumberError(number.source, remedy)
 
 
 def _reduced(figure: str, values: NDArray[np.float64]) -> float:

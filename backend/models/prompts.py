@@ -16,7 +16,10 @@ LIST_ID = "prompt_lists.id"
 
 
 class ProjectPrompt(Base):
-    """A prompt and its totals over the runs of a project: the sums of what `PromptTotals` has of each run."""
+    """A prompt and its totals over the runs of a project: the sums of what `PromptTotals` has of each run.
+
+    Steps that several runs hold, as a fork and its parent do, count in the oldest of them alone.
+    """
 
     __tablename__ = "project_prompts"
     __table_args__ = (Index("uq_project_prompts_prompt", "project_id", "prompt_id", unique=True),)
@@ -27,6 +30,7 @@ class ProjectPrompt(Base):
     content: Mapped[str | None]
     """Beginning of its text, for lists and searches; None where no run stored it."""
     num_runs: Mapped[int] = mapped_column(server_default="0")
+    """Runs in which a policy answered it."""
     num_visits: Mapped[int] = mapped_column(BigInteger, server_default="0")
     num_responses: Mapped[int] = mapped_column(BigInteger, server_default="0")
     num_correct: Mapped[int] = mapped_column(BigInteger, server_default="0")
@@ -44,10 +48,21 @@ class PromptTotals(Base):
     """
 
     __tablename__ = "prompt_totals"
-    __table_args__ = (Index("ix_prompt_totals_numbers", "numbers", postgresql_using="gin"),)
+    __table_args__ = (
+        Index("ix_prompt_totals_numbers", "numbers", postgresql_using="gin"),
+        Index("ix_prompt_totals_first_digest", "project_id", "first_digest"),
+    )
 
     run_id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey(PROJECT_ID), index=True)
+    is_due: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Runs with the same steps were added or deleted since, so that other answers count here."""
+    digests: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    """`RunColumns.digests` of the steps, in their order."""
+    first_digest: Mapped[int | None] = mapped_column(BigInteger)
+    """The first of these, which runs with copies of one another's steps share. None without one."""
+    inherited_steps: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    """Steps that count in an older run."""
     group_size: Mapped[int]
     numbers: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     """`ProjectPrompt.id` of each prompt."""
@@ -55,6 +70,10 @@ class PromptTotals(Base):
     num_evaluations: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     num_correct: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     """Over all evaluations."""
+    own_visits: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    """Without those of inherited steps; so are the next two. These are what the sums add up."""
+    own_evaluations: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    own_correct: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     first_correct: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     last_correct: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     last_step: Mapped[list[int]] = mapped_column(ARRAY(Integer))

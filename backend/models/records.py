@@ -18,6 +18,10 @@ from backend.models.packing import PackedJson
 RUN_ID = "runs.id"
 
 
+INHERITED_ATTEMPT = 0
+"""Attempt of the records that a fork has from its parent: any attempt of the fork itself replaces them."""
+
+
 class StepRow(Base):
     """One training step, as the latest attempt recorded it."""
 
@@ -95,6 +99,10 @@ class SparseRecord(Base):
     identity: Mapped[str] = mapped_column(primary_key=True)
     """Key by which a later attempt replaces the record: the data set, the replicate; for an event its position."""
     attempt: Mapped[int]
+    num_problems: Mapped[int | None]
+    """Size of the held-out set, for an evaluation; the next is its digest."""
+    problems: Mapped[str | None]
+    """Digest: `EvaluationRecord.problem_set`."""
     metrics: Mapped[dict[str, Any]]
     record: Mapped[dict[str, Any]]
 

@@ -144,6 +144,10 @@ class Run(Base):
     step_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     """Moving average of the wall time of a step."""
     eval_name: Mapped[str | None]
+    """Held-out set and k of the evaluations that the row shows, such as "CD-34 avg@8"."""
+    eval_num_problems: Mapped[int | None]
+    eval_problems: Mapped[str | None]
+    """Digest of the problems: a run may change its held-out set, and the figures below are of the newest alone."""
     eval_step: Mapped[int | None]
     """Step of the latest evaluation of that name."""
     eval_base: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)

@@ -21,6 +21,7 @@ from backend.records.repository import float8, int4, int8_array
 from backend.runs import acknowledgements
 from bapo.api.workers import BatchAccepted, RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
+from bapo.rollout import same_problems
 
 AVERAGE_WEIGHT = 0.2
 """Weight of the newest step in the average time of a step."""
@@ -94,7 +95,7 @@ def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Lo
     _follow_steps(session, run, [line.record for line in lines if isinstance(line.record, StepRecord)])
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
         # Read again: steps that a later attempt repeats may have replaced the best one.
-        run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name)
+        run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name, run.eval_problems)
     _announce(session, run, lines)
 
 
@@ -181,6 +182,8 @@ def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
         "step": line.record.step,
         "identity": identity,
         "attempt": attempt,
+        "num_problems": len(line.record.num_correct) if isinstance(line.record, EvaluationRecord) else None,
+        "problems": line.record.problem_set if isinstance(line.record, EvaluationRecord) else None,
         "metrics": {key: value for key, value in metrics(line.record).items() if math.isfinite(value)},
         "record": orjson.loads(line.content),
     }
@@ -210,19 +213,28 @@ def _follow(session: Session, run: Run, record: AnyRecord) -> None:
     """Keep the run's own row up to date, which lists of runs read."""
     match record:
         case EvaluationRecord():
-            name = f"{record.dataset} avg@{record.num_samples}"
-            if run.eval_name is None:
-                run.eval_name = name
-                run.eval_base = record.avg_at_k.value
-            if run.eval_name == name and record.step >= (run.eval_step or 0):
-                run.eval_step = record.step
-                run.eval_latest = record.avg_at_k.value
+            _follow_evaluation(run, record)
         case EventRecord():
             if record.event == "started":
                 run.num_steps = int(record.data.get("num_steps", run.num_steps))
             acknowledgements.note(session, run, record)
         case _:
             pass
+
+
+def _follow_evaluation(run: Run, record: EvaluationRecord) -> None:
+    name = f"{record.dataset} avg@{record.num_samples}"
+    if run.eval_name is None:
+        run.eval_name = name
+        run.eval_base = record.avg_at_k.value
+    if run.eval_name != name or record.step < (run.eval_step or 0):
+        return
+    if run.eval_problems is not None and not same_problems(run.eval_problems, record.problem_set):
+        # On other problems nothing was measured before.
+        run.eval_base = None
+    run.eval_num_problems, run.eval_problems = len(record.num_correct), record.problem_set
+    run.eval_step = record.step
+    run.eval_latest = record.avg_at_k.value
 
 
 def _announce(session: Session, run: Run, lines: Sequence[Parsed]) -> None:

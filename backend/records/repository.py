@@ -168,7 +168,7 @@ _COPY_END = struct.pack(">h", -1)
 def upsert_sparse(session: Session, rows: Sequence[dict[str, Any]]) -> None:
     """Store records over what an earlier attempt recorded in their place."""
     query = insert(SparseRecord)
-    changed = {name: query.excluded[name] for name in ("attempt", "metrics", "record")}
+    changed = {name: query.excluded[name] for name in ("attempt", "num_problems", "problems", "metrics", "record")}
     key = [SparseRecord.run_id, SparseRecord.type, SparseRecord.step, SparseRecord.identity]
     query = query.on_conflict_do_update(
         index_elements=key, set_=changed, where=SparseRecord.attempt <= query.excluded.attempt

@@ -13,7 +13,7 @@ from bapo.api.runs import RunSummary
 COLUMNS = (
     *("id", "name", "status", "status_reason", "method", "recipe", "group", "tags", "owner", "project", "parent_id"),
     *("created_at", "started_at", "finished_at", "step", "num_steps", "attempt", "num_rollouts", "reward_mean"),
-    *("eval_name", "eval_base", "eval_latest", "eval_best", "eval_best_step"),
+    *("eval_name", "eval_num_problems", "eval_problems", "eval_base", "eval_latest", "eval_best", "eval_best_step"),
     *("num_gpus", "compute_hours", "cost", "currency", "is_starred", "archived_at"),
     *("num_findings", "gravest_finding"),
 )

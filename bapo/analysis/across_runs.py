@@ -33,16 +33,25 @@ class RunTotals(NamedTuple):
     num_evaluations: Integers
     num_correct: Integers
     """Over all evaluations."""
+    own_visits: Integers
+    """Without those of steps that the run inherited; so are the next two."""
+    own_evaluations: Integers
+    own_correct: Integers
     first_correct: Integers
     last_correct: Integers
     last_step: Integers
 
 
-def run_totals(visits: Visits) -> RunTotals:
-    """Sum up the visits of each prompt; of one whose evaluations are not recorded, its reuses show what they had."""
+def run_totals(visits: Visits, inherited_steps: Sequence[int] = ()) -> RunTotals:
+    """Sum up the visits of each prompt; of one whose evaluations are not recorded, its reuses show what they had.
+
+    `inherited_steps`: steps that an older run recorded, where their answers count.
+    """
     num_prompts = len(visits.prompt_ids)
     rows = answered(visits)
     prompt, correct = visits.prompt[rows], visits.num_correct[rows].astype(np.int64)
+    is_own_visit = ~np.isin(visits.step, np.array(inherited_steps, np.int64))
+    is_own = is_own_visit[rows]
     first, last, last_step = (np.zeros(num_prompts, np.int64) for _ in range(3))
     # Among equal indices the last write wins: visits are in the order of their steps.
     last[prompt] = correct
@@ -52,6 +61,9 @@ def run_totals(visits: Visits) -> RunTotals:
         np.bincount(visits.prompt, minlength=num_prompts),
         np.bincount(prompt, minlength=num_prompts),
         np.bincount(prompt, weights=correct, minlength=num_prompts).astype(np.int64),
+        np.bincount(visits.prompt[is_own_visit], minlength=num_prompts),
+        np.bincount(prompt[is_own], minlength=num_prompts),
+        np.bincount(prompt[is_own], weights=correct[is_own], minlength=num_prompts).astype(np.int64),
         first,
         last,
         last_step,

@@ -17,7 +17,14 @@ def outcome_text(found: Outcome) -> str:
     Never "better": it says what the paired difference over seeds shows, that one seed shows nothing, and which runs
     were left out.
     """
-    return " ".join(part for part in (_compared(found), left_out_text(found.left_out)) if part)
+    parts = (_compared(found), found.other_sets, left_out_text(found.left_out))
+    return " ".join(part for part in parts if part)
+
+
+def unsaid_note(note: str | None, found: Outcome | None) -> str:
+    """Return what a note on the held-out sets says beyond the outcome's sentence; empty if it says no more."""
+    said = None if found is None else found.other_sets
+    return (note or "").replace(said, "").strip() if said else note or ""
 
 
 def _compared(found: Outcome) -> str:
@@ -73,7 +80,11 @@ def _of(found: Outcome) -> str:
 
 def _no_other(found: Outcome) -> str:
     if not found.unevaluated:
-        return "there is no other group to compare it with"
+        return (
+            "no other group was evaluated on this set"
+            if found.other_sets
+            else "there is no other group to compare it with"
+        )
     have = "have" if len(found.unevaluated) > 1 else "has"
     return f"{_named(found)} {have} not been evaluated{' yet' if found.is_running else ''}"
 

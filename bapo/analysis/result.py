@@ -180,7 +180,9 @@ class Outcome(Standing):
     num_groups: int
     """Groups that were evaluated: chance favours the best of many."""
     unevaluated: Sequence[str]
-    """Labels of the other groups."""
+    """Labels of groups that were not evaluated."""
+    other_sets: str | None = None
+    """Sentence on other sets of that name, which are not compared; `None` if no run was evaluated on one."""
 
 
 class AppliedChange(Result):

@@ -152,6 +152,8 @@ class ChartData(Body):
     """Curves of a chart."""
 
     curves: Sequence[ComparedCurve]
+    note: str = ""
+    """Sentence on runs left out because they were evaluated on another held-out set of that name."""
     num_shown: int
     """Runs that the curves are of."""
     num_matching: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import Field
+
 from bapo.analysis.importance_results import Importance
 from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Outcome, Savings, SeedDisagreement
 from bapo.analysis.transition_results import MigrationSummary
@@ -45,8 +47,14 @@ class EvaluationResult(Body):
     """Results of a run on one held-out set, with intervals over its problems."""
 
     dataset: str
+    """Name of the set; with its size where runs have different sets of one name: "CD-34 (50 × 2)"."""
+    recorded_as: str
+    """Name of the set in the run's records."""
     num_samples: int
     """k of avg@k."""
+    num_problems: int
+    problems: str
+    """Digest of the problems, and after a hyphen of their answers where these are recorded."""
     base: MeanEstimate | None
     """Before the first step."""
     final: MeanEstimate
@@ -204,6 +212,9 @@ class Comparison(Body):
     """Held-out sets, those with most runs first."""
     dataset: str | None
     """The held-out set of the accuracy to reach."""
+    held_out_note: str | None = None
+    """Sentences on held-out sets of one name that differ in problems, answers or responses per problem, so that they
+    are not compared, and on compared sets of which not all of this is recorded. Null without either."""
     reach: float | None
     budget: EqualBudget | None
     """Null if runs are not cut off."""
@@ -283,6 +294,8 @@ class ComparedCurves(Body):
     """All groups, including those without a curve for a metric."""
     curves: dict[str, Sequence[ComparedCurve]]
     """By metric."""
+    notes: Mapping[str, str] = Field(default_factory=dict)
+    """Sentence on runs left out because they were evaluated on another set of the same name, by metric."""
     budget: EqualBudget | None
     is_interpolated: bool
     """True if values lie between measurements: at budgets, and in means of runs measured at other positions."""

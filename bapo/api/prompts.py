@@ -179,12 +179,16 @@ class ProjectPromptFilter(Parameters):
 
 
 class PromptTotalsAcross(Body):
-    """A prompt over all runs of a project that visited it."""
+    """A prompt over all runs of a project that answered it.
+
+    Answers that several runs hold count once, in the oldest: a fork inherits its parent's.
+    """
 
     prompt_id: str
     text: str | None
     """Beginning of its text, if a run stored it."""
     num_runs: int
+    """Runs with answers that are not inherited."""
     num_visits: int
     accuracy: Accuracy
     """Over all evaluations of all runs."""
@@ -208,7 +212,7 @@ class ProjectPromptPage(Page):
 
 
 class PromptInRun(Body):
-    """A prompt in one run."""
+    """A prompt in one run, with what the run inherited."""
 
     run_id: str
     run_name: str
@@ -217,6 +221,8 @@ class PromptInRun(Body):
     model: str
     created_at: datetime
     num_visits: int
+    num_inherited_visits: int
+    """Visits among these in steps that count in an older run."""
     accuracy: Accuracy
     first_correct: int
     last_correct: int
@@ -230,7 +236,7 @@ class PromptInRuns(Page):
 
     items: Sequence[PromptInRun]
     total: int
-    """Runs that visited it."""
+    """Runs that visited it or inherited visits; more than the totals' `num_runs` where runs inherited all answers."""
     project: str
     whole_text: str | None
     answer: dict[str, Any] | None
@@ -240,7 +246,7 @@ class PromptInRuns(Page):
 
 
 class PromptCurve(Body):
-    """Columns, one row per evaluation of a prompt in a run, by step."""
+    """Columns, one row per evaluation of a prompt in a run, by step, without those that count in an older run."""
 
     run_id: str
     run_name: str

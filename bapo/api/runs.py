@@ -178,7 +178,7 @@ class RunSummary(Body):
     eval_name: str | None
     """Name of the evaluation, such as "CD-34 avg@8"."""
     eval_base: float | None
-    """First evaluation."""
+    """First evaluation; null where it was of other problems than the newest."""
     eval_latest: float | None
     eta_seconds: float | None
     status_reason: str | None
@@ -187,6 +187,11 @@ class RunSummary(Body):
     """Best evaluation of that name."""
     eval_best_step: int | None = None
     """Step of the best evaluation; the first of several."""
+    eval_num_problems: int | None = None
+    """Problems of the newest evaluation of that name; base and best are of the same."""
+    eval_problems: str | None = None
+    """Digest of these problems, and after a hyphen of their answers where these are recorded: accuracies of runs with
+    different ones are not comparable."""
     num_gpus: int = 0
     """GPUs of the newest attempt; 0 on the CPU."""
     compute_hours: float = 0.0
@@ -361,6 +366,9 @@ class Aggregate(Body):
     """Standard deviation over the runs (n − 1); null for fewer than two, and where all values are the same."""
     min: float | None
     max: float | None
+    num_sets: int | None = None
+    """Number of held-out sets behind an accuracy if there are several: then it has no mean and no range. Null
+    otherwise."""
 
 
 class GroupedRuns(Body):

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from bapo.analysis.comparison import SEED_FIELDS, shown_name, value_text
 from bapo.analysis.number_format import bounds_text, share_interval
+from bapo.analysis.outcome_text import unsaid_note
 from bapo.analysis.savings_text import Side, savings_text
 from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
@@ -60,7 +61,8 @@ def compare(
         say(found.outcome_text)
     for table in tables(found):
         print_framed(table)
-    for text in (*disagreements(found), *saved(found)):
+    note = unsaid_note(found.held_out_note, found.outcome)
+    for text in (*disagreements(found), *saved(found), *([note] if note else [])):
         say(text)
 
 

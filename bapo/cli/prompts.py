@@ -80,6 +80,7 @@ IN_RUNS = Listing[PromptInRun](
         "method": lambda each: method_name(each.method),
         "model": lambda each: each.model,
         "visits": lambda each: each.num_visits,
+        "inherited": lambda each: each.num_inherited_visits,
         "accuracy": lambda each: _share(each.accuracy),
         "first": lambda each: f"{each.first_correct}/{each.group_size}",
         "last": lambda each: f"{each.last_correct}/{each.group_size}",
@@ -126,7 +127,7 @@ def list_prompts(
     show: Annotated[str, typer.Option(help=f"Prompts to list: {', '.join(get_args(PromptShow))}.")] = "all",
     search: Annotated[str | None, typer.Option(help="Part of the identity or of the text.")] = None,
     min_runs: Annotated[
-        int, typer.Option("--min-runs", min=1, help="Minimum number of runs that visited the prompt.")
+        int, typer.Option("--min-runs", min=1, help="Minimum number of runs that answered the prompt.")
     ] = 1,
     sort: Annotated[str, typer.Option(help=f"Order: {', '.join(get_args(PromptAcrossOrder))}.")] = "accuracy",
     descending: Annotated[bool, typer.Option("--descending", help="Largest first.")] = False,
@@ -150,14 +151,17 @@ def list_prompts(
 def show_prompt(
     client: Client, prompt: PromptArgument, project: ProjectOption = None, limit: LimitOption = 50
 ) -> PromptInRuns:
-    """Show a prompt in the runs that visited it, the newest first."""
+    """Show a prompt in the runs that visited it, the newest first.
+
+    Inherited visits, such as those of a fork's parent, are part of a run's row; over all runs they count once.
+    """
     return client.prompt_in_runs(prompt, project, limit=min(limit, 200))
 
 
 @app.command("history")
 @online
 def history(client: Client, prompt: PromptArgument, project: ProjectOption = None, lines: LinesOption = False) -> None:
-    """Print every visit of a prompt in every run of a project as CSV.
+    """Print every visit of a prompt in every run of a project as CSV; inherited ones once, in the oldest run.
 
     [bold]bapo prompts history GSM8K:1f0c2b7e9d1a4c6f > history.csv[/bold]
     """

@@ -88,6 +88,8 @@ def group_table(metrics: Sequence[str]) -> Listing[GroupedRuns]:
 
 def _spread(name: str, group: GroupedRuns) -> Cell:
     found = group.aggregates[name]
+    if found.num_sets is not None:
+        return f"{found.num_sets} held-out sets"
     if found.mean is None:
         return None
     return f"{found.mean:.4g}" + ("" if found.std is None else f" ± {found.std:.2g}")

@@ -147,4 +147,4 @@ def chart_note(panel: ChartPanel, data: ChartData) -> str:
     if shown < whole:
         parts.append(f"{formatting.count(shown)} of {formatting.count(whole)} points, extremes kept")
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}.{' ' if data.note else ''}{data.note}"

@@ -17,6 +17,7 @@ from bapo.figures.accuracy_curves import accuracy_curves_data, accuracy_curves_f
 from bapo.figures.cumulative_rollouts import cumulative_rollouts_data, cumulative_rollouts_figure
 from bapo.figures.difficulty_bins import difficulty_bins_data, difficulty_bins_figure
 from bapo.figures.groups import BY_CONFIG, grouped
+from bapo.figures.held_out import with_named_sets
 from bapo.figures.online_filters import filter_groups, online_filters_data, online_filters_figure
 from bapo.figures.paper_figure_8 import batch_compositions_data, batch_compositions_figure
 from bapo.figures.recorded import RecordedRun, load_run
@@ -93,7 +94,7 @@ def plot_time_table(runs: Runs, *, by: str = BY_CONFIG, palette: Palette = LIGHT
 
 
 def _loaded(runs: Runs) -> list[RecordedRun]:
-    return [run if isinstance(run, RecordedRun) else load_run(run) for run in runs]
+    return with_named_sets([run if isinstance(run, RecordedRun) else load_run(run) for run in runs])[0]
 
 
 def _drawn(

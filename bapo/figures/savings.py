@@ -58,6 +58,11 @@ def savings_data(groups: Sequence[Group]) -> SavingsData | None:
     dataset = _widest_set([run for group in groups for run in group.runs])
     if len(groups) < 2 or dataset is None:
         return None
+    # A run that was evaluated on another set says nothing of what this one takes.
+    known = [[run for run in group.runs if not run.evaluations or _accuracies(run, dataset)] for group in groups]
+    groups = [group._replace(runs=runs) for group, runs in zip(groups, known, strict=True) if runs]
+    if len(groups) < 2:
+        return None
     finals = [found[-1] for run in groups[0].runs if (found := _accuracies(run, dataset))]
     if not finals:
         return None

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bapo.records.base import SCHEMA, Counts, Figures, Record, SchemaNumber
+from bapo.rollout import problems_digest
 
 
 class Interval(Record):
@@ -33,11 +34,19 @@ class EvaluationRecord(Record):
     num_correct: Counts
     """Correct of k samples, per problem."""
     prompt_ids: Sequence[str]
+    problems: str | None = None
+    """Digest of the problems and their answers; None where the answers are not known, as in records of observers and of
+    version 0.2."""
     avg_at_k: Interval
     greedy: Interval | None = None
     """`None` if an observed trainer sampled no greedy responses."""
     pass_at: Mapping[int, Interval]
     timing: Figures
+
+    @property
+    def problem_set(self) -> str:
+        """Digest that identifies the set: of the problems alone if the answers are not known."""
+        return self.problems or problems_digest(self.prompt_ids)
 
 
 class TrackingRecord(Record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bapo.figures.groups import grouped
+from bapo.figures.held_out import with_named_sets
 from bapo.figures.recorded import RecordedRun
 from bapo.report import data_view, learning
 from bapo.report.section import Section, Selection
@@ -32,7 +33,8 @@ _ORDER: tuple[Callable[[Selection], Section], ...] = (
 
 def selection_of(runs: Sequence[RecordedRun], by: str) -> Selection:
     """Return the runs in their groups. Raises ValueError where none of them has the field to group by."""
-    return Selection(runs, grouped(runs, by))
+    named, sets = with_named_sets(runs)
+    return Selection(named, grouped(named, by), sets.note())
 
 
 def sections_of(selection: Selection) -> list[Section]:

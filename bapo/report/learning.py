@@ -70,7 +70,12 @@ def results(selection: Selection) -> Section:
     counts = [(row.label, row.n) for row in data.rows if not row.is_base]
     models = dict.fromkeys(ACCURACIES[name][0] for name, _ in data.datasets if name in ACCURACIES)
     grey = f" Grey: the paper's own, of {' and '.join(models)}, on its own problems of these sets." if models else ""
-    return section._replace(caption=section.caption + grey, shows=shown_counts(counts), table=results_text(data))
+    caption = section.caption + grey + _noted(selection)
+    return section._replace(caption=caption, shows=shown_counts(counts), table=results_text(data))
+
+
+def _noted(selection: Selection) -> str:
+    return f" {selection.held_out_note}" if selection.held_out_note else ""
 
 
 def group_accuracy(selection: Selection) -> Section:
@@ -183,7 +188,8 @@ def accuracy(selection: Selection) -> Section:
         "figure-12",
         "Figure 12",
         "Test accuracy over training",
-        f"Does it generalise? avg@k on each held-out set over training; step 0 is the base model. {INTERVALS}",
+        f"Does it generalise? avg@k on each held-out set over training; step 0 is the base model. {INTERVALS}"
+        f"{_noted(selection)}",
         "BAPO and DAPO stay above GRPO on AMC, CD-4 and Geo-3K.",
     )
     data = accuracy_curves_data(selection.groups)

@@ -41,6 +41,8 @@ class Selection(NamedTuple):
 
     runs: Sequence[RecordedRun]
     groups: Sequence[Group]
+    held_out_note: str | None = None
+    """Sentences on held-out sets that differ and are not compared, and on compared sets that are not fully known."""
 
 
 def shown_runs(groups: Sequence[Group]) -> str:

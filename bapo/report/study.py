@@ -53,6 +53,8 @@ def head_of(report: StudyReport) -> list[tuple[str, str]]:
         )
         for each in report.amendments
     ]
+    if report.held_out_note:
+        lines.append(("Test sets", report.held_out_note))
     undone = undone_lines(report)
     if undone:
         lines.append(("Not in the figures", "; ".join(undone)))

@@ -10,6 +10,7 @@ from bapo.draws import generator
 from bapo.engines.base import Engine, Policy
 from bapo.evaluation import avg_at_k, figures
 from bapo.records import EvaluationRecord, TrackingRecord
+from bapo.rollout import problems_digest
 from bapo.tasks.base import Problem, Task
 
 
@@ -78,6 +79,10 @@ class EvaluationRuns:
             num_samples=num_samples,
             num_correct=num_correct,
             prompt_ids=[problem.prompt_id for problem in problems],
+            problems=problems_digest(
+                [problem.prompt_id for problem in problems],
+                {problem.prompt_id: problem.answer for problem in problems},
+            ),
             avg_at_k=measured.avg_at_k,
             greedy=avg_at_k(self._engine.greedy(problems), 1),
             pass_at=measured.pass_at,

@@ -76,6 +76,8 @@ def _undone(report: StudyReport) -> Iterator[str]:
     if not report.is_complete:
         yield ""
         yield from (f"- {text(line)}" for line in undone_lines(report))
+    if report.held_out_note:
+        yield f"\n{text(report.held_out_note)}"
     for amendment in report.amendments:
         aside = f"; {counted(amendment.num_set_aside, 'run')} set aside" if amendment.num_set_aside else ""
         yield (

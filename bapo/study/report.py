@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from bapo import __version__
 from bapo.study import accuracies, diagnostics
 from bapo.study.accuracies import Arms, mean_of
+from bapo.study.comparable import on_one_set
 from bapo.study.declaration import MEAN, Budget, Declaration, Metric, Regime
 from bapo.study.observation import ROLLOUTS, Observation
 from bapo.study.plan import VALIDATION_SETS, Choices, tuning_points
@@ -41,7 +42,9 @@ def build(
     machine: str | None = None,
 ) -> StudyReport:
     """Return the report over the runs that are done; `observed` by name of the run, others are named as not run."""
-    by_regime = {regime.name: _arms(study, regime.name, runs, observed) for regime in study.regimes}
+    counted = [run.name for run in runs if run.stage == "final" and run.state == "done" and run.name in observed]
+    comparable, held_out_note = on_one_set(observed, counted)
+    by_regime = {regime.name: _arms(study, regime.name, runs, comparable) for regime in study.regimes}
     regimes = [_regime(study, regime, by_regime[regime.name]) for regime in study.regimes]
     primary = study.primary
     return StudyReport(
@@ -73,6 +76,7 @@ def build(
         amendments=amendments,
         tuning=tuning_of(study, runs, observed, choices),
         regimes=regimes,
+        held_out_note=held_out_note,
     )
 
 

@@ -298,3 +298,6 @@ class StudyReport(Result):
     amendments: Sequence[StudyAmendment]
     tuning: Sequence[StudyTuningPoint]
     regimes: Sequence[StudyRegimeReport]
+    held_out_note: str | None = None
+    """Sentences on test sets of one name that differ between runs, and on what is left out; None if all are known to be
+    the same."""

@@ -88,7 +88,12 @@
     return body;
   }
 
-  function figure(name, { num_runs: n, mean, std, min, max }) {
+  function figure(name, { num_runs: n, mean, std, min, max, num_sets: sets }) {
+    if (sets) {
+      const mixed = make("td", "number nowrap", plural(sets, "held-out set"));
+      mixed.title = "The runs were evaluated on different held-out sets: their accuracies have no mean";
+      return mixed;
+    }
     const spread = std === null ? "" : ` ± ${formatted(name, std).replace("\u202f%", "")}`;
     const cell = make("td", "number nowrap", `${formatted(name, mean)}${spread}`);
     if (mean !== null) cell.title = `${formatted(name, min)} to ${formatted(name, max)} over ${plural(n, "run")}`;

@@ -483,12 +483,15 @@ def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
     assert (shown.total.step, shown.total.rollouts) == (5, 40)
     # Five evaluations, none of them before training: (1/4 + 4/4) / 2.
     (result,) = shown.results
-    assert (result.dataset, result.base, result.change) == ("CD-34", None, None)
+    # Two problems of its own: another set than the recorded run's of that name.
+    assert (result.dataset, result.recorded_as) == (f"CD-34 (2 × {len(groups[0].rewards)})", "CD-34")
+    assert (result.base, result.change) == (None, None)
     assert result.final is not None
     assert result.final.value == 5 / 8
     observed = group_of(found, "observed")
-    # Paired by the seed that its trainer named.
-    assert observed.results[0].against_reference is not None
+    assert observed.results[0].against_reference is None
+    assert found.outcome is not None
+    assert found.outcome.other_sets is not None
     assert (observed.unlocked, observed.lost, observed.compute_hours, observed.cost) == (None, None, None, None)
     ours_too = group_of(found, "bapo")
     assert ours_too.compute_hours is not None

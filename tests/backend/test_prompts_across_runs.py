@@ -5,26 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import json
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import delete
 
 from backend.kit.database import Database
 from backend.models import ProjectPrompt, PromptTotals, Run
-from backend.readings.findings.watching import FindingsWatcher
 from bapo.answer_text import ANSWER_TEXT
 from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreate
-from bapo.api.prompts import ProjectPromptFilter, PromptTotalsAcross
+from bapo.api.prompts import ProjectPromptFilter
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.records import PromptRecord, PromptVisit, SampledResponse, SampleRecord
 from bapo.rollout import BatchSource
+from tests.support.counted_prompts import found, wait_until_counted
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import sample, step
 from tests.support.refusals import refuses
-from tests.support.services import BackendServer, add_person, wait_until
+from tests.support.services import BackendServer, add_person
 
 ANSWER = {ANSWER_TEXT: "41"}
 FRESH, REEVALUATED, REUSED = BatchSource.FRESH, BatchSource.REEVALUATED, BatchSource.REUSED
@@ -80,28 +79,9 @@ def runs(worker: FakeWorker, admin: Client) -> tuple[str, str]:
     return made[0], made[1]
 
 
-def wait_until_counted(condition: Callable[[], bool]) -> None:
-    """Wait for the round of the watcher that counts what was done so far; by itself it begins within ten seconds."""
-    for thread in threading.enumerate():
-        if isinstance(thread, FindingsWatcher):
-            thread.wake()
-    wait_until(condition)
-
-
 def listed(client: Client, **wanted: object) -> list[str]:
     page = client.project_prompts(ProjectPromptFilter.model_validate(wanted))
     return [each.prompt_id for each in page.items if each.prompt_id.startswith("x:")]
-
-
-def found(client: Client, prompt_id: str) -> PromptTotalsAcross:
-    page = client.project_prompts(ProjectPromptFilter(search=prompt_id))
-    if page.items:
-        return page.items[0]
-    missing = {"num_runs": 0, "num_visits": 0, "num_never_solved": 0, "num_always_solved": 0, "num_suspected": 0}
-    nothing = {"num_correct": 0, "num_responses": 0, "value": None, "low": None, "high": None}
-    return PromptTotalsAcross.model_validate(
-        {"prompt_id": prompt_id, "text": None, "accuracy": nothing, "lists": [], **missing}
-    )
 
 
 def test_totals_are_sums_over_runs_of_what_policies_answered(admin: Client, runs: tuple[str, str]) -> None:

@@ -20,6 +20,7 @@ from backend.models import Base, MetricTail, StepRow
 from backend.ops.migrate import MIGRATION_LOCK, alembic_config, is_current, migrate
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.deploy.up.postgres import binaries
+from bapo.rollout import problems_digest
 from tests.support.services import new_database, running_backend, wait_until
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -112,6 +113,15 @@ def test_data_survive_every_migration_since(postgres_server: str, revision: str)
         for run in after["runs"]:
             recent = rewards[run["id"]][-10:]
             assert run["reward_mean"] == (pytest.approx(sum(recent) / len(recent)) if recent else None)
+        evaluations = [row for row in after["sparse_records"] if row["type"] == "evaluation"]
+        assert evaluations
+        for row in evaluations:
+            # Of their time, records hold the problems and not the answers.
+            known = (len(row["record"]["num_correct"]), problems_digest(row["record"]["prompt_ids"]))
+            assert (row["num_problems"], row["problems"]) == known
+        imported = next(run for run in after["runs"] if run["id"] == IMPORTED)
+        of_run = [row for row in evaluations if row["run_id"] == IMPORTED]
+        assert imported["eval_problems"] in {row["problems"] for row in of_run}
         assert is_current(database.engine)
         with database.engine.connect() as connection:
             assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []

@@ -12,6 +12,7 @@ from backend.models import Run, Study
 from backend.readings.compare.importance import Varied
 from bapo.analysis.comparison import estimate
 from bapo.api.studies import StudySetting
+from bapo.rollout import ANSWERS_MARK
 from bapo.study.declaration import parse
 from bapo.study.plan import final_runs
 
@@ -21,25 +22,35 @@ SEED_FIELDS = ("training.seed", "task.seed")
 
 def main_evaluation(made: Sequence[MadeRun]) -> str | None:
     """Return the evaluation that most runs have."""
-    names = Counter(each.run.eval_name for each in made if each.run is not None and each.run.eval_name is not None)
-    return names.most_common(1)[0][0] if names else None
+    found = _main_set(made)
+    return None if found is None else found[0]
+
+
+def _main_set(made: Sequence[MadeRun]) -> tuple[str, str] | None:
+    """Return name, with k, and problems of the held-out set that most runs were evaluated on."""
+    sets = Counter(held_out for each in made if each.run is not None and (held_out := _set_of(each.run)) is not None)
+    return sets.most_common(1)[0][0] if sets else None
+
+
+def _set_of(run: Run) -> tuple[str, str] | None:
+    return None if run.eval_name is None else (run.eval_name, (run.eval_problems or "").partition(ANSWERS_MARK)[0])
 
 
 def settings_of(made: Sequence[MadeRun]) -> list[StudySetting]:
     """Return every setting in the order of the plan, with its mean results."""
-    eval_name = main_evaluation(made)
+    held_out = _main_set(made)
     by_setting: dict[str, list[MadeRun]] = {}
     for each in made:
         by_setting.setdefault(json.dumps(_without_seeds(each.point), sort_keys=True), []).append(each)
     return [
-        _setting(_without_seeds(same[0].point), [each.run for each in same if each.run is not None], eval_name)
+        _setting(_without_seeds(same[0].point), [each.run for each in same if each.run is not None], held_out)
         for same in by_setting.values()
     ]
 
 
-def _setting(point: dict[str, Any], runs: Sequence[Run], eval_name: str | None) -> StudySetting:
-    # An evaluation of the base model is no result of the setting.
-    with_result = [run for run in runs if run.eval_name == eval_name and run.eval_step]
+def _setting(point: dict[str, Any], runs: Sequence[Run], held_out: tuple[str, str] | None) -> StudySetting:
+    # An evaluation of the base model is no result of the setting, nor is one on another set.
+    with_result = [run for run in runs if _set_of(run) == held_out and run.eval_step]
     latest = estimate([run.eval_latest for run in with_result if run.eval_latest is not None])
     best = estimate([run.eval_best for run in with_result if run.eval_best is not None])
     return StudySetting(

@@ -12,12 +12,10 @@ from sqlalchemy import Select, Table, insert, literal, select
 from sqlalchemy.orm import Session
 
 from backend.models import Base, MetricChunk, MetricKey, MetricTail, PromptText, Run, Sample, SparseRecord, StepRow
+from backend.models.records import INHERITED_ATTEMPT
 from backend.records import chunks
 from backend.records.best import best_evaluation
 from backend.records.repository import recent_reward
-
-INHERITED_ATTEMPT = 0
-"""Any attempt of the fork itself replaces what it records again."""
 
 
 def inherit(session: Session, run: Run, parent: Run, step: int) -> None:
@@ -69,7 +67,7 @@ def _bring_up_to_date(session: Session, run: Run, parent: Run, step: int) -> Non
         return
     dataset, _, _ = parent.eval_name.rpartition(" ")
     query = (
-        select(SparseRecord.step, SparseRecord.record)
+        select(SparseRecord.step, SparseRecord.num_problems, SparseRecord.problems, SparseRecord.record)
         .where(SparseRecord.run_id == run.id, SparseRecord.type == "evaluation", SparseRecord.identity == dataset)
         .order_by(SparseRecord.step.desc())
         .limit(1)
@@ -78,5 +76,6 @@ def _bring_up_to_date(session: Session, run: Run, parent: Run, step: int) -> Non
     if newest is None:
         return
     run.eval_name, run.eval_base = parent.eval_name, parent.eval_base
-    run.eval_step, run.eval_latest = newest[0], newest[1]["avg_at_k"]["value"]
-    run.eval_best, run.eval_best_step = best_evaluation(session, run.id, parent.eval_name)
+    run.eval_step, run.eval_num_problems, run.eval_problems, record = newest
+    run.eval_latest = record["avg_at_k"]["value"]
+    run.eval_best, run.eval_best_step = best_evaluation(session, run.id, parent.eval_name, run.eval_problems)

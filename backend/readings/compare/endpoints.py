@@ -14,6 +14,7 @@ from backend.kit.response_cache import Answer
 from backend.prices.in_force import prices_in_force
 from backend.readings.compare import curves, importance, series, service
 from backend.readings.compare.curves import Reduction
+from backend.readings.compare.held_out_curves import of_one_set
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.series import sample
@@ -166,7 +167,7 @@ def _curves(
     max_points: int,
     reduce: Reduction,
 ) -> Answer:
-    columns = series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS])
+    columns, notes = of_one_set(session, series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS]), names)
     axes = {run_id: curves.axes_of(columns[run_id]) for run_id in chosen.ids}
     budget = curves.common_budget(axes, x) if equal else None
     found = {
@@ -205,6 +206,7 @@ def _curves(
             ],
             "curves": found,
             "budget": None if equal_budget is None else equal_budget.model_dump(),
+            "notes": notes,
             "is_interpolated": budget is not None or (has_means and x != "step"),
         }
     )

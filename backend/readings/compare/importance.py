@@ -15,6 +15,7 @@ from backend.kit.errors import Problem
 from backend.models import Run
 from backend.readings.compare.service import Chosen
 from backend.runs import columns
+from backend.runs.held_out import held_out_key
 from bapo.analysis.comparison import differences, is_material, seed_in
 from bapo.analysis.importance import importance
 from bapo.api.compare import ParameterImportance, VariedRun
@@ -22,6 +23,7 @@ from bapo.api.compare import ParameterImportance, VariedRun
 DEFAULT_METRIC = "eval_latest"
 _EVALUATED = ("eval_latest", "eval_best", "eval_change")
 """Results of the run's main evaluation, which need not be the same for all runs."""
+_HELD_OUT = held_out_key(Run.eval_name, Run.eval_problems)
 
 
 class Varied(NamedTuple):
@@ -56,23 +58,23 @@ def describe(session: Session, runs: Sequence[Varied], metric: str) -> Parameter
     if column.kind not in ("number", "json"):
         remedy = "this column holds no numbers: name one that does, such as eval_latest or metric.actor/entropy"
         raise Problem(422, "invalid_request", remedy, field="metric", value=metric)
-    query = select(Run.id, Run.name, Run.eval_name, Run.eval_step, column.expression)
+    query = select(Run.id, Run.name, _HELD_OUT, Run.eval_step, column.expression)
     rows = {row[0]: row for row in session.execute(query.where(Run.id.in_([run.run_id for run in runs])))}
-    names = Counter(row[2] for row in rows.values() if row[2] is not None and row[3])
-    evaluation = names.most_common(1)[0][0] if names and metric in _EVALUATED else None
+    sets = Counter(row[2] for row in rows.values() if row[2] is not None and row[3])
+    evaluation = sets.most_common(1)[0][0] if sets and metric in _EVALUATED else None
     found = []
     for run in runs:
         if run.run_id not in rows:
             continue
-        _, name, eval_name, eval_step, value = rows[run.run_id]
+        _, name, held_out, eval_step, value = rows[run.run_id]
         # The base model's evaluation is no result, nor is another test set's.
-        is_result = metric not in _EVALUATED or (eval_name == evaluation and bool(eval_step))
+        is_result = metric not in _EVALUATED or (held_out == evaluation and bool(eval_step))
         result = _number(value) if is_result else None
         found.append(VariedRun(run_id=run.run_id, name=name, seed=run.seed, set=dict(run.point), result=result))
     known = [run for run in found if run.result is not None]
     return ParameterImportance(
         metric=metric,
-        eval_name=evaluation,
+        eval_name=None if evaluation is None else evaluation.partition("\n")[0],
         fields=_varying(found),
         runs=found,
         importance=importance(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
 from backend.readings.compare.curves import Axes, common_budget
 from backend.readings.compare.groups import Replicates, compared_group
-from backend.readings.compare.outcomes import Accuracies, evaluated_until, results_of
+from backend.readings.compare.outcomes import Accuracies, HeldOut, evaluated_until, results_of
 from bapo.analysis.comparable import Candidate, left_out_of
 from bapo.analysis.outcome import Contender, outcome
 from bapo.analysis.result import LeftOutRun, Outcome, Standing
@@ -34,21 +34,36 @@ def outcome_of(
     whole: Compared,
     replicates: Replicates,
     axes: Mapping[str, Axes],
-    accuracies: Mapping[str, Mapping[str, Accuracies]],
+    held_out: HeldOut,
 ) -> Outcome:
     """Return the outcome on a held-out set: at the common budget if there is one, else at the ends of the runs.
 
     Runs that cannot be compared with the others are left out, so that the others are held against one another as if
-    those were not there.
+    those were not there. A run evaluated on another set of the same name is no candidate: `other_sets` names it.
     """
-    left_out = left_out_of([_candidate(run, dataset) for run in whole.runs.values()])
-    compared = _without(session, whole, left_out, replicates, axes, accuracies) if left_out else whole
+    elsewhere = frozenset[str]() if dataset is None else held_out.sets.of_one_name(dataset)
+    candidates = [run for run in whole.runs.values() if _is_candidate(run, dataset, elsewhere)]
+    left_out = left_out_of([_candidate(run, dataset) for run in candidates])
+    compared = _without(session, whole, left_out, replicates, axes, held_out.accuracies) if left_out else whole
     # What was left out may still change the outcome.
     is_running = any(run.status not in TERMINAL_STATUSES | {RunStatus.DRAFT} for run in whole.runs.values())
     standing = _standing(compared, dataset, left_out, is_running=is_running)
     is_equal = compared.budget is not None
     contenders = [_contender(group, dataset, compared.runs, is_equal=is_equal) for group in compared.groups]
-    return outcome(dataset, contenders, compared.reference, standing)
+    found = outcome(dataset, contenders, compared.reference, standing)
+    if dataset is None or not elsewhere:
+        return found
+    others = {group.label for group in compared.groups if any(each.dataset in elsewhere for each in group.results)}
+    return found.model_copy(
+        update={
+            "unevaluated": [label for label in found.unevaluated if label not in others],
+            "other_sets": held_out.sets.difference(dataset),
+        }
+    )
+
+
+def _is_candidate(run: ComparedRunInfo, dataset: str | None, elsewhere: Collection[str]) -> bool:
+    return _result_of(run, dataset) is not None or all(each.dataset not in elsewhere for each in run.results)
 
 
 def _candidate(run: ComparedRunInfo, dataset: str | None) -> Candidate:

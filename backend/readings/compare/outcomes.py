@@ -15,6 +15,7 @@ from backend.readings.compare.curves import Axes, Budget
 from backend.readings.compare.repository import Answers, EvaluationRow
 from bapo.analysis.accuracy_transitions import migration_matrix, migration_rates
 from bapo.analysis.comparison import Curve, Floats, curve, value_at
+from bapo.analysis.held_out_sets import HeldOutSet, NamedSets, named_sets, newest_of_run
 from bapo.api.compare import CompareAxis, EvaluationResult, MeanEstimate, TrackedResult
 from bapo.api.difficulty import MigrationSummary
 from bapo.evaluation import paired_difference
@@ -24,34 +25,43 @@ class Accuracies(NamedTuple):
     """avg@k of a run on one held-out set, by step."""
 
     dataset: str
-    num_samples: int
+    """Name of the set among the runs."""
+    held_out: HeldOutSet
     steps: NDArray[np.int64]
     values: Floats
     rows: Sequence[EvaluationRow]
     axes: Axes
 
 
-def accuracies_of(
-    session: Session, run_ids: Sequence[str], axes: Mapping[str, Axes]
-) -> dict[str, dict[str, Accuracies]]:
-    """Return all evaluations by run and held-out set."""
-    rows: dict[str, dict[str, list[EvaluationRow]]] = {run_id: {} for run_id in run_ids}
+class HeldOut(NamedTuple):
+    """The held-out sets of several runs, and all evaluations on them."""
+
+    sets: NamedSets
+    accuracies: Mapping[str, Mapping[str, Accuracies]]
+    """By run, and by the set's name among the runs."""
+
+
+def held_out_of(session: Session, run_ids: Sequence[str], axes: Mapping[str, Axes]) -> HeldOut:
+    """Return all evaluations by run and held-out set; if a run changed a set on its way, only those of the newest."""
+    rows: dict[str, list[EvaluationRow]] = {run_id: [] for run_id in run_ids}
     for row in repository.evaluations(session, run_ids):
-        rows[row.run_id].setdefault(row.dataset, []).append(row)
-    return {
-        run_id: {
-            dataset: Accuracies(
-                dataset,
-                found[-1].num_samples,
+        rows[row.run_id].append(row)
+    newest = {run_id: newest_of_run((row.held_out, row.step) for row in of_run) for run_id, of_run in rows.items()}
+    sets = named_sets(each for of_run in newest.values() for each in of_run.values())
+    accuracies: dict[str, dict[str, Accuracies]] = {}
+    for run_id, of_run in newest.items():
+        accuracies[run_id] = {}
+        for each in of_run.values():
+            found = [row for row in rows[run_id] if row.held_out.equals(each)]
+            accuracies[run_id][sets.labels[each]] = Accuracies(
+                sets.labels[each],
+                each,
                 np.array([row.step for row in found], np.int64),
                 np.array([row.value for row in found]),
                 found,
                 axes[run_id],
             )
-            for dataset, found in of_run.items()
-        }
-        for run_id, of_run in rows.items()
-    }
+    return HeldOut(sets, accuracies)
 
 
 def results_of(
@@ -69,7 +79,7 @@ def results_of(
         run_id: [
             _result(
                 known,
-                ends.get((run_id, dataset), []),
+                ends.get((run_id, known.held_out.dataset), []),
                 None if x is None else value_at(_curve(known, x), evaluated[dataset]),
                 None if x is None else _row_at(known, x, evaluated[dataset]),
             )
@@ -116,10 +126,13 @@ def _result(
     known: Accuracies, ends: Sequence[Answers], at_budget: float | None, evaluated_there: EvaluationRow | None
 ) -> EvaluationResult:
     best = known.rows[int(known.values.argmax())]
-    num_problems = len(ends[-1].num_correct) if ends else 0
+    num_problems = known.held_out.num_problems
     return EvaluationResult(
         dataset=known.dataset,
-        num_samples=known.num_samples,
+        recorded_as=known.held_out.dataset,
+        num_samples=known.held_out.num_samples,
+        num_problems=num_problems,
+        problems=known.held_out.problems,
         base=_over_problems(known.rows[0], num_problems) if known.rows[0].step == 0 else None,
         final=_over_problems(known.rows[-1], num_problems),
         final_step=known.rows[-1].step,
@@ -136,7 +149,9 @@ def _over_problems(row: EvaluationRow, num_problems: int) -> MeanEstimate:
 
 
 def _change(ends: Sequence[Answers]) -> MeanEstimate | None:
-    if len(ends) != 2 or ends[0].step != 0 or ends[0].problems != ends[1].problems or len(ends[0].num_correct) < 2:
+    if len(ends) != 2 or ends[0].step != 0 or len(ends[0].num_correct) < 2:
+        return None
+    if ends[0].problems != ends[1].problems or ends[0].num_samples != ends[1].num_samples:
         return None
     first, last = ([count / each.num_samples for count in each.num_correct] for each in ends)
     found = paired_difference(first, last)

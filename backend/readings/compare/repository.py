@@ -10,6 +10,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from backend.models import Run, RunGroup, SparseRecord
+from bapo.analysis.held_out_sets import HeldOutSet
 
 
 class NamedRun(NamedTuple):
@@ -45,6 +46,14 @@ class EvaluationRow(NamedTuple):
     low: float | None
     """`None` where the record has no interval."""
     high: float | None
+    num_problems: int
+    problems: str
+    """Digest of the set's problems."""
+
+    @property
+    def held_out(self) -> HeldOutSet:
+        """The set that it is of."""
+        return HeldOutSet(self.dataset, self.num_problems, self.num_samples, self.problems)
 
 
 _MEAN = re.compile(r"val-core/(?P<dataset>.+)/acc/mean@(?P<num_samples>\d+)")
@@ -54,16 +63,27 @@ def evaluations(session: Session, run_ids: Sequence[str]) -> list[EvaluationRow]
     """Return all evaluations, by run and step."""
     # The metrics are small; the records hold every problem.
     query = (
-        select(SparseRecord.run_id, SparseRecord.step, SparseRecord.metrics)
+        select(
+            SparseRecord.run_id,
+            SparseRecord.step,
+            SparseRecord.metrics,
+            SparseRecord.num_problems,
+            SparseRecord.problems,
+        )
         .where(SparseRecord.run_id.in_(run_ids), SparseRecord.type == "evaluation")
         .order_by(SparseRecord.run_id, SparseRecord.step)
     )
     found = []
-    for run_id, step, metrics in session.execute(query):
+    for run_id, step, metrics, num_problems, problems in session.execute(query):
         for key, value in metrics.items():
             if (match := _MEAN.fullmatch(key)) is not None:
                 low, high = metrics.get(f"{key}/low"), metrics.get(f"{key}/high")
-                found.append(EvaluationRow(run_id, step, match["dataset"], int(match["num_samples"]), value, low, high))
+                dataset, num_samples = match["dataset"], int(match["num_samples"])
+                found.append(
+                    EvaluationRow(
+                        run_id, step, dataset, num_samples, value, low, high, num_problems or 0, problems or ""
+                    )
+                )
     return found
 
 

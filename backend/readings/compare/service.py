@@ -19,7 +19,7 @@ from backend.readings.compare import repository
 from backend.readings.compare.curves import Budget, common_budget, read_axes
 from backend.readings.compare.groups import compared_group
 from backend.readings.compare.outcome import Compared, outcome_of
-from backend.readings.compare.outcomes import Accuracies, accuracies_of, evaluated_until, results_of, tracked_of
+from backend.readings.compare.outcomes import Accuracies, HeldOut, evaluated_until, held_out_of, results_of, tracked_of
 from backend.readings.compare.spending import meter_of, reached, total
 from backend.runs.presentation import NOTES_START_CHARACTERS
 from backend.runs.repository import applied_changes
@@ -34,6 +34,7 @@ from bapo.analysis.comparison import (
     seed_in,
     shown_name,
 )
+from bapo.analysis.held_out_sets import NamedSets
 from bapo.analysis.outcome_text import outcome_text
 from bapo.analysis.result import AppliedChange
 from bapo.analysis.steered import steered_config
@@ -129,16 +130,15 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     ids = chosen.ids
     axes = read_axes(session, ids)
     budget = common_budget(axes, question.x) if question.equal else None
-    accuracies = accuracies_of(session, ids, axes)
-    datasets = _datasets(accuracies)
+    recorded = held_out_of(session, ids, axes)
+    datasets = _datasets(recorded.accuracies)
     # As recorded they come in no particular order.
     accuracies = {
-        run_id: {each: of_run[each] for each in datasets if each in of_run} for run_id, of_run in accuracies.items()
+        run_id: {each: of_run[each] for each in datasets if each in of_run}
+        for run_id, of_run in recorded.accuracies.items()
     }
-    dataset = question.dataset or next(iter(datasets), None)
-    if question.dataset is not None and datasets and question.dataset not in datasets:
-        remedy = f"the runs were evaluated on {', '.join(datasets)}: name one of these"
-        raise Problem(422, "invalid_request", remedy, field="dataset", value=question.dataset)
+    held_out = HeldOut(recorded.sets, accuracies)
+    dataset = _asked(question.dataset, datasets, accuracies)
     reference = _reference(chosen.groups, question.reference)
     used = usage_of(session, ids)
     evaluated = {} if budget is None else evaluated_until(accuracies, budget)
@@ -169,7 +169,9 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
             total=total(axes[run_id], meter),
             results=results[run_id],
             tracked=tracked.get(run_id),
-            to_reach=None if reach is None else reached(known.get(dataset or ""), axes[run_id], meter, reach),
+            to_reach=None
+            if reach is None or _is_evaluated_elsewhere(known, dataset, held_out.sets)
+            else reached(known.get(dataset or ""), axes[run_id], meter, reach),
         )
     first = [infos[ids[index]] for index in chosen.groups[reference].members]
     found = differences([run.config for run in chosen.runs])
@@ -186,7 +188,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     ]
     shared = equal_budget(budget, evaluated)
     whole = Compared(groups, groups[reference].label, infos, shared)
-    shown = outcome_of(session, dataset, whole, replicates, axes, accuracies)
+    shown = outcome_of(session, dataset, whole, replicates, axes, held_out)
     return Comparison(
         runs=[infos[run_id] for run_id in ids],
         groups=groups,
@@ -196,6 +198,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         fields=_fields(chosen.runs, [each.field for each in found]),
         datasets=datasets,
         dataset=dataset,
+        held_out_note=held_out.sets.note(),
         reach=reach,
         budget=shared,
         currency=prices.currency,
@@ -207,6 +210,32 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
 def equal_budget(budget: Budget | None, evaluated: Mapping[str, float]) -> EqualBudget | None:
     """Render the budget for the API."""
     return None if budget is None else EqualBudget(**budget._asdict(), evaluated=dict(evaluated))
+
+
+def _asked(name: str | None, datasets: Sequence[str], accuracies: Mapping[str, Mapping[str, Accuracies]]) -> str | None:
+    """Return the requested set, by its name among the runs or in their records; by default the first.
+
+    Raises Problem 422 if no run was evaluated on such a set.
+    """
+    if name is None or not datasets:
+        return name or next(iter(datasets), None)
+    recorded = {known.held_out.dataset for of_run in accuracies.values() for known in of_run.values()}
+    found = [name] if name in datasets else []
+    if not found and name in recorded:
+        found = [each for each in datasets if any(_is_of(of_run.get(each), name) for of_run in accuracies.values())]
+    if not found:
+        remedy = f"the runs were evaluated on {', '.join(datasets)}: name one of these"
+        raise Problem(422, "invalid_request", remedy, field="dataset", value=name)
+    return found[0]
+
+
+def _is_of(known: Accuracies | None, name: str) -> bool:
+    return known is not None and known.held_out.dataset == name
+
+
+def _is_evaluated_elsewhere(of_run: Mapping[str, Accuracies], dataset: str | None, sets: NamedSets) -> bool:
+    """Return whether a run was evaluated on another set of the same name only, so that it says nothing of this one."""
+    return dataset is not None and dataset not in of_run and not sets.of_one_name(dataset).isdisjoint(of_run)
 
 
 def _final(results: Sequence[EvaluationResult], dataset: str | None) -> float | None:

@@ -17,7 +17,7 @@ from backend.kit.leadership import LeaderThread
 from backend.models import PromptTotals, Run, RunFindings
 from backend.readings.findings import repository, service
 from backend.readings.prompt_totals import keeping
-from backend.readings.visits.service import visits_of_run
+from backend.readings.visits.service import columns_of_run
 from backend.runs import states
 from bapo.analysis.across_runs import SUSPECTING
 
@@ -61,6 +61,7 @@ def runs_due(session: Session) -> list[str]:
             or_(
                 RunFindings.run_id.is_(None),
                 PromptTotals.run_id.is_(None),
+                PromptTotals.is_due,
                 RunFindings.is_over.is_(False),
                 Run.status.in_(states.ACTIVE),
             ),
@@ -80,7 +81,8 @@ def look(session: Session, context: Context, run_id: str) -> None:
     revision, is_over = repository.revision(session, run_id), states.is_terminal(run.status)
     known = session.get(RunFindings, run_id)
     now = clock(session)
-    is_counted = session.get(PromptTotals, run_id) is not None
+    totals = session.get(PromptTotals, run_id)
+    is_counted = totals is not None and not totals.is_due
     if known is not None and known.revision == revision and is_counted:
         seen = update(RunFindings).where(RunFindings.run_id == run_id).values(is_over=is_over, found_at=now)
         session.execute(seen)
@@ -94,11 +96,11 @@ def look(session: Session, context: Context, run_id: str) -> None:
         suspected = {
             each.prompt_id for kind in SUSPECTING if kind in search.prompts for each in search.prompts[kind].items
         }
-        visits = visits_of_run(session, context, run)
+        columns = columns_of_run(session, context, run)
         if not _is_still_there(session, run_id):
             return
         with session.begin_nested():
-            keeping.keep(session, run, visits, suspected)
+            keeping.keep(session, run, columns, suspected)
     except Exception:
         if not _is_still_there(session, run_id):
             return

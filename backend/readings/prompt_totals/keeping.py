@@ -16,8 +16,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from backend.models import ProjectPrompt, PromptText, PromptTotals, Run
+from backend.readings.prompt_totals import families
+from backend.readings.visits.columns import RunColumns
 from bapo.analysis.across_runs import RunTotals, run_totals
-from bapo.analysis.visits import Visits
 
 MOST_GONE = 100
 """Runs that are taken out in a round."""
@@ -49,21 +50,30 @@ _ADD = text("""
 """)
 
 
-def keep(session: Session, run: Run, visits: Visits, suspected: Collection[str]) -> None:
+def keep(session: Session, run: Run, columns: RunColumns, suspected: Collection[str]) -> None:
     """Keep what a run has recorded by now in place of what was kept of it.
 
     `suspected`: prompts whose label or verifier its findings doubt.
     """
-    totals = run_totals(visits)
+    visits = columns.visits
+    inherited_steps = families.inherited_steps(session, run, columns)
+    totals = run_totals(visits, inherited_steps)
     numbers = _numbers(session, run, visits.prompt_ids)
     values = {
         "project_id": run.project_id,
+        "is_due": False,
+        "digests": columns.digests.tolist(),
+        "first_digest": families.first_digest(columns),
+        "inherited_steps": inherited_steps,
         "group_size": visits.group_size,
         "numbers": numbers,
         **{name: column.tolist() for name, column in totals._asdict().items()},
         "is_suspected": [prompt_id in suspected for prompt_id in visits.prompt_ids],
     }
     known = session.get(PromptTotals, run.id)
+    changed = {(run.project_id, values["first_digest"])}
+    if known is not None:
+        changed.add((known.project_id, known.first_digest))
     new = PromptTotals(run_id=run.id, **values)
     _add(session, _change([] if known is None else [known], [new]))
     if known is None:
@@ -73,6 +83,7 @@ def keep(session: Session, run: Run, visits: Visits, suspected: Collection[str])
             if getattr(known, name) != value:
                 setattr(known, name, value)
     session.flush()
+    families.note_change(session, changed)
 
 
 def _numbers(session: Session, run: Run, prompt_ids: Sequence[str]) -> list[int]:
@@ -118,22 +129,23 @@ def _is_one(column: InstrumentedAttribute[str], prompt_ids: Sequence[str]) -> Co
 def keep_nothing(session: Session, run: Run) -> None:
     """Store empty totals for a run that cannot be read, so that it is not retried."""
     if session.get(PromptTotals, run.id) is None:
-        columns: dict[str, list[int]] = {name: [] for name in ("numbers", *RunTotals._fields)}
+        names = ("digests", "inherited_steps", "numbers", *RunTotals._fields)
+        columns: dict[str, list[int]] = {name: [] for name in names}
         session.add(PromptTotals(run_id=run.id, project_id=run.project_id, group_size=1, is_suspected=[], **columns))
 
 
 def _sums(row: PromptTotals) -> Sums:
-    evaluations, correct = np.array(row.num_evaluations, np.int64), np.array(row.num_correct, np.int64)
-    responses = evaluations * row.group_size
+    correct, responses = np.array(row.own_correct, np.int64), np.array(row.own_evaluations, np.int64) * row.group_size
+    is_answered = responses > 0
     return np.column_stack(
         [
-            np.ones(len(evaluations), np.int64),
-            np.array(row.num_visits, np.int64),
+            is_answered,
+            np.array(row.own_visits, np.int64),
             responses,
             correct,
-            correct == 0,
-            correct == responses,
-            np.array(row.is_suspected, np.int64),
+            is_answered & (correct == 0),
+            is_answered & (correct == responses),
+            is_answered & np.array(row.is_suspected, np.bool_),
         ]
     ).reshape(-1, len(_SUMS))
 
@@ -170,4 +182,5 @@ def take_out_gone(session: Session) -> int:
     for row in gone:
         session.delete(row)
     session.flush()
+    families.note_change(session, {(row.project_id, row.first_digest) for row in gone})
     return len(gone)

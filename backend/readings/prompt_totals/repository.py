@@ -73,7 +73,7 @@ def one(session: Session, project_id: str, prompt_id: str) -> ProjectPrompt | No
 
 
 class InRun(NamedTuple):
-    """A prompt's totals in a run."""
+    """A prompt's totals in a run, inherited steps included."""
 
     run_id: str
     run_name: str
@@ -82,7 +82,10 @@ class InRun(NamedTuple):
     model_path: str | None
     created_at: datetime
     group_size: int
+    inherited_steps: Sequence[int]
+    """Steps that count in an older run."""
     num_visits: int
+    own_visits: int
     num_evaluations: int
     num_correct: int
     first_correct: int
@@ -91,15 +94,34 @@ class InRun(NamedTuple):
     is_suspected: bool
 
 
-def in_runs(session: Session, prompt: ProjectPrompt, offset: int, limit: int) -> list[InRun]:
-    """Return the prompt in its runs, the newest first."""
+def _holding(prompt: ProjectPrompt) -> Select[str]:
     totals = PromptTotals
-    place = func.array_position(totals.numbers, cast(prompt.id, BigInteger))
-    columns = ("num_visits", "num_evaluations", "num_correct", "first_correct", "last_correct", "last_step")
+    return select(totals.run_id).where(totals.project_id == prompt.project_id, totals.numbers.contains([prompt.id]))
+
+
+def _place(prompt: ProjectPrompt) -> ColumnElement[int]:
+    return func.array_position(PromptTotals.numbers, cast(prompt.id, BigInteger))
+
+
+def num_holding(session: Session, prompt: ProjectPrompt) -> int:
+    """Count the runs that visited the prompt or inherited visits of it."""
+    return session.scalars(select(func.count()).select_from(_holding(prompt).subquery())).one()
+
+
+def in_runs(
+    session: Session, prompt: ProjectPrompt, offset: int, limit: int, *, answering: bool = False
+) -> list[InRun]:
+    """Return the prompt in its runs, the newest first; `answering` leaves out those that inherited all answers."""
+    totals = PromptTotals
+    place = _place(prompt)
+    columns = (
+        *("num_visits", "own_visits", "num_evaluations", "num_correct"),
+        *("first_correct", "last_correct", "last_step"),
+    )
+    holding = _holding(prompt)
     newest = (
-        select(totals.run_id)
+        (holding.where(totals.own_evaluations[place] > 0) if answering else holding)
         .join(Run, Run.id == totals.run_id)
-        .where(totals.project_id == prompt.project_id, totals.numbers.contains([prompt.id]))
         .order_by(Run.created_at.desc(), Run.id)
         .offset(offset)
         .limit(limit)
@@ -114,6 +136,7 @@ def in_runs(session: Session, prompt: ProjectPrompt, offset: int, limit: int) ->
             Run.config["model", "path"].as_string(),
             Run.created_at,
             totals.group_size,
+            totals.inherited_steps,
             *(getattr(totals, name)[place] for name in columns),
             totals.is_suspected[place],
         )

@@ -130,7 +130,7 @@ def in_runs(session: Session, prompt_id: str, project_name: str | None, offset: 
     stored = next((each for each in texts if each is not None), None)
     return PromptInRuns(
         items=[_in_run(row) for row in rows],
-        total=prompt.num_runs,
+        total=totals.num_holding(session, prompt),
         project=project.name,
         whole_text=None if stored is None else stored.content,
         answer=None if stored is None else stored.answer,
@@ -147,6 +147,7 @@ def _in_run(row: InRun) -> PromptInRun:
         model=_model(row),
         created_at=row.created_at,
         num_visits=row.num_visits,
+        num_inherited_visits=row.num_visits - row.own_visits,
         accuracy=_accuracy(row.num_correct, row.num_evaluations * row.group_size),
         first_correct=row.first_correct,
         last_correct=row.last_correct,
@@ -160,21 +161,22 @@ def _model(row: InRun) -> str:
     return PurePath(row.model_path or "unknown").name or "unknown"
 
 
-def _newest(session: Session, prompt_id: str, project_name: str | None, limit: int) -> list[InRun]:
+def _newest_answering(session: Session, prompt_id: str, project_name: str | None, limit: int) -> list[InRun]:
     prompt = totals.one(session, project_of(session, project_name).id, prompt_id)
-    return [] if prompt is None else totals.in_runs(session, prompt, 0, limit)
+    return [] if prompt is None else totals.in_runs(session, prompt, 0, limit, answering=True)
 
 
 def curves(session: Session, context: Context, prompt_id: str, project_name: str | None) -> PromptCurves:
-    """Return every evaluation of a prompt in the newest runs that visited it."""
-    rows = _newest(session, prompt_id, project_name, MOST_CURVES)
+    """Return every evaluation of a prompt in the newest runs that answered it, each in the run where it counts."""
+    rows = _newest_answering(session, prompt_id, project_name, MOST_CURVES)
     return PromptCurves(items=[_curve(session, context, row, prompt_id) for row in rows])
 
 
 def _curve(session: Session, context: Context, row: InRun, prompt_id: str) -> PromptCurve:
     visits = visits_of_run(session, context, runs.get(session, row.run_id))
     number = visits.prompt_ids.index(prompt_id) if prompt_id in visits.prompt_ids else -1
-    found = thinned(np.flatnonzero(np.logical_and(visits.prompt == number, visits.is_evaluation)), MOST_POINTS)
+    is_own = ~np.isin(visits.step, np.array(row.inherited_steps, np.int64))
+    found = thinned(np.flatnonzero((visits.prompt == number) & visits.is_evaluation & is_own), MOST_POINTS)
     return PromptCurve(
         run_id=row.run_id,
         run_name=row.run_name,
@@ -193,12 +195,13 @@ def answers(session: Session, prompt_id: str, project_name: str | None) -> Promp
     pooled: list[tuple[str, ResponseGroup]] = []
     newest: list[SampledIn] = []
     label, num_runs = None, 0
-    for row in _newest(session, prompt_id, project_name, POOLED_RUNS):
-        found = samples.page(session, samples.Wanted(row.run_id, prompt_id), None, GROUPS_OF_RUN)
+    for row in _newest_answering(session, prompt_id, project_name, POOLED_RUNS):
+        stored = samples.page(session, samples.Wanted(row.run_id, prompt_id), None, GROUPS_OF_RUN)
+        found = [record for place, record in stored if place.step not in row.inherited_steps]
         if not found:
             continue
         threshold = reward_threshold(RunConfig.model_validate(runs.get(session, row.run_id).config))
-        groups = [response_group(record, threshold) for _, record in found]
+        groups = [response_group(record, threshold) for record in found]
         num_runs += 1
         label = label or groups[0].label
         pooled += [(_model(row), group) for group in groups]
@@ -250,13 +253,15 @@ HISTORY_COLUMNS = (
 
 
 def history(session: Session, prompt_id: str, project_name: str | None) -> Iterator[dict[str, Any]]:
-    """Yield every visit of a prompt in every run, run by run, the newest first."""
+    """Return every visit of a prompt, run by run, the newest first; inherited ones in the oldest run only."""
     prompt = totals.one(session, project_of(session, project_name).id, prompt_id)
     if prompt is None:
         return
-    for offset in range(0, prompt.num_runs, _RUNS_AT_ONCE):
+    for offset in range(0, totals.num_holding(session, prompt), _RUNS_AT_ONCE):
         for row in totals.in_runs(session, prompt, offset, _RUNS_AT_ONCE):
-            for visit in repository.all_visits(session, row.run_id, prompt_id):
+            inherited = frozenset(row.inherited_steps)
+            own = (each for each in repository.all_visits(session, row.run_id, prompt_id) if each.step not in inherited)
+            for visit in own:
                 yield {
                     "run_id": row.run_id,
                     "run_name": row.run_name,

@@ -81,8 +81,10 @@ def list_project_prompts(
 ) -> ProjectPromptPage:
     """List the training prompts of a project with their totals over all of its runs, the hardest first.
 
-    Totals are stored apart from the runs: what a run records is counted within seconds, and `num_waiting` says how many
-    runs are not counted yet.
+    An answer that several runs hold, as a fork and its parent do, counts once, in the oldest of them.
+
+    Totals are stored separately: what a run records is counted within seconds, and `num_waiting` says how many runs
+    are not counted yet.
     """
     return across.page(session, query, query.offset, query.limit)
 
@@ -116,7 +118,10 @@ def export_project_prompt_lines(
 def get_prompt_curves(
     _: Reader, session: DbSession, context: ContextOf, prompt_id: PromptId, project: ProjectName = None
 ) -> PromptCurves:
-    """Return every evaluation of a prompt in its twelve newest runs; of many, 400 evenly spaced ones."""
+    """Return every evaluation of a prompt in the twelve newest runs that answered it; of many, 400 evenly spaced ones.
+
+    A fork's begin with its own steps.
+    """
     return across.curves(session, context, prompt_id, project)
 
 
@@ -126,15 +131,18 @@ def get_prompt_answers(
 ) -> PromptAnswers:
     """Group the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
 
-    Five groups of each run are pooled. A wrong answer that 60 % of the responses give makes the label suspect; a model
-    that makes the same error each time looks the same.
+    Five groups of each run are pooled, inherited ones in the oldest run alone. A wrong answer that 60 % of the
+    responses give makes the label suspect; a model that repeats one error looks the same.
     """
     return across.answers(session, prompt_id, project)
 
 
 @router.get("/prompt-history.csv", summary="Export a prompt's visits as CSV", response_class=Response, responses=TABLE)
 def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None) -> Response:
-    """Return every visit of a prompt in every run of the project. It takes a look at each step of these runs."""
+    """Return every visit of a prompt in every run of the project; of a step that several hold, in the oldest of them.
+
+    It takes a look at each step of these runs.
+    """
     rows = [tuple(visit.values()) for visit in across.history(session, prompt_id, project)]
     return _download(csv_lines([across.HISTORY_COLUMNS, *rows]), "text/csv", "prompt-history.csv")
 
@@ -145,7 +153,7 @@ def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, pr
 def export_prompt_history_lines(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> Response:
-    """Return every visit of a prompt in every run of the project, one JSON object a line."""
+    """Return every visit of a prompt in every run of the project, one JSON object per line; inherited ones once."""
     lines = b"".join(orjson.dumps(visit) + b"\n" for visit in across.history(session, prompt_id, project))
     return _download(lines, "text/plain", "prompt-history.jsonl")
 

@@ -22,12 +22,15 @@ class VisitCache(RevisionCache[str, RunColumns]):
 
     def visits(self, session: Session, run_id: str, group_size: int) -> Visits:
         """Return all stored visits of the run; the same object until the run records more."""
-        columns = self.get(
+        return self.columns(session, run_id, group_size).visits
+
+    def columns(self, session: Session, run_id: str, group_size: int) -> RunColumns:
+        """Return the same visits with the steps that recorded them."""
+        return self.get(
             run_id,
             lambda: revisions(session, [run_id]),
             lambda known: _current(session, run_id, known or no_steps(group_size)),
         )
-        return columns.visits
 
 
 def _current(session: Session, run_id: str, known: RunColumns) -> RunColumns:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from backend.readings.visits.repository import StepOf, StepVisits
@@ -16,6 +18,7 @@ _BYTES_PER_RUN = 2_048
 _BYTES_PER_STEP = 128
 _BYTES_PER_PROMPT = 128
 _BYTES_PER_VISIT = 16
+NO_DIGEST = 0
 _SOURCE_NUMBER = {source.value: number for number, source in enumerate(SOURCES)}
 
 
@@ -26,6 +29,9 @@ class RunColumns(NamedTuple):
     """Each step and the attempt that recorded it, by step."""
     first_visits: NDArray[np.int64]
     """Row of each step's first visit; one more element for the end."""
+    digests: NDArray[np.int64]
+    """Digest of each step's answers and of when they were recorded: a copy of the step has the same in another run.
+    `NO_DIGEST` where the step records no time, without which equal counts do not show a copy."""
     visits: Visits
 
     @property
@@ -41,7 +47,7 @@ class RunColumns(NamedTuple):
 
 def no_steps(group_size: int) -> RunColumns:
     """Return a run that has recorded nothing."""
-    return extended(RunColumns((), np.zeros(1, np.int64), _nothing(group_size)), ())
+    return extended(RunColumns((), np.zeros(1, np.int64), np.zeros(0, np.int64), _nothing(group_size)), ())
 
 
 def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
@@ -54,6 +60,7 @@ def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
     return RunColumns(
         columns.steps[:num_steps],
         columns.first_visits[: num_steps + 1],
+        columns.digests[:num_steps],
         Visits(
             visits.prompt_ids[:num_prompts],
             visits.group_size,
@@ -73,12 +80,14 @@ def extended(columns: RunColumns, batches: Iterable[Sequence[StepVisits]]) -> Ru
     codes = _Codes(zip(before.prompt_ids, count(), strict=False))
     steps = list(columns.steps)
     first_visits = [columns.first_visits]
+    digests = [columns.digests]
     parts = [before]
     num_visits = int(columns.first_visits[-1])
     for batch in batches:
         counts = [len(row.prompt_ids) for row in batch]
         steps += [row.place for row in batch]
         first_visits.append(num_visits + np.cumsum(counts, dtype=np.int64))
+        digests.append(np.fromiter(map(_digest, batch), dtype=np.int64, count=len(batch)))
         num_visits += sum(counts)
         parts.append(_visits_of(batch, counts, codes, before.group_size))
     visits = Visits(
@@ -91,7 +100,14 @@ def extended(columns: RunColumns, batches: Iterable[Sequence[StepVisits]]) -> Ru
         _joined([part.policy_version for part in parts]),
         _joined([part.in_batch for part in parts]),
     )
-    return RunColumns(tuple(steps), _joined(first_visits), visits)
+    return RunColumns(tuple(steps), _joined(first_visits), _joined(digests), visits)
+
+
+def _digest(row: StepVisits) -> int:
+    if row.unix_time is None:
+        return NO_DIGEST
+    answers = (row.place.step, row.unix_time, row.prompt_ids, row.sources, row.num_correct, row.policy_versions)
+    return int.from_bytes(blake2b(orjson.dumps(answers), digest_size=8).digest(), signed=True)
 
 
 class _Codes(dict[str, int]):

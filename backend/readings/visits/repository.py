@@ -24,6 +24,7 @@ class StepVisits(NamedTuple):
     """The visits of a step."""
 
     place: StepOf
+    unix_time: float | None
     prompt_ids: Sequence[str]
     sources: Sequence[str]
     num_correct: Sequence[int]
@@ -40,10 +41,10 @@ def steps(session: Session, run_id: str) -> list[StepOf]:
 def visits_from(session: Session, run_id: str, step: int) -> Iterator[Sequence[StepVisits]]:
     """Yield the visits of this step and all later ones, some hundred steps at a time."""
     query = (
-        select(StepRow.step, StepRow.attempt, StepRow.visits)
+        select(StepRow.step, StepRow.attempt, StepRow.unix_time, StepRow.visits)
         .where(StepRow.run_id == run_id, StepRow.step >= step)
         .order_by(StepRow.step)
         .execution_options(yield_per=_STEPS_AT_ONCE)
     )
     for rows in session.execute(query).partitions():
-        yield [StepVisits(StepOf(step, attempt), *visits[:-1]) for step, attempt, visits in rows]
+        yield [StepVisits(StepOf(step, attempt), at, *visits[:-1]) for step, attempt, at, visits in rows]

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from backend.kit.context import Context
 from backend.models import Run
 from backend.readings.visits.cache import VisitCache
+from backend.readings.visits.columns import RunColumns
 from bapo.analysis.visits import Visits
 from bapo.config.sections import group_size_of
 
@@ -19,3 +20,8 @@ def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
     the run has recorded nothing more.
     """
     return context.part(VisitCache).visits(session, run.id, group_size_of(run.config))
+
+
+def columns_of_run(session: Session, context: Context, run: Run) -> RunColumns:
+    """Return the same visits as `visits_of_run`, with the steps that recorded them."""
+    return context.part(VisitCache).columns(session, run.id, group_size_of(run.config))

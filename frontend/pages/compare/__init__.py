@@ -110,7 +110,7 @@ def _reach_controls(view: View) -> html.Div:
     return html.Div(
         [
             small_select(
-                "compare-dataset", "Held-out set", view.dataset, [view.dataset] if view.dataset else [], w=130
+                "compare-dataset", "Held-out set", view.dataset, [view.dataset] if view.dataset else [], w=180
             ),
             dmc.NumberInput(
                 id="compare-reach",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from dash import html
 
 from bapo.analysis.comparison import shown_name
-from bapo.api.compare import ComparedCurves, CurveGroup
+from bapo.api.compare import ComparedCurve, ComparedCurves, CurveGroup
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
 from bapo.figures.methods import LineStyle
@@ -115,6 +115,12 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
     found = curves.curves.get(key, ())
     if not found:
         return "No run has recorded this metric."
+    text = "; ".join(_making(curves, found, view))
+    made = f"{text[:1].upper()}{text[1:]}." if text else ""
+    return " ".join(part for part in (curves.notes.get(key, ""), made) if part)
+
+
+def _making(curves: ComparedCurves, found: Sequence[ComparedCurve], view: View) -> list[str]:
     parts = []
     means = [curve for curve in found if curve.n]
     if means:
@@ -139,8 +145,7 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
         parts.append(f"each run averaged over {SMOOTH_STRETCHES} stretches")
     elif shown < whole:
         parts.append(f"{formatting.count(shown)} of {formatting.count(whole)} points, extremes kept")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return parts
 
 
 def marks_of_groups(groups: Sequence[CurveGroup]) -> list[OverlaidMark]:

@@ -8,6 +8,7 @@ from typing import Any
 from dash import html
 
 from bapo.analysis.comparison import SEED_FIELDS, shown_name, value_text
+from bapo.analysis.outcome_text import unsaid_note
 from bapo.analysis.savings_text import SAVINGS_NOTE, Side, savings_text
 from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import (
@@ -55,6 +56,9 @@ _RATES = (
 def results(comparison: Comparison) -> list[Any]:
     """Return the results of the groups, if one has several runs, and of every run."""
     parts: list[Any] = []
+    note = unsaid_note(comparison.held_out_note, comparison.outcome)
+    if note:
+        parts.append(_remark(note))
     if comparison.budget is not None:
         text = _budgets(comparison.budget, comparison.datasets)
         parts.append(
@@ -243,13 +247,16 @@ def paired(comparison: Comparison) -> list[Any]:
     if not others:
         return [_remark("There is only one group: nothing to compare it with.")]
     headings = [Heading("Group", is_number=False), *(Heading(dataset) for dataset in comparison.datasets)]
+    (reference,) = (group for group in comparison.groups if group.label == comparison.reference)
+    of_reference = {result.dataset for result in reference.results}
     rows = []
     for group in others:
         by_set = {result.dataset: result.against_reference for result in group.results}
         cells = []
         for dataset in comparison.datasets:
             found = by_set.get(dataset)
-            cells.append(Cell("no seed in common") if found is None else points(found, over="seeds"))
+            missing = "no seed in common" if dataset in of_reference and dataset in by_set else "not evaluated by both"
+            cells.append(Cell(missing) if found is None else points(found, over="seeds"))
         rows.append((group.label, [Cell(shown_name(group.label), group.label), *cells]))
     budget = comparison.budget
     what = "of the final evaluations" if budget is None else f"at {_budgets(budget, comparison.datasets)}"

@@ -37,7 +37,8 @@ MOST_LETTERS = 4_000
 CHART_TITLE = "Accuracy by run"
 CHART_EXPLANATION = (
     "Each mark is an evaluation; its shape is the source, as on the prompt's page in a run. Lines of one colour are "
-    "runs of one method and model. The twelve newest runs that visited the prompt are drawn."
+    "runs of one method and model. The twelve newest runs that answered the prompt are drawn; a fork's line "
+    "begins with its own answers."
 )
 
 
@@ -62,6 +63,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             section_title("What responses answer"),
             html.Div(dmc.Skeleton(height=160), id="across-answers", **attributes(aria_live="polite")),
             section_title("Runs"),
+            _inheritance(found),
             table_card(_HEAD, [_run(each, prompt_id) for each in found.items], "queue-table across-table"),
             paging(address_of(prompt_id), {"project": found.project}, offset, RUNS, found.total),
             marking_dialog(lists.items),
@@ -249,6 +251,32 @@ def _sampled(each: SampledIn) -> html.Section:
 _HEAD = ("Run", "Method and model", "State", "Visits", "Accuracy", "First → last", "Last step", "Started")
 
 
+def _inheritance(found: PromptInRuns) -> html.Div | None:
+    """Return why the table shows more than the totals count; None if it does not."""
+    if not any(each.num_inherited_visits for each in found.items):
+        return None
+    assert found.totals is not None, "runs of a prompt have totals"
+    answered = f"{found.totals.num_runs:,} of {counted(found.total, 'run')} answered the prompt" + (
+        "; the rest only inherited answers" if found.total > found.totals.num_runs else ""
+    )
+    text = (
+        f"{answered}. A fork inherits its parent's steps, and a run imported again holds its own twice: these visits "
+        "count once, in the oldest run, above and in the downloads."
+    )
+    return html.Div(text, className="panel-hint", id="across-inherited")
+
+
+def _visits(each: PromptInRun) -> Any:
+    if not each.num_inherited_visits:
+        return f"{each.num_visits:,}"
+    inherited = (
+        "all inherited"
+        if each.num_inherited_visits == each.num_visits
+        else (f"{each.num_inherited_visits:,} inherited")
+    )
+    return html.Div([f"{each.num_visits:,}", html.Div(inherited, className="queue-detail nowrap")])
+
+
 def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
     size = each.group_size
     suspected = dmc.Badge("suspected", color="yellow", variant="light", size="sm") if each.is_suspected else None
@@ -265,7 +293,7 @@ def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
         ),
         html.Div([method_name(each.method), html.Div(each.model, className="queue-detail wrap-anywhere")]),
         status_badge(each.status),
-        cell(f"{each.num_visits:,}", "number"),
+        cell(_visits(each), "number"),
         accuracy_cell(each.accuracy),
         cell(f"{each.first_correct}/{size} → {each.last_correct}/{size}", "number nowrap"),
         cell(f"{each.last_step:,}", "number"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from bapo.analysis.number_format import counted
 from bapo.api.runs import RunSummary
 from bapo.config.method import method_name
 from bapo.figures import formatting
@@ -41,7 +42,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "progress_text": f"{run.step:,} / {run.num_steps:,}" if run.num_steps else f"{run.step:,}",
         "trend_text": _stretch(run),
         "reward_mean_text": formatting.reward(run.reward_mean),
-        "eval_name": run.eval_name or "",
+        "eval_name": _held_out(run),
         "eval_latest_text": formatting.MISSING
         if run.eval_latest is None
         else f"{formatting.share(run.eval_base)} → {formatting.percent(run.eval_latest)}",
@@ -77,6 +78,13 @@ def recorded_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else formatting.config_value(value)
+
+
+def _held_out(run: RunSummary) -> str:
+    """Return the held-out set of the accuracies with its size: accuracies on other sets are on no common scale."""
+    if run.eval_name is None or run.eval_num_problems is None:
+        return run.eval_name or ""
+    return f"{run.eval_name}, {counted(run.eval_num_problems, 'problem')}"
 
 
 def _stretch(run: RunSummary) -> str:

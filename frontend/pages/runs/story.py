@@ -180,7 +180,8 @@ def _terms(found: Comparison, run: RunDetail, runs: Sequence[RunSummary]) -> lis
 
 def _held_out(found: Comparison, dataset: str) -> str:
     results = [result for run in found.runs for result in run.results if result.dataset == dataset]
-    kind = " of three or four numbers" if dataset == "CD-34" else ""
+    is_wide = dataset == "CD-34" or any(result.recorded_as == "CD-34" for result in results)
+    kind = " of three or four numbers" if is_wide else ""
     if not results or not results[0].final.n:
         return f"Held-out problems{kind}: no run trains on them."
     number, samples = results[0].final.n, results[0].num_samples

@@ -46,7 +46,18 @@ def test_a_prompt_known_by_its_reuses_alone_counts_those() -> None:
 
 
 def test_a_run_without_visits_has_no_rows() -> None:
-    assert [len(column) for column in run_totals(visits())] == [0] * 6
+    assert [len(column) for column in run_totals(visits())] == [0] * 9
+
+
+def test_inherited_steps_are_part_of_a_run_and_not_its_own() -> None:
+    # Steps 1 and 2 are the parent's; the reuse of step 3 repeats what step 1 has answered.
+    totals = run_totals(
+        visits((1, 0, FRESH, 2), (2, 1, FRESH, 8), (3, 0, REUSED, 2), (4, 0, FRESH, 6)), inherited_steps=[1, 2]
+    )
+    assert (totals.num_visits.tolist(), totals.own_visits.tolist()) == ([3, 1], [2, 0])
+    assert (totals.num_evaluations.tolist(), totals.own_evaluations.tolist()) == ([2, 1], [1, 0])
+    assert (totals.num_correct.tolist(), totals.own_correct.tolist()) == ([8, 8], [6, 0])
+    assert totals.first_correct.tolist() == [2, 8]
 
 
 def test_the_interval_is_that_of_the_posterior() -> None:
