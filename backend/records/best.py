@@ -20,9 +20,9 @@ class Best(NamedTuple):
 
 
 def best_evaluation(session: Session, run_id: str, name: str, problems: str | None) -> Best:
-    """Return the best evaluation of the run of this name, such as "CD-34 avg@8", on these problems; first of ties.
+    """Return the run's best evaluation of a name, such as "CD-34 avg@8", on these problems; of ties the earliest.
 
-    `problems`: their digest; None for any.
+    `problems`: their digest; `None` for any.
     """
     value = cast(SparseRecord.record[("avg_at_k", "value")].astext, DOUBLE_PRECISION)
     evaluation_name = func.concat(SparseRecord.identity, " avg@", cast(SparseRecord.record["num_samples"].astext, Text))

@@ -253,7 +253,7 @@ HISTORY_COLUMNS = (
 
 
 def history(session: Session, prompt_id: str, project_name: str | None) -> Iterator[dict[str, Any]]:
-    """Yield every visit of a prompt, run by run, the newest first; inherited ones in the oldest run only."""
+    """Return every visit of a prompt, run by run, the newest first; inherited ones in the oldest run only."""
     prompt = totals.one(session, project_of(session, project_name).id, prompt_id)
     if prompt is None:
         return

@@ -83,8 +83,8 @@ def list_project_prompts(
 
     An answer that several runs hold, as a fork and its parent do, counts once, in the oldest of them.
 
-    Totals are stored apart from the runs: what a run records is counted within seconds, and `num_waiting` says how many
-    runs are not counted yet.
+    Totals are stored separately: what a run records is counted within seconds, and `num_waiting` says how many runs
+    are not counted yet.
     """
     return across.page(session, query, query.offset, query.limit)
 
@@ -132,7 +132,7 @@ def get_prompt_answers(
     """Group the newest stored responses of the twenty newest runs by their answer, and say which one they agree on.
 
     Five groups of each run are pooled, inherited ones in the oldest run alone. A wrong answer that 60 % of the
-    responses give makes the label suspect; a model that makes the same error each time looks the same.
+    responses give makes the label suspect; a model that repeats one error looks the same.
     """
     return across.answers(session, prompt_id, project)
 
