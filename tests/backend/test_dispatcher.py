@@ -57,7 +57,7 @@ def test_runs_go_to_our_broker_whatever_broker_another_program_has(
 def test_a_run_is_sent_to_a_free_worker(server: BackendServer, people: Client, redis_server: RedisServer) -> None:
     worker = FakeWorker(server)
     run = submit(people)
-    wait_until(lambda: delivered(redis_server, worker) == [run.id])
+    worker.wait_until(lambda: delivered(redis_server, worker) == [run.id])
     assert assigned(people, worker) == [run.id]
     assert people.run(run.id).worker == "w1"
     assert people.run(run.id).status is RunStatus.QUEUED
@@ -77,7 +77,7 @@ def test_slots_bound_what_a_worker_gets(server: BackendServer, people: Client) -
     worker = FakeWorker(server, slots=2)
     runs = [submit(people, str(i)) for i in range(3)]
     claims = [worker.claim(run.id) for run in runs[:2]]
-    wait_until(lambda: people.run(runs[2].id).status_reason == "waits for a free slot")
+    worker.wait_until(lambda: people.run(runs[2].id).status_reason == "waits for a free slot")
     worker.report(claims[0], "succeeded")
     assert worker.claim(runs[2].id).run_id == runs[2].id
     worker.close()
@@ -89,7 +89,7 @@ def test_priority_comes_before_age(server: BackendServer, people: Client) -> Non
     worker = FakeWorker(server, slots=1)
     order = []
     for _ in range(4):
-        wait_until(lambda: len(assigned(people, worker)) == 1)
+        worker.wait_until(lambda: len(assigned(people, worker)) == 1)
         (run_id,) = assigned(people, worker)
         order.append(people.run(run_id).name)
         worker.report(worker.claim(run_id), "succeeded")
@@ -103,7 +103,7 @@ def test_work_is_spread_over_workers(server: BackendServer, people: Client) -> N
     workers = [FakeWorker(server, name, slots=2) for name in ("a", "b")]
     for i in range(2):
         submit(people, str(i))
-    wait_until(lambda: [len(assigned(people, worker)) for worker in workers] == [1, 1])
+    workers[0].wait_until(lambda: [len(assigned(people, worker)) for worker in workers if worker.heartbeat()] == [1, 1])
     for worker in workers:
         worker.close()
 
@@ -130,10 +130,10 @@ def test_the_broker_may_be_away(server: BackendServer, people: Client, redis_ser
     redis_server.stop()
     try:
         run = submit(people)
-        wait_until(lambda: assigned(people, worker) == [run.id])
+        worker.wait_until(lambda: assigned(people, worker) == [run.id])
     finally:
         redis_server.start()
-    wait_until(lambda: delivered(redis_server, worker) == [run.id])
+    worker.wait_until(lambda: delivered(redis_server, worker) == [run.id])
     worker.close()
 
 
@@ -143,9 +143,9 @@ def test_what_is_not_claimed_is_sent_again(
     monkeypatch.setattr("backend.workers.repository.RESEND_SECONDS", 0.1)
     worker = FakeWorker(server)
     run = submit(people)
-    wait_until(lambda: len(delivered(redis_server, worker)) >= 1)
+    worker.wait_until(lambda: len(delivered(redis_server, worker)) >= 1)
     redis_server.client.flushall()
-    wait_until(lambda: run.id in delivered(redis_server, worker))
+    worker.wait_until(lambda: run.id in delivered(redis_server, worker))
     worker.claim(run.id)
     worker.close()
 

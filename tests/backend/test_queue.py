@@ -40,7 +40,7 @@ def test_a_slot_shows_the_run_that_holds_it(server: BackendServer, people: Clien
     claim = worker.claim(run_id)
     worker.report(claim, "running")
     worker.upload(claim, [event("started"), step(1), step(2)])
-    wait_until(lambda: people.run(other_id).status_reason == "waits for a free slot")
+    worker.wait_until(lambda: people.run(other_id).status_reason == "waits for a free slot")
     state = people.queue()
     (slots,) = state.workers
     (held,) = slots.runs

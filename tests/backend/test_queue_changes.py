@@ -124,7 +124,7 @@ def test_a_held_run_does_not_start_until_it_is_released(server: BackendServer, p
 def test_a_promised_run_can_be_held_before_it_is_claimed(server: BackendServer, people: Client) -> None:
     worker = FakeWorker(server)
     run_id = submit(people, "r")
-    wait_until(lambda: people.queue().waiting[0].promised_to == "w1")
+    worker.wait_until(lambda: people.queue().waiting[0].promised_to == "w1")
     people.hold(run_id)
     assert worker.try_claim(run_id) is None
     worker.close()
@@ -151,7 +151,7 @@ def test_a_person_has_no_more_runs_than_allowed_and_reads_why(
     worker = FakeWorker(server)
     ids = [submit(ada, f"a{number}") for number in range(3)]
     claims = [worker.claim(run_id) for run_id in ids[:2]]
-    wait_until(lambda: ada.run(ids[2]).status_reason == "waits: ada has 2 of 2 runs")
+    worker.wait_until(lambda: ada.run(ids[2]).status_reason == "waits: ada has 2 of 2 runs")
     # Nobody else waits for that.
     worker.claim(submit(people, "x"))
     (limit,) = [each for each in people.limits().items if each.user == "ada"]
@@ -178,7 +178,7 @@ def test_no_gpu_has_two_runs_and_each_is_free_after_its_run(
     claims = {run_id: worker.claim(run_id) for run_id in (two, one)}
     assert [list(claims[run_id].gpus or ()) for run_id in (two, one)] == [[0, 2], [3]]
     assert [people.run(run_id).num_gpus for run_id in (two, one)] == [2, 1]
-    wait_until(lambda: people.run(other).status_reason == "waits for 1 GPU on one worker to be free")
+    worker.wait_until(lambda: people.run(other).status_reason == "waits for 1 GPU on one worker to be free")
     # Whether they were assigned in one round or in two, they come in the order of their submission.
     with rows.session() as session, session.begin():
         session.execute(update(Attempt).values(assigned_at=func.now()))
@@ -196,9 +196,9 @@ def test_memory_is_reserved_and_needs_that_nothing_has_are_named(server: Backend
     second = submit(people, "second", **{"resources.memory_gib": 25})
     never = submit(people, "never", **{"resources.gpus": 4})
     worker.claim(first)
-    wait_until(lambda: people.run(second).status_reason == "waits for 25 GiB of free memory")
+    worker.wait_until(lambda: people.run(second).status_reason == "waits for 25 GiB of free memory")
     reason = "needs 4 GPUs, and no connected worker has that many: none has any"
-    wait_until(lambda: people.run(never).status_reason == reason)
+    worker.wait_until(lambda: people.run(never).status_reason == reason)
     draft = ConfigDraft(recipe="countdown-demo", changes={"resources.gpus": 4})
     (warning,) = [each for each in people.validate(draft).warnings if each.field == "resources.gpus"]
     assert warning.remedy.startswith("needs 4 GPUs, and no known worker has that many")
@@ -257,11 +257,13 @@ def test_a_draining_worker_gets_nothing_and_hands_its_runs_on(server: BackendSer
     worker = FakeWorker(server)
     claim = worker.begin(people.run(submit(people, "held")))
     promised = submit(people, "promised")
-    wait_until(lambda: people.queue().waiting[0].promised_to == "w1")
+    worker.wait_until(lambda: people.queue().waiting[0].promised_to == "w1")
     assert people.drain_worker(worker.id).draining
     assert worker.try_claim(promised) is None
     assert worker.heartbeat(claim).hand_back == []
-    wait_until(lambda: people.run(promised).status_reason == "waits for a worker: all online workers are draining")
+    worker.wait_until(
+        lambda: people.run(promised).status_reason == "waits for a worker: all online workers are draining"
+    )
     people.drain_worker(worker.id, DrainRequest(hand_on=True))
     assert worker.heartbeat(claim).hand_back == [claim.run_id]
     worker.report(claim, "stopped")

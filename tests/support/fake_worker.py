@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -72,6 +72,15 @@ class FakeWorker:
             if error.status != 409:
                 raise
             return None
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a decision about this worker, which sends heartbeats: a silent one is soon not connected."""
+
+        def is_true() -> bool:
+            self.heartbeat()
+            return condition()
+
+        wait_until(is_true)
 
     def wait_for_runs(self, seconds: float = LONGEST_WAIT_SECONDS) -> list[str]:
         """Ask the server, as a worker without a broker does."""
