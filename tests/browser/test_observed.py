@@ -68,6 +68,6 @@ def test_the_config_is_the_trainers_own_and_holds_no_default_of_ours(page: Page,
 
 def test_observed_runs_are_listed_and_compared(page: Page, observed: str) -> None:
     page.goto("/runs")
-    expect(page.get_by_role("row", name="countdown")).to_contain_text("observed")
+    expect(page.get_by_role("row", name="countdown")).to_contain_text("Observed")
     page.goto(f"/compare?runs={observed}")
     expect(page.get_by_role("main")).to_contain_text("countdown")
