@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bapo.analysis.number_format import counted
 from bapo.api.runs import RunStatus
 from bapo.run.run_folder import RESTORING_FILE
 from tests.support.command_line import run_here
@@ -61,7 +62,7 @@ def test_a_run_continues_from_a_backup_made_while_it_trains(
         at_step(client, run_id, 3)
         made = run_here("backup", file, "--data", stack.folder)
         assert made.returncode == 0, made.stderr
-        assert f"{client.runs().total} runs" in made.stdout
+        assert counted(client.runs().total, "run") in made.stdout
         early = all_records(client, run_id, "step")
         gate.open()
         client.stop(run_id, "now")
