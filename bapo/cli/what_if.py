@@ -65,7 +65,7 @@ def what_if_command(
     with plain_errors():
         changes = parse_assignments(settings or ())
         if Path(run).is_dir():
-            # Takes the packages of an extra, which the server's answer does not.
+            # Imported late: the answer of a server does not need them.
             from bapo.analysis.what_if.forecast import what_if  # noqa: PLC0415
             from bapo.analysis.what_if.recording import read_recording  # noqa: PLC0415
 

@@ -95,7 +95,6 @@ def test_without_a_login_a_command_says_how_to_log_in(base_install: Path) -> Non
         (("train", "countdown-demo"), "huggingface-hub, math-verify, psutil and 6 more", "train"),
         (("up",), "alembic, argon2-cffi, authlib and ", "all"),
         (("backup", "file.tar"), "psycopg", "server"),
-        (("what-if", "."), "pyarrow", "train"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -107,6 +106,12 @@ def test_a_command_names_the_extra_that_it_needs(
     (line,) = refused.stderr.splitlines()
     assert line.startswith(f"bapo: this needs {named}")
     assert line.endswith(f'install the extra {extra!r}: pip install ".[{extra}]" in the checkout')
+
+
+def test_what_if_needs_no_extra(base_install: Path) -> None:
+    refused = run(base_install, "bapo", "what-if", ".")
+    assert refused.returncode == 2
+    assert "this needs" not in refused.stderr
 
 
 def test_the_documents_are_installed_where_the_dashboard_looks_for_them(base_install: Path) -> None:
