@@ -95,6 +95,8 @@ def window(chromium: Browser, nginx: str) -> Iterator[Page]:
     traffic.watch(context)
     page = context.new_page()
     visitor = Visitor.watching(page)
+    # A request that is under way when the session ends.
+    visitor.expected = ("401",)
     yield page
     context.close()
     visitor.check()
@@ -197,8 +199,11 @@ def test_the_form_the_comparison_and_the_keyboard(
     expect(page.get_by_role("option", selected=True)).to_contain_text("first of two")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{nginx}/runs/{runs[0].run.id}")
+    expect(page.get_by_role("heading", name="first of two")).to_be_visible()
     page.keyboard.press("/")
+    expect(page.locator("#search")).to_be_focused()
     page.keyboard.type("second of")
+    expect(page.locator("#search")).to_have_value("second of")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{nginx}/runs?search=second%20of")
     expect(page.locator(".ag-row", has_text="second of two")).to_be_visible()
