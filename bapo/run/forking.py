@@ -14,6 +14,7 @@ from bapo.run.processes import process_of
 from bapo.run.zygote import TITLE_ROOM, Forked, ForkRequest
 
 MODULE = "bapo.run.zygote"
+POLL_SECONDS = 0.2
 READ_BYTES = 65_536
 ROOM_BYTES = 4_096
 """A process's title takes the place of its first arguments and environment, and no more."""
@@ -117,6 +118,11 @@ class _Family:
     def _read(self) -> list[Forked]:
         """Wait for its next message and return it."""
         assert self._process.stdout is not None
+        # A trainer that it forked may still hold its output open, so that its end does not show there.
+        while not select.select([self._process.stdout], [], [], POLL_SECONDS)[0]:
+            if self._process.poll() is not None:
+                self.is_alive = False
+                return []
         chunk = self._process.stdout.read(READ_BYTES)
         self.is_alive = bool(chunk)
         *lines, self._unread = (self._unread + (chunk or b"")).split(b"\n")
