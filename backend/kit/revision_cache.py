@@ -51,15 +51,29 @@ class RevisionCache(Generic[K, V]):
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
         with entry.lock:
-            known = entry.value
-            if known is not None and time.monotonic() - entry.computed_at < min_seconds:
-                return known
-            revision = revision_now()
-            if known is not None and revision is not None and revision == entry.revision:
-                return known
-            value = compute(known)
-            if revision is not None:
-                self._keep(key, entry, value, revision)
+            try:
+                return self._current(key, entry, revision_now, compute, min_seconds)
+            finally:
+                if entry.value is None:
+                    self._drop(key, entry)
+
+    def _current(
+        self,
+        key: K,
+        entry: _Entry[V],
+        revision_now: Callable[[], Hashable],
+        compute: Callable[[V | None], V],
+        min_seconds: float,
+    ) -> V:
+        known = entry.value
+        if known is not None and time.monotonic() - entry.computed_at < min_seconds:
+            return known
+        revision = revision_now()
+        if known is not None and revision is not None and revision == entry.revision:
+            return known
+        value = compute(known)
+        if revision is not None:
+            self._keep(key, entry, value, revision)
         return value
 
     def peek(self, key: K) -> V | None:
@@ -80,6 +94,12 @@ class RevisionCache(Generic[K, V]):
     def runs_of(self, key: K, value: V | None) -> Collection[Hashable]:
         """Return the runs that a value was computed from: its key, unless a subclass says otherwise."""
         return (key,)
+
+    def _drop(self, key: K, entry: _Entry[V]) -> None:
+        """Forget an entry without a value: it counts towards no bound."""
+        with self._lock:
+            if self._entries.get(key) is entry:
+                del self._entries[key]
 
     def _keep(self, key: K, entry: _Entry[V], value: V, revision: Hashable) -> None:
         with self._lock:

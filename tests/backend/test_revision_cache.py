@@ -81,6 +81,19 @@ def test_a_failed_computation_leaves_the_next_call_to_compute() -> None:
     assert cache.get("a", lambda: 1, lambda _: 7) == 7
 
 
+def test_keys_without_a_cached_value_take_no_room() -> None:
+    cache = RevisionCache[str, int](10)
+
+    def fail(_: int | None) -> int:
+        raise LookupError
+
+    for number in range(100):
+        cache.get(f"no revision {number}", lambda: None, lambda _: 1)
+        with pytest.raises(LookupError):
+            cache.get(f"refused {number}", lambda: 1, fail)
+    assert len(cache._entries) == 0
+
+
 def test_concurrent_requests_share_one_computation() -> None:
     cache, compute = RevisionCache[str, int](10), Computation()
     all_there = threading.Barrier(8)
