@@ -29,33 +29,30 @@ _NEXT_TO_CONFIG = {
 
 def recipe_schema() -> dict[str, Any]:
     """Return the schema (draft 2020-12); every field is optional."""
-    schema = RunConfig.model_json_schema()
+    schema = _without_required(RunConfig.model_json_schema())
     sections = schema["properties"]
     for registry in REGISTRIES.values():
         sections[registry.section] |= _by_type(registry, schema["$defs"])
     schema["properties"] |= _NEXT_TO_CONFIG
-    return {"$schema": DIALECT, **_without_required(schema), "title": "Recipe or run of the BAPO Control Plane"}
+    return {"$schema": DIALECT, **schema, "title": "Recipe or run of the BAPO Control Plane"}
 
 
 def _by_type(registry: Registry[Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the choice between the types of a section; without a `type`, the default's fields are meant."""
     for name, model in registry.classes.items():
-        own = model.model_json_schema()
+        own = _without_required(model.model_json_schema())
         definitions |= own.pop("$defs", {})
         own["properties"]["type"] = {"const": name}
         if model is not registry.default:
-            own["needs"] = ["type"]
+            own["required"] = ["type"]
         definitions[model.__name__] = own
     return {"anyOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in registry.classes.values()]}
 
 
 def _without_required(schema: Any) -> Any:
-    """Return a schema whose fields may all be absent, but for the types that choose a section's fields."""
+    """Return a schema whose fields may all be absent."""
     if isinstance(schema, list):
         return [_without_required(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: _without_required(each) for name, each in schema.items() if name != "required"}
-    if "needs" in kept:
-        kept["required"] = kept.pop("needs")
-    return kept
+    return {name: _without_required(each) for name, each in schema.items() if name != "required"}
