@@ -64,7 +64,8 @@ class Updater:
             is_warm_up = self._critic.warms_up(step)
         batches = [[groups[position] for position in each] for each in positions]
         one_pass = batches[: len(batches) // passes]
-        stats = UpdateStatsCollector(self._objective)
+        measures_bound = self._config.method.has_thresholds and is_measured(step)
+        stats = UpdateStatsCollector(self._objective, before={} if measures_bound else None)
         reference = {} if self._reference is None else self._logprobs(self._reference, one_pass)
         # The first mini-batch's own forward pass is one before the update; the others need one of their own.
         current = self._logprobs(self._model, one_pass if self._objective.needs_current else one_pass[1:])
@@ -73,13 +74,11 @@ class Updater:
         for index, batch in enumerate(one_pass if is_warm_up else batches):
             is_first = index == 0 and not self._objective.needs_current
             self._train(batch, stats, current, reference, is_first=is_first, moves=not is_warm_up)
-        measures_bound = self._config.method.has_thresholds and is_measured(step)
-        after = self._logprobs(self._model, one_pass) if measures_bound else {}
         return stats.summary(
             num_groups_skipped=sum(not self._has_gradient(group) for group in groups),
             learning_rate=training.learning_rate,
             critic=critic_stats,
-            bound=bound_terms(groups, stats.before, after),
+            bound=bound_terms(groups, stats.before, self._logprobs(self._model, one_pass)) if stats.before else None,
         )
 
     def _train(

@@ -36,13 +36,14 @@ class UpdateStatsCollector:
     token_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     sequence_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     gap: GapSums = field(default_factory=GapSums)
-    before: dict[TrainingGroup, Tensor] = field(default_factory=dict)
-    """Log-probabilities of the tokens before the update."""
+    before: dict[TrainingGroup, Tensor] | None = None
+    """Log-probabilities of the tokens before the update; `None` if they are not to be kept."""
 
     def add_before(self, groups: Sequence[TrainingGroup], logprobs: Tensor) -> None:
         """Add |ρ - 1| of tokens and of whole responses before the update; on-policy groups show the gap."""
         sizes = [group.num_tokens for group in groups]
-        self.before |= zip(groups, torch.split(logprobs, sizes), strict=True)
+        if self.before is not None:
+            self.before |= zip(groups, torch.split(logprobs, sizes), strict=True)
         log_ratios = logprobs.cpu() - rollout_logprobs(groups)
         for group, part in zip(groups, torch.split(log_ratios, sizes), strict=True):
             lengths = list(group.payload.sampled.lengths)
