@@ -8,13 +8,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
+import psutil
 import pytest
 
 from bapo.config.engine import EngineConfig
-from bapo.run.forking import Zygote, can_fork
+from bapo.run.forking import Zygote, ZygoteError, can_fork
 from bapo.run.run_folder import claim_config
 from bapo.run.trainer import EXIT_SUCCEEDED, train
 from bapo.run.trainer_process import start_trainer
+from bapo.run.zygote import ForkRequest
 from tests.support.services import wait_until
 from tests.support.small_runs import OF_ANY_METHOD, OF_BAPO, config_of, lines
 
@@ -54,3 +56,20 @@ def test_a_forked_trainer_trains_like_one_in_a_process_of_its_own(tmp_path: Path
         wait_until(lambda: not trainer.is_running())
     assert trainer.exit_code == EXIT_SUCCEEDED, log.read_text()
     assert lines(tmp_path / "forked") == lines(tmp_path / "here")
+
+
+def test_a_killed_zygote_is_noticed_although_its_trainer_holds_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = tmp_path / "trainer"
+    zygote = tmp_path / "zygote"
+    zygote.write_text(f'#!/bin/sh\nsleep 600 &\necho $! > "{trainer}"\nkill -9 $$\n', encoding="utf-8")
+    zygote.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(zygote))
+    request = ForkRequest(title="t", arguments=(), threads=1, log=tmp_path / "log")
+    with closing(Zygote()) as forking, pytest.raises(ZygoteError, match="ended with code -9"):
+        forking.fork(request, os.environ)
+    # It inherited the output, whose end would not come before its own.
+    orphan = psutil.Process(int(trainer.read_text()))
+    assert orphan.is_running()
+    orphan.kill()
