@@ -56,8 +56,8 @@ def _answer(
     chosen = comparison.choose(session, found.run_ids[::-1], group)
     # What is drawn of a run but its records.
     facts = [(row.run.name, row.run.status, row.run.tags, row.group) for row in chosen.rows]
-    told = [facts, chosen.groups, chosen.changes, found.num_matching]
-    question = f"board {board.id} {board.version} {panel.id} {scheme} {chosen.ids} {told}"
+    dependencies = [facts, chosen.groups, chosen.changes, found.num_matching]
+    question = f"board {board.id} {board.version} {panel.id} {scheme} {chosen.ids} {dependencies}"
 
     def work_out() -> Answer:
         return Answer.of({"id": panel.id, **_shown(session, context, panel, scheme, found, chosen)})

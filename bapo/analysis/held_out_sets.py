@@ -60,12 +60,12 @@ class NamedSets(NamedTuple):
     def difference(self, label: str | None = None) -> str | None:
         """Say which sets have one name and are not compared: all, or those called like this one; None without any."""
         names = {each.dataset for each, given in self.labels.items() if label in (None, given)}
-        told = [
+        sentences = [
             f"{name} is {_listed(kinds)}: different held-out sets, whose accuracies are not compared."
             for name, kinds in self.variants.items()
             if name in names
         ]
-        return " ".join(told) or None
+        return " ".join(sentences) or None
 
     def note(self) -> str | None:
         """Say what is not compared, and what is compared although not all of it is known; None without either."""

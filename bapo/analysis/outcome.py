@@ -48,8 +48,8 @@ def outcome(
     difference, disagreement = None, None
     if best is not None and other is not None and reference in (best.label, other.label):
         # Of either side, only the one that is not the reference has a difference to it.
-        told = known[other.label if best.label == reference else best.label]
-        difference, disagreement = told.against_reference, told.disagreement
+        versus_reference = known[other.label if best.label == reference else best.label]
+        difference, disagreement = versus_reference.against_reference, versus_reference.disagreement
         if best.label == reference:
             difference, disagreement = _negated(difference), _turned(disagreement)
     return Outcome(

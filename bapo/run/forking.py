@@ -65,14 +65,14 @@ class Zygote:
             return self._family.fork(request)
 
     def close(self) -> None:
-        """End the process that forks; its trainers go on."""
+        """End the process that forks; its trainers continue."""
         with self._lock:
             if self._family is not None:
                 self._family.end()
 
 
 class _Family:
-    """One process that forks, and how the trainers ended that it forked."""
+    """One process that forks, and the exit codes of the trainers that it forked."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -95,11 +95,11 @@ class _Family:
             if self.is_alive:
                 self._process.stdin.write(request.model_dump_json().encode() + b"\n")
             while self.is_alive:
-                for told in self._read():
-                    if told.code is None:
-                        return ForkedTrainer(self, told.pid, told.created)
-                    if told.pid not in running:
-                        raise ZygoteError(f"the trainer ended with code {told.code} before it began")
+                for message in self._read():
+                    if message.code is None:
+                        return ForkedTrainer(self, message.pid, message.created)
+                    if message.pid not in running:
+                        raise ZygoteError(f"the trainer ended with code {message.code} before it began")
         self.end()
         raise ZygoteError(f"the process that forks trainers ended with code {self._process.returncode}")
 
@@ -126,6 +126,6 @@ class _Family:
         chunk = self._process.stdout.read(READ_BYTES)
         self.is_alive = bool(chunk)
         *lines, self._unread = (self._unread + (chunk or b"")).split(b"\n")
-        told = [Forked.model_validate_json(line) for line in lines]
-        self._codes.update({each.pid: each.code for each in told})
-        return told
+        messages = [Forked.model_validate_json(line) for line in lines]
+        self._codes.update({each.pid: each.code for each in messages})
+        return messages

@@ -65,9 +65,9 @@ def listed(wanted: Repository, hub: Hub, policy: AddressPolicy, resolver: Resolv
             if len(content) > MOST_LISTING_BYTES:
                 raise SourceError(f"{_named(wanted)}: the list of its files is too long: name a file of it")
     try:
-        told = json.loads(content)
-        files = [HubFile(str(each["rfilename"]), int(each.get("size") or 0)) for each in told["siblings"]]
-        commit = str(told["sha"])
+        listing = json.loads(content)
+        files = [HubFile(str(each["rfilename"]), int(each.get("size") or 0)) for each in listing["siblings"]]
+        commit = str(listing["sha"])
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(
             f"{_named(wanted)}: {base} answers no list of files: is BAPO_UPLOAD_HUB_URL a hub?"

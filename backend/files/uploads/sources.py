@@ -82,7 +82,7 @@ class Repository:
 
 
 def repository_of(url: str) -> Repository | None:
-    """Return the repository, folder or pattern that a name of the hub stands for; None for one file, or any other
+    """Return the repository, folder or pattern that a hub name refers to; None for one file, or any other
     address."""
     found = _HUB_REPOSITORY.fullmatch(url)
     if found is None or not is_plain(url):

@@ -98,7 +98,7 @@ def bad_plan(field: str, remedy: str, value: Any) -> ConfigError:
 
 
 def labels_of(fields: Sequence[str]) -> dict[str, str]:
-    """Return the last part of each field's path where it tells them apart, else the path."""
+    """Return the last part of each field's path if it is unique among them, else the path."""
     last = Counter(field.rpartition(".")[2] for field in fields)
     return {field: name if last[name := field.rpartition(".")[2]] == 1 else field for field in fields}
 

@@ -102,8 +102,8 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
     made = repository.made_runs(session, study_id)
     run_ids = [each.run.id for each in made if each.run is not None]
     # States of runs and what tuning chose change without anything recorded.
-    told = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
-    named = answers.about(told, row.study.choices)
+    dependencies = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
+    named = answers.about(dependencies, row.study.choices)
     return named.of(session, run_ids, lambda: Answer.of(reporting.report(session, row, made).model_dump(mode="json")))
 
 
@@ -141,8 +141,8 @@ def get_fork_experiment(
     made = repository.made_runs(session, study_id)
     run_ids = [each.run.id for each in made if each.run is not None]
     parents = experiment.parents_of(session, row.study)
-    told = [[each.name, each.run and each.run.status] for each in made]
-    named = answers.about(told, [run.id for run in parents.values()])
+    dependencies = [[each.name, each.run and each.run.status] for each in made]
+    named = answers.about(dependencies, [run.id for run in parents.values()])
     return named.of(
         session,
         [*run_ids, *parents],

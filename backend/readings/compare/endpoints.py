@@ -134,8 +134,8 @@ def compare_curves(
     """
     chosen = service.choose(session, runs, group)
     # Names, tags and groups of runs can change without anything recorded.
-    told = [[run.name for run in chosen.runs], chosen.groups, chosen.changes]
-    return answers.about(told).of(
+    dependencies = [[run.name for run in chosen.runs], chosen.groups, chosen.changes]
+    return answers.about(dependencies).of(
         session, chosen.ids, lambda: _curves(session, chosen, _names(keys), x, equal, max_points, reduce)
     )
 

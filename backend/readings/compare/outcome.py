@@ -134,13 +134,13 @@ def _contender(
     group: ComparedGroup, dataset: str | None, runs: Mapping[str, ComparedRunInfo], *, is_equal: bool
 ) -> Contender:
     results = [result for run_id in group.run_ids if (result := _result_of(runs[run_id], dataset)) is not None]
-    told = next((each for each in group.results if each.dataset == dataset), None)
-    if told is None:
+    on_dataset = next((each for each in group.results if each.dataset == dataset), None)
+    if on_dataset is None:
         return Contender(group.label, None, 0, None, None)
-    accuracy = told.at_budget if is_equal else told.final
+    accuracy = on_dataset.at_budget if is_equal else on_dataset.final
     if len(results) == 1:
         accuracy = _of_one_run(results[0], is_equal=is_equal)
-    return Contender(group.label, accuracy, len(results), told.against_reference, told.disagreement)
+    return Contender(group.label, accuracy, len(results), on_dataset.against_reference, on_dataset.disagreement)
 
 
 def _of_one_run(result: EvaluationResult, *, is_equal: bool) -> MeanEstimate | None:

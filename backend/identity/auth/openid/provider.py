@@ -169,7 +169,7 @@ class Provider:
         return ClientAuth(settings.oidc_client_id, secret, "client_secret_post")
 
     def _completed(self, claims: Mapping[str, Any], access_token: str | None) -> Mapping[str, Any]:
-        """Return the claims, with those that the provider tells at its userinfo endpoint only."""
+        """Return the claims, completed by those of the provider's userinfo endpoint."""
         endpoint = self.documents.metadata().userinfo_endpoint
         settings = self._settings
         wanted = (
@@ -180,10 +180,10 @@ class Provider:
         if endpoint is None or access_token is None or is_complete:
             return claims
         headers = {"Authorization": f"Bearer {access_token}"}
-        told = answer_of(settings.oidc_label, endpoint, lambda: self._http.get(endpoint, headers=headers))
-        if told.get("sub") != claims["sub"]:
+        userinfo = answer_of(settings.oidc_label, endpoint, lambda: self._http.get(endpoint, headers=headers))
+        if userinfo.get("sub") != claims["sub"]:
             raise refusals.wrong_token(settings.oidc_label, f"{endpoint} describes another user than the ID token")
-        return {**told, **claims}
+        return {**userinfo, **claims}
 
 
 def _derived(browser_secret: str, use: str, state: str) -> str:
