@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from bapo.config.objective import Aggregation, KlEstimator, Objective
+from bapo.config.objective import (
+    Aggregation,
+    Clipped,
+    DecoupledClip,
+    KlEstimator,
+    Objective,
+    RatioLevel,
+    ShiftedClip,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -58,73 +66,162 @@ class LossOutput:
     """The same of KL(π_θ ‖ π_ref); `None` without a reference policy."""
 
 
+class PolicyTerm(NamedTuple):
+    """A surrogate's loss of each token."""
+
+    losses: Float[Tensor, "tokens"]
+    ratios: Float[Tensor, "tokens"]
+    """The ratio that is clipped."""
+    is_clipped: Bool[Tensor, "tokens"]
+
+
 def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
-    """Return PPO-clip on the ratio, with KL penalty and entropy bonus.
+    """Return the objective's surrogate with its KL penalty and entropy bonus, and what is recorded of them.
 
-    ρ = π_θ / b,  L = Σ_t w_t · ( -min(ρ_t·Â_t, clip(ρ_t, 1 - ε_low, 1 + ε_high)·Â_t) + β·KL_t - γ·H_t )
-
-    KL is to the reference policy (arXiv:2602.20722, Eq. (1)), to b (Eq. (3)), or a mean of both in the proportion λ to
-    1 - λ with λ = `kl_reference_share` (arXiv:2507.06892, the KL-convex constraint).
-
-    At `ratio_level` "sequence", ρ of every token is its response's (π_θ(y) / b(y))^(1/|y|), so that with
-    response-mean weights the sum is GSPO's objective (arXiv:2507.18071, Eq. (5) and (7)).
-    With dual clip c, the first term of a negative advantage is at most -c·Â (arXiv:1912.09729, Eq. (5)).
-    With a `behaviour_ratio_cap` of C, ρ is π_θ/π_k and the first term is weighed by min(π_k/b, C).
-    With a shifted clip range the bounds are π_k/b - ε_low and π_k/b + ε_high, of the policy π_k before the step's
-    update (arXiv:2507.06892), so that a group is not clipped for being old.
+    L = Σ_t w_t · ( surrogate_t + β·KL_t - γ·H_t )
     """
-    log_ratios = (inputs.policy_logprobs - inputs.rollout_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
-    if config.behaviour_ratio_cap is None:
-        ratios = _ratios(inputs.policy_logprobs - inputs.rollout_logprobs, inputs, config)
-    else:
-        ratios = _ratios(inputs.policy_logprobs - _current(inputs), inputs, config)
-    centre = _clip_centre(inputs, config)
-    unclipped = -ratios * inputs.advantages
-    clipped = -torch.clamp(ratios, centre - config.clip_low, centre + config.clip_high) * inputs.advantages
-    losses = torch.maximum(unclipped, clipped)
-    is_clipped = clipped > unclipped
-    if config.dual_clip is not None:
-        bounds = -config.dual_clip * inputs.advantages
-        is_bounded = (inputs.advantages < 0) & (losses > bounds)
-        losses = torch.where(is_bounded, bounds, losses)
-        is_clipped = is_clipped | is_bounded
-    if config.behaviour_ratio_cap is not None:
-        before = _ratios(_current(inputs) - inputs.rollout_logprobs, inputs, config)
-        losses = losses * before.clamp(max=config.behaviour_ratio_cap)
+    to_behaviour = _cut(inputs.policy_logprobs - inputs.rollout_logprobs)
+    term = surrogate(inputs, config)
     to_reference = None
     if inputs.reference_logprobs is not None:
-        to_reference = (inputs.policy_logprobs - inputs.reference_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
-    if config.kl_coefficient:
-        share = config.kl_reference_share
-        for part, target in ((1 - share, log_ratios), (share, to_reference)):
-            if part:
-                assert target is not None, "the objective needs a reference policy"
-                losses = losses + config.kl_coefficient * part * kl_penalty(log_ratios, target, config.kl_estimator)
+        to_reference = _cut(inputs.policy_logprobs - inputs.reference_logprobs)
+    losses = add_kl_penalty(term.losses, to_behaviour, to_reference, config)
     if config.entropy_coefficient:
         losses = losses - config.entropy_coefficient * inputs.entropies
     with torch.no_grad():
-        kl = kl_penalty(log_ratios, log_ratios, "unbiased")
-        reference_kl = None if to_reference is None else kl_penalty(log_ratios, to_reference, "unbiased")
-    return LossOutput((inputs.weights * losses).sum(), ratios.detach(), kl, is_clipped, reference_kl)
+        kl = kl_penalty(to_behaviour, to_behaviour, "unbiased")
+        reference_kl = None if to_reference is None else kl_penalty(to_behaviour, to_reference, "unbiased")
+    return LossOutput((inputs.weights * losses).sum(), term.ratios.detach(), kl, term.is_clipped, reference_kl)
 
 
-def _clip_centre(inputs: LossInputs, config: Objective) -> Float[Tensor, "tokens"]:
-    """Return what each token's ratio is clipped around: 1, or the ratio before the step's update."""
-    if not config.shifts_clip_range:
-        return torch.ones_like(inputs.rollout_logprobs)
-    return _ratios(_current(inputs) - inputs.rollout_logprobs, inputs, config)
+def surrogate(inputs: LossInputs, config: Objective) -> PolicyTerm:
+    """Return the objective's surrogate of each token, on ratios of its `ratio_level`."""
+    level, lengths, advantages = RATIOS[config.ratio_level], inputs.lengths, inputs.advantages
+    policy, rollout, current = inputs.policy_logprobs, inputs.rollout_logprobs, inputs.current_logprobs
+    match config.surrogate:
+        case ShiftedClip() as clip:
+            assert current is not None, "the objective needs the policy before the update"
+            return shifted_clip(level(policy - rollout, lengths), level(current - rollout, lengths), advantages, clip)
+        case DecoupledClip() as clip:
+            assert current is not None, "the objective needs the policy before the update"
+            return decoupled_clip(level(policy - current, lengths), level(current - rollout, lengths), advantages, clip)
+        case clip:
+            return clipped(level(policy - rollout, lengths), advantages, clip)
 
 
-def _ratios(log_ratios: Float[Tensor, "tokens"], inputs: LossInputs, config: Objective) -> Float[Tensor, "tokens"]:
-    """Return each token's ratio, or that of its response."""
-    if config.ratio_level == "sequence":
-        log_ratios = response_means(log_ratios, inputs.lengths)
-    return log_ratios.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO).exp()
+def clipped(ratios: Float[Tensor, "tokens"], advantages: Float[Tensor, "tokens"], clip: Clipped) -> PolicyTerm:
+    """Return PPO-clip.
+
+    -min(ρ·Â, clip(ρ, 1 - ε_low, 1 + ε_high)·Â),  ρ = π_θ / b
+
+    Source: arXiv:1707.06347, Eq. (7); arXiv:2602.20722, Eq. (1) and (3). With sequence ratios and response-mean
+    weights, arXiv:2507.18071, Eq. (5).
+    """
+    return _clipped_around(torch.ones_like(ratios), ratios, advantages, clip)
 
 
-def _current(inputs: LossInputs) -> Float[Tensor, "tokens"]:
-    assert inputs.current_logprobs is not None, "the objective needs the policy before the update"
-    return inputs.current_logprobs
+def shifted_clip(
+    ratios: Float[Tensor, "tokens"],
+    before: Float[Tensor, "tokens"],
+    advantages: Float[Tensor, "tokens"],
+    clip: ShiftedClip,
+) -> PolicyTerm:
+    """Return PPO-clip around the ratio before the step's update, so that a group is not clipped for being old.
+
+    -min(ρ·Â, clip(ρ, π_k/b - ε_low, π_k/b + ε_high)·Â),  ρ = π_θ / b
+
+    Source: arXiv:2507.06892.
+    """
+    return _clipped_around(before, ratios, advantages, clip)
+
+
+def decoupled_clip(
+    since: Float[Tensor, "tokens"],
+    before: Float[Tensor, "tokens"],
+    advantages: Float[Tensor, "tokens"],
+    clip: DecoupledClip,
+) -> PolicyTerm:
+    """Return PPO-clip on the ratio to the policy before the step's update, weighed by how far that is from b.
+
+    -min(π_k/b, C) · min(ρ·Â, clip(ρ, 1 - ε_low, 1 + ε_high)·Â),  ρ = π_θ / π_k
+
+    Source: the released code of arXiv:2602.20722.
+    """
+    term = clipped(since, advantages, clip)
+    return term._replace(losses=term.losses * before.clamp(max=clip.cap))
+
+
+def _clipped_around(
+    centre: Float[Tensor, "tokens"],
+    ratios: Float[Tensor, "tokens"],
+    advantages: Float[Tensor, "tokens"],
+    clip: Clipped,
+) -> PolicyTerm:
+    """Return -min(ρ·Â, clip(ρ, centre - ε_low, centre + ε_high)·Â), bounded by the dual clip where there is one."""
+    plain = -ratios * advantages
+    bounded = -torch.clamp(ratios, centre - clip.clip_low, centre + clip.clip_high) * advantages
+    term = PolicyTerm(torch.maximum(plain, bounded), ratios, bounded > plain)
+    return term if clip.dual_clip is None else dual_clip(term, advantages, clip.dual_clip)
+
+
+def dual_clip(term: PolicyTerm, advantages: Float[Tensor, "tokens"], bound: float) -> PolicyTerm:
+    """Bound the losses of negative advantages.
+
+    min(loss, -c·Â) where Â < 0
+
+    Source: arXiv:1912.09729, Eq. (5).
+    """
+    bounds = -bound * advantages
+    is_bounded = (advantages < 0) & (term.losses > bounds)
+    losses = torch.where(is_bounded, bounds, term.losses)
+    return term._replace(losses=losses, is_clipped=term.is_clipped | is_bounded)
+
+
+def add_kl_penalty(
+    losses: Float[Tensor, "tokens"],
+    to_behaviour: Float[Tensor, "tokens"],
+    to_reference: Float[Tensor, "tokens"] | None,
+    config: Objective,
+) -> Float[Tensor, "tokens"]:
+    """Add the KL penalty to the policies that it holds π_θ to, given as log π_θ - log of each.
+
+    β·( (1 - λ)·KL(π_θ ‖ b) + λ·KL(π_θ ‖ π_ref) ),  λ = `kl_reference_share`
+
+    Source: arXiv:2602.20722, Eq. (3) for λ = 0 and Eq. (1) for λ = 1; arXiv:2507.06892, the KL-convex constraint.
+    """
+    if not config.kl_coefficient:
+        return losses
+    share = config.kl_reference_share
+    for part, target in ((1 - share, to_behaviour), (share, to_reference)):
+        if part:
+            assert target is not None, "the objective needs a reference policy"
+            losses = losses + config.kl_coefficient * part * kl_penalty(to_behaviour, target, config.kl_estimator)
+    return losses
+
+
+def token_ratios(log_ratios: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
+    """Return the ratio of each token."""
+    return _cut(log_ratios).exp()
+
+
+def sequence_ratios(log_ratios: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
+    """Return at each token the ratio of its response, the geometric mean of its tokens'.
+
+    s = (π_θ(y|x) / b(y|x))^(1/|y|)
+
+    Source: arXiv:2507.18071, Eq. (7).
+    """
+    return _cut(response_means(log_ratios, lengths)).exp()
+
+
+RATIOS: Mapping[RatioLevel, Callable[[Tensor, Sequence[int]], Tensor]] = {
+    "token": token_ratios,
+    "sequence": sequence_ratios,
+}
+
+
+def _cut(log_ratios: Float[Tensor, "tokens"]) -> Float[Tensor, "tokens"]:
+    return log_ratios.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
 
 
 def response_means(values: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
 from bapo.config.errors import ConfigProblem
-from bapo.config.objective import Aggregation, KlTo, LengthPenalty, RatioLevel
+from bapo.config.method.fields import StepInterval
+from bapo.config.objective import Aggregation, Clipped, KlTo, LengthPenalty, RatioLevel, Surrogate
 from bapo.config.section import TypedSection
 from bapo.config.sections import RolloutConfig, TrainingConfig
 
@@ -55,21 +56,15 @@ class MethodSection(TypedSection):
     """Mean of the loss where `loss.aggregation` is `auto`."""
     clip_range: ClassVar[tuple[float, float]] = (0.2, 0.2)
     """ε_low and ε_high where `loss.clip_low` and `loss.clip_high` are empty."""
+    surrogate: ClassVar[type[Surrogate]] = Clipped
+    """Policy term of the loss: how its ratio is clipped."""
     ratio_level: ClassVar[RatioLevel] = "token"
     """Unit of the importance ratio where `loss.ratio_level` is `auto`."""
     kl_to: ClassVar[KlTo] = "reference"
     """Policy that the KL penalty is to where `loss.kl_to` is `auto` (arXiv:2602.20722, Eq. 1)."""
-    shifts_clip_range: ClassVar[bool] = False
-    """Clips around the ratio of the policy before the step's update, in place of 1."""
-    behaviour_ratio_cap: ClassVar[float | None] = None
-    """Clips the ratio to the policy π_k before the step's update, weighed by π_k / behaviour policy up to this. None:
-    clips the ratio to the behaviour policy."""
     sample_deviation: ClassVar[bool] = False
     """Divides by the sample deviation of a group's rewards, in place of the population's (Eq. 2)."""
 
-    is_trainable: ClassVar[bool] = True
-    """True if runs of the method can be trained here. False: it describes another trainer's run, a config holds only
-    what is known of that, and nothing offers it."""
     is_unmeasured: ClassVar[bool] = False
     """True if runs neither track difficulty nor are evaluated on held-out problems."""
     chooses_prompts: ClassVar[bool] = False
@@ -114,3 +109,12 @@ class MethodSection(TypedSection):
     def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:
         """Return the penalty on long responses; None if there is none."""
         return None
+
+
+class DelayedSection(MethodSection):
+    """Common part of methods whose rollout policy may be older than the trained weights."""
+
+    steerable: ClassVar = ("v",)
+
+    v: StepInterval = 1
+    """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
