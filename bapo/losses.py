@@ -165,7 +165,7 @@ def _clipped_around(
 
 
 def dual_clip(term: PolicyTerm, advantages: Float[Tensor, "tokens"], bound: float) -> PolicyTerm:
-    """Bound the losses of negative advantages.
+    """Limit the losses of negative advantages.
 
     min(loss, -c·Â) where Â < 0
 

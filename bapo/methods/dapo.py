@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.errors import ConfigProblem
 from bapo.config.method import Look, MethodSection
-from bapo.config.method.base import RunSections, makes_one_update
+from bapo.config.method.base import RunSections
 from bapo.config.objective import LengthPenalty
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
@@ -27,6 +26,7 @@ class DapoConfig(MethodSection):
     look: ClassVar = Look(2, "solid", "square")
     # §3.1.
     clip_range: ClassVar = (0.2, 0.28)
+    num_updates: ClassVar = 16
     filters_fresh: ClassVar = True
     is_on_policy: ClassVar = True
     has_rounds: ClassVar = True
@@ -49,17 +49,6 @@ class DapoConfig(MethodSection):
             raise ValueError(
                 f"method.overlong_buffer_tokens|responses have at most {longest} tokens "
                 f"(rollout.max_response_tokens): give at most as many"
-            )
-
-    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Warn about clipping that cannot act."""
-        if makes_one_update(config.training):
-            yield ConfigProblem(
-                "training.mini_batch_size",
-                config.training.mini_batch_size,
-                "with one update per step every ratio is 1, so that DAPO's clip range never acts: give less "
-                f"than training.batch_size, such as {max(1, config.training.batch_size // 16)} (the source makes 16 "
-                "updates per step)",
             )
 
     def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:

@@ -44,7 +44,7 @@ class PlainMethod:
     """The method's section; a subclass narrows the type."""
 
     def __init__(self, config: RunConfig | None = None) -> None:
-        """Apply the config; a subclass may leave that to a `reconfigure` of its own."""
+        """Apply the config. None: a subclass does."""
         self._mean_accuracy = MeanAccuracy()
         self._fresh: Sequence[RolloutGroup] = ()
         self._sync_interval = 1

@@ -1,8 +1,8 @@
 """The `method` section: one class per method, selected by `type`.
 
-A class's fields are what a user sets; its class variables, documented in `base`, are what the method is. Each stands in
-the file of its method, in `bapo/methods/`, next to the class that makes the batches; the registry imports those files
-when a config is first read, so that nothing here imports them.
+A class's fields are what a user sets; its class variables, documented in `base`, are what the method is. The
+file of a method in `bapo/methods/` has its config class and the class that makes its batches. The registry imports
+those files when a config is first read, so that nothing here imports them.
 """
 
 from __future__ import annotations

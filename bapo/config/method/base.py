@@ -31,11 +31,6 @@ class RunSections(Protocol):
     def training(self) -> TrainingConfig: ...
 
 
-def makes_one_update(training: TrainingConfig) -> bool:
-    """Return whether a step makes a single optimizer step, so that every ratio of an on-policy method is 1."""
-    return training.mini_batch_size is None or training.mini_batch_size >= training.batch_size
-
-
 class MethodSection(TypedSection):
     """Base of every method's config class.
 
@@ -56,6 +51,8 @@ class MethodSection(TypedSection):
     """Mean of the loss where `loss.aggregation` is `auto`."""
     clip_range: ClassVar[tuple[float, float]] = (0.2, 0.2)
     """ε_low and ε_high where `loss.clip_low` and `loss.clip_high` are empty."""
+    num_updates: ClassVar[int | None] = None
+    """Updates per step in the source of an on-policy method that is known for its clip range. None: of another one."""
     surrogate: ClassVar[type[Surrogate]] = Clipped
     """Policy term of the loss: how its ratio is clipped."""
     ratio_level: ClassVar[RatioLevel] = "token"
@@ -96,7 +93,16 @@ class MethodSection(TypedSection):
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Return notes on a config that is legal but probably a mistake."""
-        return ()
+        training = config.training
+        if self.num_updates is None or (training.mini_batch_size or training.batch_size) < training.batch_size:
+            return
+        yield ConfigProblem(
+            "training.mini_batch_size",
+            training.mini_batch_size,
+            f"with one update per step every ratio is 1 and {self.label}'s clip range never acts: give less than "
+            f"training.batch_size, such as {max(1, training.batch_size // self.num_updates)} (the source makes "
+            f"{self.num_updates} updates per step)",
+        )
 
     def as_bapo(self) -> MethodSection | None:
         """Return the method as a BAPO config; None if its batches do not follow BAPO's rules."""
