@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ from bapo.config.objective import (
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
+    Tokens: TypeAlias = Float[Tensor, "tokens"]
+
 _MAX_LOG_RATIO = 20.0
 """|log ρ| beyond this is cut, as in verl, so that ρ stays finite."""
 _MAX_LOW_VARIANCE_KL = 10.0
@@ -32,21 +34,21 @@ _MAX_LOW_VARIANCE_KL = 10.0
 class LossInputs:
     """One value per response token in each tensor; those of a response together."""
 
-    policy_logprobs: Float[Tensor, "tokens"]
+    policy_logprobs: Tokens
     """log π_θ(token), with gradient."""
-    rollout_logprobs: Float[Tensor, "tokens"]
+    rollout_logprobs: Tokens
     """log b(token) of the behaviour policy b that generated the response."""
-    advantages: Float[Tensor, "tokens"]
+    advantages: Tokens
     """Â of the token's response."""
-    entropies: Float[Tensor, "tokens"]
+    entropies: Tokens
     """Entropy of π_θ at the token, nats; with gradient where there is an entropy bonus."""
-    weights: Float[Tensor, "tokens"]
+    weights: Tokens
     """Share of the token in the mini-batch's mean; see `token_weights`."""
     lengths: Sequence[int]
     """Tokens of each response, in the order of the tokens."""
-    reference_logprobs: Float[Tensor, "tokens"] | None = None
+    reference_logprobs: Tokens | None = None
     """log π_ref(token) of the reference policy, where the objective needs it."""
-    current_logprobs: Float[Tensor, "tokens"] | None = None
+    current_logprobs: Tokens | None = None
     """log π_k(token) of the policy before the step's first update, where the objective needs it."""
 
 
@@ -56,21 +58,21 @@ class LossOutput:
 
     loss: Float[Tensor, ""]
     """These tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
-    ratios: Float[Tensor, "tokens"]
+    ratios: Tokens
     """ρ of the token, or its response's."""
-    kl: Float[Tensor, "tokens"]
+    kl: Tokens
     """ρ·log ρ - (ρ - 1), nats: unbiased for KL(π_θ ‖ b) in the mean."""
     is_clipped: Bool[Tensor, "tokens"]
     """True if clipping took the token's policy gradient away."""
-    reference_kl: Float[Tensor, "tokens"] | None
+    reference_kl: Tokens | None
     """The same of KL(π_θ ‖ π_ref); `None` without a reference policy."""
 
 
 class PolicyTerm(NamedTuple):
     """A surrogate's loss of each token."""
 
-    losses: Float[Tensor, "tokens"]
-    ratios: Float[Tensor, "tokens"]
+    losses: Tokens
+    ratios: Tokens
     """The ratio that is clipped."""
     is_clipped: Bool[Tensor, "tokens"]
 
@@ -109,38 +111,32 @@ def surrogate(inputs: LossInputs, config: Objective) -> PolicyTerm:
             return clipped(level(policy - rollout, lengths), advantages, clip)
 
 
-def clipped(ratios: Float[Tensor, "tokens"], advantages: Float[Tensor, "tokens"], clip: Clipped) -> PolicyTerm:
-    """Return PPO-clip.
+def clipped(ratios: Tokens, advantages: Tokens, clip: Clipped, centre: Tokens | None = None) -> PolicyTerm:
+    """Return PPO-clip, around 1 or another centre, with the dual clip if there is one.
 
     -min(ρ·Â, clip(ρ, 1 - ε_low, 1 + ε_high)·Â),  ρ = π_θ / b
 
-    Source: arXiv:1707.06347, Eq. (7); arXiv:2602.20722, Eq. (1) and (3). With sequence ratios and response-mean
-    weights, arXiv:2507.18071, Eq. (5).
+    Source: arXiv:1707.06347, Eq. (7); arXiv:2602.20722, Eq. (1) and (3). On sequence ratios with response-mean weights,
+    arXiv:2507.18071, Eq. (5).
     """
-    return _clipped_around(torch.ones_like(ratios), ratios, advantages, clip)
+    middle = torch.ones_like(ratios) if centre is None else centre
+    plain = -ratios * advantages
+    bounded = -torch.clamp(ratios, middle - clip.clip_low, middle + clip.clip_high) * advantages
+    term = PolicyTerm(torch.maximum(plain, bounded), ratios, bounded > plain)
+    return term if clip.dual_clip is None else dual_clip(term, advantages, clip.dual_clip)
 
 
-def shifted_clip(
-    ratios: Float[Tensor, "tokens"],
-    before: Float[Tensor, "tokens"],
-    advantages: Float[Tensor, "tokens"],
-    clip: ShiftedClip,
-) -> PolicyTerm:
+def shifted_clip(ratios: Tokens, before: Tokens, advantages: Tokens, clip: ShiftedClip) -> PolicyTerm:
     """Return PPO-clip around the ratio before the step's update, so that a group is not clipped for being old.
 
     -min(ρ·Â, clip(ρ, π_k/b - ε_low, π_k/b + ε_high)·Â),  ρ = π_θ / b
 
     Source: arXiv:2507.06892.
     """
-    return _clipped_around(before, ratios, advantages, clip)
+    return clipped(ratios, advantages, clip, centre=before)
 
 
-def decoupled_clip(
-    since: Float[Tensor, "tokens"],
-    before: Float[Tensor, "tokens"],
-    advantages: Float[Tensor, "tokens"],
-    clip: DecoupledClip,
-) -> PolicyTerm:
+def decoupled_clip(since: Tokens, before: Tokens, advantages: Tokens, clip: DecoupledClip) -> PolicyTerm:
     """Return PPO-clip on the ratio to the policy before the step's update, weighed by how far that is from b.
 
     -min(π_k/b, C) · min(ρ·Â, clip(ρ, 1 - ε_low, 1 + ε_high)·Â),  ρ = π_θ / π_k
@@ -151,20 +147,7 @@ def decoupled_clip(
     return term._replace(losses=term.losses * before.clamp(max=clip.cap))
 
 
-def _clipped_around(
-    centre: Float[Tensor, "tokens"],
-    ratios: Float[Tensor, "tokens"],
-    advantages: Float[Tensor, "tokens"],
-    clip: Clipped,
-) -> PolicyTerm:
-    """Return -min(ρ·Â, clip(ρ, centre - ε_low, centre + ε_high)·Â), bounded by the dual clip where there is one."""
-    plain = -ratios * advantages
-    bounded = -torch.clamp(ratios, centre - clip.clip_low, centre + clip.clip_high) * advantages
-    term = PolicyTerm(torch.maximum(plain, bounded), ratios, bounded > plain)
-    return term if clip.dual_clip is None else dual_clip(term, advantages, clip.dual_clip)
-
-
-def dual_clip(term: PolicyTerm, advantages: Float[Tensor, "tokens"], bound: float) -> PolicyTerm:
+def dual_clip(term: PolicyTerm, advantages: Tokens, bound: float) -> PolicyTerm:
     """Limit the losses of negative advantages.
 
     min(loss, -c·Â) where Â < 0
@@ -177,12 +160,7 @@ def dual_clip(term: PolicyTerm, advantages: Float[Tensor, "tokens"], bound: floa
     return term._replace(losses=losses, is_clipped=term.is_clipped | is_bounded)
 
 
-def add_kl_penalty(
-    losses: Float[Tensor, "tokens"],
-    to_behaviour: Float[Tensor, "tokens"],
-    to_reference: Float[Tensor, "tokens"] | None,
-    config: Objective,
-) -> Float[Tensor, "tokens"]:
+def add_kl_penalty(losses: Tokens, to_behaviour: Tokens, to_reference: Tokens | None, config: Objective) -> Tokens:
     """Add the KL penalty to the policies that it holds π_θ to, given as log π_θ - log of each.
 
     β·( (1 - λ)·KL(π_θ ‖ b) + λ·KL(π_θ ‖ π_ref) ),  λ = `kl_reference_share`
@@ -199,12 +177,12 @@ def add_kl_penalty(
     return losses
 
 
-def token_ratios(log_ratios: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
+def token_ratios(log_ratios: Tokens, lengths: Sequence[int]) -> Tokens:
     """Return the ratio of each token."""
     return _cut(log_ratios).exp()
 
 
-def sequence_ratios(log_ratios: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
+def sequence_ratios(log_ratios: Tokens, lengths: Sequence[int]) -> Tokens:
     """Return at each token the ratio of its response, the geometric mean of its tokens'.
 
     s = (π_θ(y|x) / b(y|x))^(1/|y|)
@@ -220,11 +198,11 @@ RATIOS: Mapping[RatioLevel, Callable[[Tensor, Sequence[int]], Tensor]] = {
 }
 
 
-def _cut(log_ratios: Float[Tensor, "tokens"]) -> Float[Tensor, "tokens"]:
+def _cut(log_ratios: Tokens) -> Tokens:
     return log_ratios.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
 
 
-def response_means(values: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
+def response_means(values: Tokens, lengths: Sequence[int]) -> Tokens:
     """Return each response's mean at each of its tokens."""
     sizes = torch.tensor(lengths, device=values.device)
     rows = torch.arange(len(lengths), device=values.device).repeat_interleave(sizes)
@@ -233,9 +211,7 @@ def response_means(values: Float[Tensor, "tokens"], lengths: Sequence[int]) -> F
     return (sums / sizes.clamp(min=1))[rows]
 
 
-def kl_penalty(
-    log_ratios: Float[Tensor, "tokens"], target_log_ratios: Float[Tensor, "tokens"], estimator: KlEstimator
-) -> Float[Tensor, "tokens"]:
+def kl_penalty(log_ratios: Tokens, target_log_ratios: Tokens, estimator: KlEstimator) -> Tokens:
     """Estimate KL(π_θ ‖ q) per token, nats, from log ρ = log π_θ - log b of the tokens' own policy and log π_θ - log q.
 
     `low_var_kl`: k3 = q/π_θ - 1 + log(π_θ/q), unbiased for tokens drawn from π_θ, cut at ±10 as in verl.
@@ -255,7 +231,7 @@ def token_weights(
     *,
     num_tokens: int,
     num_responses: int,
-) -> Float[Tensor, "tokens"]:
+) -> Tokens:
     """Return the weight of each token of responses of these lengths, response by response.
 
     `token-mean`: 1 / num_tokens. `response-mean`: 1 / (num_responses · |y|) (arXiv:2602.20722, Eq. (1)). The totals

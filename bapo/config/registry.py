@@ -61,7 +61,7 @@ class Registry(Generic[S]):
 
     def default_section(self) -> S:
         """Return the section of a config that names none."""
-        return self.default()
+        return self.default.model_validate({})
 
     @property
     def classes(self) -> Mapping[str, type[S]]:

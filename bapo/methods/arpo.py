@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from bapo.config.method import DelayedSection, Look
-from bapo.config.method.fields import Capacity, StepInterval
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition

@@ -11,9 +11,16 @@ from pydantic import Field, model_validator
 from bapo import filters
 from bapo.buffers import DifficultBuffer, HighQualityBuffer
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.method import DelayedSection, Look, MethodSection
-from bapo.config.method.base import RunSections
-from bapo.config.method.fields import Capacity, StepInterval, Threshold, ThresholdRange
+from bapo.config.method import (
+    Capacity,
+    DelayedSection,
+    Look,
+    MethodSection,
+    RunSections,
+    StepInterval,
+    Threshold,
+    ThresholdRange,
+)
 from bapo.config.run import RunConfig
 from bapo.config.section import Section
 from bapo.draws import generator

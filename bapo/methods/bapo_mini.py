@@ -7,9 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method import DelayedSection, Look
-from bapo.config.method.base import RunSections
-from bapo.config.method.fields import StepInterval
+from bapo.config.method import DelayedSection, Look, RunSections, StepInterval
 from bapo.methods.bapo import Bapo, BapoConfig, DifficultBufferConfig, HighQualityBufferConfig
 
 

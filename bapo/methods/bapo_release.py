@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from bapo.config.method import Look
-from bapo.config.method.fields import ThresholdRange
+from bapo.config.method import Look, ThresholdRange
 from bapo.config.objective import DecoupledClip
 from bapo.draws import generator
 from bapo.methods.bapo import Bapo, BapoConfig

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method import Look, MethodSection
-from bapo.config.method.base import RunSections
+from bapo.config.method import Look, MethodSection, RunSections
 from bapo.config.objective import LengthPenalty
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch

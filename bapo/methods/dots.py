@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method import DelayedSection, Look
-from bapo.config.method.fields import Capacity, StepInterval
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.lines import Rule

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from bapo.config.method import DelayedSection, Look, MethodSection
-from bapo.config.method.fields import StepInterval
+from bapo.config.method import DelayedSection, Look, MethodSection, StepInterval
 from bapo.methods.lines import Rule
 from bapo.methods.plain import PlainMethod
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method import Look, MethodSection
-from bapo.config.method.base import RunSections
+from bapo.config.method import Look, MethodSection, RunSections
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition

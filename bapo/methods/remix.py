@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method import DelayedSection, Look
-from bapo.config.method.fields import Capacity, StepInterval
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.config.objective import ShiftedClip
 from bapo.methods.lines import Rule
 from bapo.methods.mixing import MixingMethod

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from bapo.buffers import PastGroups
-from bapo.config.method import DelayedSection, Look
-from bapo.config.method.fields import Capacity, StepInterval
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.lines import Rule
 from bapo.methods.relative import relative_advantages
 from bapo.methods.replay import ReplayMethod
-from bapo.methods.retrieval import retrieve
+from bapo.methods.retrieval import Strategy, retrieve
 from bapo.rollout import BatchSource, RolloutGroup
 
 
@@ -28,7 +28,7 @@ class RepoConfig(DelayedSection):
     reuses_groups: ClassVar = True
 
     type: Literal["repo"] = "repo"
-    strategy: Literal["full", "recency", "reward", "variance"] = "reward"
+    strategy: Strategy = "reward"
     """Stored responses of the prompt that are retrieved: all, the newest, correct ones first, or those whose rewards
     vary most."""
     retrieved_responses: Annotated[int, Field(ge=1, le=1024)] = 8
@@ -95,9 +95,7 @@ class Repo(ReplayMethod[PastGroups]):
             return
         retrieved = retrieve(method.strategy, past, method.retrieved_responses)
         rewards = [group.rewards[position] for group, positions in retrieved for position in positions]
-        advantages = [method.off_policy_weight * each for each in relative_advantages(rewards)]
-        begin = 0
+        advantages = (method.off_policy_weight * each for each in relative_advantages(rewards))
         for group, positions in retrieved:
-            end = begin + len(positions)
-            composition.join(group, BatchSource.REUSED, responses=positions, advantages=tuple(advantages[begin:end]))
-            begin = end
+            own = tuple(islice(advantages, len(positions)))
+            composition.join(group, BatchSource.REUSED, responses=positions, advantages=own)

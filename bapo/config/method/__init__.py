@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from bapo.config.method.base import DelayedSection, Look, MethodSection
+from bapo.config.method.base import DelayedSection, Look, MethodSection, RunSections
 from bapo.config.method.critic import ActorCritic, CriticConfig
+from bapo.config.method.fields import Capacity, StepInterval, Threshold, ThresholdRange
 from bapo.config.registry import Registry
 
 METHODS: Registry[MethodSection] = Registry("method", "bapo.methods", MethodSection, default="bapo")
@@ -113,10 +114,15 @@ def known_looks() -> dict[str, Look]:
 __all__ = [
     "METHODS",
     "ActorCritic",
+    "Capacity",
     "CriticConfig",
     "DelayedSection",
     "Look",
     "MethodSection",
+    "RunSections",
+    "StepInterval",
+    "Threshold",
+    "ThresholdRange",
     "Trait",
     "ablations",
     "has_trait",

@@ -120,7 +120,7 @@ class MethodSection(TypedSection):
 class DelayedSection(MethodSection):
     """Common part of methods whose rollout policy may be older than the trained weights."""
 
-    steerable: ClassVar = ("v",)
+    steerable: ClassVar[tuple[str, ...]] = ("v",)
 
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
