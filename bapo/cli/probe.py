@@ -14,9 +14,8 @@ from bapo.cli.findings import show_report
 from bapo.cli.output import JsonOption, print_json
 from bapo.cli.train import EXIT_STOPPED, train_here
 from bapo.config import apply_changes, parse_assignments, resolve
-from bapo.config.method import probe_changes
-from bapo.config.method.probe import NUM_PROBLEMS
 from bapo.config.recipes import load_recipe
+from bapo.methods.probe import NUM_PROBLEMS, probe_changes
 
 DATA_FILES = (".jsonl", ".parquet")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    Field,
     PlainValidator,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
@@ -16,7 +17,7 @@ from pydantic import (
 )
 
 from bapo.config.engine import EngineConfig
-from bapo.config.method import METHODS, ActorCritic, BapoConfig, CriticConfig, MethodSection
+from bapo.config.method import METHODS, ActorCritic, CriticConfig, MethodSection
 from bapo.config.objective import LengthPenalty, Objective
 from bapo.config.registry import Registry
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
@@ -43,7 +44,9 @@ class RunConfig(Section):
     """The base model."""
     task: Annotated[SerializeAsAny[TaskSection], PlainValidator(TASKS.validate)] = CountdownTaskConfig()
     """Problems and their verifier; setting `type` replaces the section by that type's defaults."""
-    method: Annotated[SerializeAsAny[MethodSection], PlainValidator(METHODS.validate)] = BapoConfig()
+    method: Annotated[SerializeAsAny[MethodSection], PlainValidator(METHODS.validate)] = Field(
+        default_factory=METHODS.default_section
+    )
     """The algorithm; setting `type` replaces the section by that method's defaults."""
     rollout: RolloutConfig = RolloutConfig()
     """Generation of responses."""
@@ -129,9 +132,11 @@ class RunConfig(Section):
         loss, method = self.loss, self.method
         clip_low, clip_high = method.clip_range
         return Objective(
-            clip_low=clip_low if loss.clip_low is None else loss.clip_low,
-            clip_high=clip_high if loss.clip_high is None else loss.clip_high,
-            dual_clip=loss.dual_clip,
+            surrogate=method.surrogate(
+                clip_low=clip_low if loss.clip_low is None else loss.clip_low,
+                clip_high=clip_high if loss.clip_high is None else loss.clip_high,
+                dual_clip=loss.dual_clip,
+            ),
             kl_coefficient=loss.kl_coefficient,
             kl_estimator=loss.kl_estimator,
             kl_reference_share=(
@@ -140,8 +145,6 @@ class RunConfig(Section):
             entropy_coefficient=loss.entropy_coefficient,
             aggregation=method.aggregation if loss.aggregation == "auto" else loss.aggregation,
             ratio_level=method.ratio_level if loss.ratio_level == "auto" else loss.ratio_level,
-            shifts_clip_range=method.shifts_clip_range,
-            behaviour_ratio_cap=method.behaviour_ratio_cap,
             sample_deviation=method.sample_deviation,
             drops_overlong=loss.drops_overlong,
         )

@@ -183,9 +183,12 @@ class ReasoningGymTaskConfig(TaskSection):
         return self
 
 
-# The default comes first: documentation takes what several types share from the first one that has it.
 TASKS: Registry[TaskSection] = Registry(
-    "task", "bapo.tasks", TaskSection, (CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig)
+    "task",
+    "bapo.tasks",
+    TaskSection,
+    default=CountdownTaskConfig.type_name(),
+    shipped=(CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig),
 )
 """Every type of tasks that a config can name."""
 

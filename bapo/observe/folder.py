@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
-from bapo.config.method.observed import ObservedConfig
 from bapo.config.resolve import difference, flatten
+from bapo.methods.observed import ObservedConfig
 from bapo.observe.observation import Observation, Sizes
 from bapo.records import StepRecord
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records

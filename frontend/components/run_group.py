@@ -5,7 +5,7 @@ from __future__ import annotations
 from bapo.api.compare import MOST_COMPARED
 from bapo.api.runs import RunSummary
 from bapo.client import AsyncClient
-from bapo.config.method import GrpoConfig
+from bapo.methods.grpo import GrpoConfig
 
 
 async def runs_of_group(client: AsyncClient, name: str) -> list[RunSummary]:

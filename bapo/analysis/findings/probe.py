@@ -31,7 +31,8 @@ from bapo.analysis.findings.success_rates import Forecast
 from bapo.analysis.number_format import counted, percent
 from bapo.analysis.rollout_estimate import rollout_estimate
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.config.method import BapoConfig, ProbeConfig
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.probe import ProbeConfig
 from bapo.thresholds import Thresholds, difficult_max_count
 
 LEAST_PROMPTS = 64

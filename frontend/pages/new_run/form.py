@@ -15,7 +15,7 @@ from bapo.api.base import FieldProblem
 from bapo.api.runs import RunCreate, RunFork
 from bapo.api.studies import StudyCreate, StudyWrite
 from bapo.client import ApiError, AsyncClient
-from bapo.config.method import probe_changes
+from bapo.methods.probe import probe_changes
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, Failure, unchanged
 from frontend.components.config_form.fields import resets

@@ -12,7 +12,9 @@ from dash import html
 
 from bapo.config import RunConfig
 from bapo.config.documentation import documentation
-from bapo.config.method import BapoConfig, DapoConfig, has_trait, replay_methods
+from bapo.config.method import has_trait, replay_methods
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.dapo import DapoConfig
 from frontend.components.attributes import attributes
 from frontend.components.controls import segments, small_select
 from frontend.components.explained import explained

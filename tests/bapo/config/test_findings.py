@@ -72,12 +72,12 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
         ),
         (
             {"method.type": "bapo_mini", "method.filter.type": "range"},
-            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, bapo_release and ba_ppo: "
+            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, ba_ppo and bapo_release: "
             "remove it, or change method.type",
         ),
         (
             {"method.type": "grpo", "method.critic.learning_rate": 1e-3},
-            "method.critic = {'learning_rate': 0.001}: grpo has no critic; it belongs to ppo and ba_ppo: remove it, "
+            "method.critic = {'learning_rate': 0.001}: grpo has no critic; it belongs to ba_ppo and ppo: remove it, "
             "or change method.type",
         ),
     ],

@@ -8,9 +8,10 @@ import pytest
 
 from bapo.config import ConfigError, Resolution, RunConfig, apply_changes, parse_assignments, resolve
 from bapo.config.findings import MOST_PROBLEMS
-from bapo.config.method import METHODS, BapoConfig, BapoMiniConfig, GrpoConfig
 from bapo.config.resolve import difference, flatten
-from bapo.methods import SHIPPED
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.bapo_mini import BapoMiniConfig
+from bapo.methods.grpo import GrpoConfig
 
 TRAINING = {"training": {"steps": 1}}
 
@@ -137,10 +138,6 @@ def test_a_path_through_a_value_is_refused() -> None:
 def test_a_method_that_is_no_section_is_refused_not_followed(method: Any) -> None:
     with pytest.raises(ConfigError, match="must hold fields"):
         resolved({"method": method})
-
-
-def test_every_method_type_has_its_class() -> None:
-    assert set(METHODS.classes.values()) == set(SHIPPED)
 
 
 def test_resolution_keeps_what_was_set_apart_from_the_defaults() -> None:

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from bapo.config import RunConfig, resolve
-from bapo.config.method import BapoConfig
-from bapo.config.objective import LengthPenalty
+from bapo.config.objective import Clipped, LengthPenalty
+from bapo.methods.bapo import BapoConfig
 
 STEPS = {"steps": 1}
 
@@ -101,16 +101,16 @@ def test_the_kl_penalty_is_to_the_methods_own_policy_unless_the_config_says() ->
 
 def test_dapo_and_gspo_have_clip_ranges_of_their_own() -> None:
     ranges = {
-        method: (objective.clip_low, objective.clip_high, objective.ratio_level)
+        method: (objective.surrogate, objective.ratio_level)
         for method in ("grpo", "dapo", "gspo", "mopps")
         for objective in (config(method={"type": method}).objective,)
     }
     assert ranges == {
-        "grpo": (0.2, 0.2, "token"), "mopps": (0.2, 0.2, "token"),
-        "dapo": (0.2, 0.28, "token"), "gspo": (3e-4, 4e-4, "sequence"),
+        "grpo": (Clipped(0.2, 0.2), "token"), "mopps": (Clipped(0.2, 0.2), "token"),
+        "dapo": (Clipped(0.2, 0.28), "token"), "gspo": (Clipped(3e-4, 4e-4), "sequence"),
     }  # fmt: skip
     own = config(method={"type": "gspo"}, loss={"clip_low": 0.1, "ratio_level": "token"}).objective
-    assert (own.clip_low, own.clip_high, own.ratio_level) == (0.1, 4e-4, "token")
+    assert (own.surrogate, own.ratio_level) == (Clipped(0.1, 4e-4), "token")
 
 
 def test_an_overlong_buffer_fits_into_the_response() -> None:

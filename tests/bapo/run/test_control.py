@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from bapo.config import ConfigError, RunConfig, resolve
-from bapo.config.method import BapoConfig
+from bapo.methods.bapo import BapoConfig
 from bapo.run.control import CONTROL_FILE, ControlRequest, append_request, changed_config, read_requests
 
 

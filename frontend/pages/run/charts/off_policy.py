@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 from bapo.analysis.steered import config_in_force
 from bapo.api.runs import RunDetail
 from bapo.config import RunConfig
-from bapo.config.method import BapoConfig
 from bapo.figures import ratio_distribution, staleness, tv_bounds
 from bapo.figures.metric_charts import (
     CLIPPED,
@@ -18,6 +17,7 @@ from bapo.figures.metric_charts import (
     TOKEN_DISTANCES,
 )
 from bapo.figures.theme import Palette
+from bapo.methods.bapo import BapoConfig
 from bapo.theory import TheoryConstants, theory_constants
 from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, recorded_chart
 from frontend.pages.run.data import RunData

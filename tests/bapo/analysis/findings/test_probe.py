@@ -14,7 +14,7 @@ from bapo.analysis.findings.probe import OF_PROBES, group_size_of, probe_outcome
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.config import resolve
-from bapo.config.method import probe_changes
+from bapo.methods.probe import probe_changes
 from tests.bapo.analysis.findings.streams import found, stream
 
 CONFIG = resolve({"method": {"type": "probe", "planned_steps": 100}, "training": {"steps": 4}}).config

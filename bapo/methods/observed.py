@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method.base import MethodSection
+from bapo.config.method import MethodSection
+from bapo.methods.lines import Rule
+from bapo.methods.plain import PlainMethod
 
 Name = Annotated[str, Field(max_length=200)]
 Scalar = bool | int | float | Annotated[str, Field(max_length=10_000)] | None
@@ -31,3 +33,19 @@ class ObservedConfig(MethodSection):
     """A response counts as correct where its reward is above this."""
     config: Mapping[Annotated[str, Field(min_length=1, max_length=200)], Scalar] = Field({}, max_length=5_000)
     """The trainer's own config, field by field."""
+
+
+class Observed(PlainMethod):
+    """Explains the steps of such a run, as far as its trainer reported them; it makes no batches."""
+
+    config_class: ClassVar = ObservedConfig
+    rolls_out: ClassVar[Rule] = Rule(
+        "The trainer answers the prompts of the step.",
+        "A response counts as right where its reward is above the run's threshold.",
+    )
+    chooses: ClassVar[Rule] = Rule(
+        "The trainer chooses what it trains on.", "Its rule is not recorded; what it trained on is."
+    )
+    updates: ClassVar[Rule] = Rule(
+        "The trainer updates its policy.", "How it does is its own; what it logged is in the charts."
+    )

@@ -1,15 +1,14 @@
-"""PPO with a critic, and batch adaptation on it."""
+"""The value model of methods with a critic, and their common part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from bapo.config.errors import ConfigProblem
-from bapo.config.method.bapo import BapoConfig
-from bapo.config.method.base import Look, MethodSection, RunSections
+from bapo.config.method.base import MethodSection, RunSections
 from bapo.config.section import Section
 
 
@@ -47,28 +46,3 @@ class ActorCritic(MethodSection):
                 f"the run has {steps} steps, so that only its critic is trained and the policy never moves: give "
                 "fewer, or more training.steps",
             )
-
-
-class PpoConfig(ActorCritic):
-    """PPO: fresh groups with the advantages of a critic (arXiv:1707.06347)."""
-
-    label: ClassVar = "PPO"
-    look: ClassVar = Look(7, "dash", "triangle-up-open")
-    is_on_policy: ClassVar = True
-    is_replayable: ClassVar = True
-
-    type: Literal["ppo"] = "ppo"
-    epochs: Annotated[int, Field(ge=1, le=100)] = 1
-    """Passes over each batch."""
-
-
-class BaPpoConfig(ActorCritic, BapoConfig):
-    """BA-PPO: BAPO's batches with the advantages of a critic (arXiv:2602.20722, A.9)."""
-
-    label: ClassVar = "BA-PPO"
-    look: ClassVar = Look(8, "dashdot", "circle-dot")
-    ablation_looks: ClassVar = {}
-    # Its checkpoints hold a critic besides.
-    state_family: ClassVar = None
-
-    type: Literal["ba_ppo"] = "ba_ppo"  # type: ignore[assignment]
