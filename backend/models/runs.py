@@ -98,6 +98,9 @@ class Run(Base):
     method: Mapped[str]
     # JSON, not JSONB, which would lose the order of the fields.
     config: Mapped[dict[str, Any]] = mapped_column(JSON)
+    config_digest: Mapped[str | None]
+    """`bapo.config.resolve.config_digest` of the config as it was checked; a worker rejects another. A migration that
+    changes configs sets it to `None`, as it is for runs of earlier releases."""
     explicit: Mapped[dict[str, Any]] = mapped_column(JSON)
     diff: Mapped[dict[str, Any]] = mapped_column(JSON)
     tags: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))

@@ -158,6 +158,8 @@ class Claim(Body):
     """Sent with every later message about this attempt; old tokens are refused."""
     config: dict[str, Any]
     """The complete config."""
+    config_digest: str | None = None
+    """SHA-256 of the config when it was checked: JSON with sorted keys. Null for a run of an earlier release."""
     run_dir: str
     """Folder that the trainer writes to."""
     fork: ForkSource | None = None

@@ -50,7 +50,7 @@ def probe(
         changes = probe_changes(planned.config.model_dump(mode="json"), problems)
         # What the planned method sets means nothing to a probe.
         explicit = {name: section for name, section in planned.explicit.items() if name != "method"}
-        summary = train_here(resolve(apply_changes(explicit, changes)), run_folder)
+        summary = train_here(resolve(apply_changes(explicit, changes)).config, run_folder)
         if summary.status == "stopped":
             raise SystemExit(EXIT_STOPPED)
         # NumPy takes a while to load, and a mistyped field should not wait for it.

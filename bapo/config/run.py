@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from bapo.config.engine import EngineConfig
+from bapo.config.errors import ConfigProblem
 from bapo.config.method import METHODS, ActorCritic, CriticConfig, MethodSection
 from bapo.config.objective import LengthPenalty, Objective
 from bapo.config.registry import Registry
@@ -120,6 +121,11 @@ class RunConfig(Section):
     def needs(self) -> Needs:
         """Resources that a machine must have free for the run."""
         return needs(self.engine, self.resources)
+
+    @property
+    def warnings(self) -> Sequence[ConfigProblem]:
+        """Notes on what is legal but probably a mistake."""
+        return tuple(self.method.warnings(self))
 
     @property
     def critic(self) -> CriticConfig | None:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from bapo import filters
 from bapo.buffers import DifficultBuffer, HighQualityBuffer
-from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.errors import ConfigProblem
 from bapo.config.method import (
     Capacity,
     DelayedSection,
@@ -49,6 +49,10 @@ class HighQualityBufferConfig(Section):
     """Maximum number of groups stored. Empty: limited by their age alone."""
     max_age_steps: StepInterval = 3
     """Steps after which a group is no longer reused."""
+
+
+def _wider(group_size: int) -> str:
+    return f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
 
 
 class BapoConfig(DelayedSection):
@@ -105,24 +109,24 @@ class BapoConfig(DelayedSection):
                 )
         return self
 
-    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
-        """Refuse thresholds that can never admit a group into X3; name the r_tot where they do not."""
-        if "reused" in self.without:
-            return
+    def check(self, config: RunSections) -> None:
         group_size = config.rollout.group_size
-        ranges = [[float(bound) for bound in bounds] for bounds in (self.c2, self.c3)]
-        remedy = f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
-        if not admitting_r_tot_intervals(self.c2, self.c3, group_size):
-            problem = f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}"
-            raise ConfigError([ConfigProblem("method.c2", ranges, problem)])
-        gaps = empty_r_tot_intervals(self.c2, self.c3, group_size)
+        if "reused" not in self.without and not admitting_r_tot_intervals(self.c2, self.c3, group_size):
+            raise ValueError(
+                f"method.c2|no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {_wider(group_size)}"
+            )
+
+    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
+        """Name the r_tot where the thresholds admit no group into X3."""
+        group_size = config.rollout.group_size
+        gaps = () if "reused" in self.without else empty_r_tot_intervals(self.c2, self.c3, group_size)
         if gaps:
             named = ", ".join(f"({float(low):.3g}, {float(high):.3g})" for low, high in gaps)
             yield ConfigProblem(
                 "method.c2",
-                ranges,
+                [[float(bound) for bound in bounds] for bounds in (self.c2, self.c3)],
                 f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused then: "
-                f"{remedy}",
+                f"{_wider(group_size)}",
             )
 
     def as_bapo(self) -> BapoConfig:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
+from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
 from bapo.config.resolve import difference, flatten
 from bapo.methods.observed import ObservedConfig
 from bapo.observe.observation import Observation, Sizes
@@ -47,7 +47,7 @@ def config_of(
     if sizes is not None:
         explicit["rollout"] = {"group_size": sizes.group_size, "batch_size": sizes.batch_size}
         explicit["training"] = {"batch_size": sizes.batch_size}
-    return resolve(explicit, may_be_observed=True).config
+    return parse_config(explicit)
 
 
 def _scalar(value: Any) -> bool | int | float | str | None:

@@ -17,7 +17,7 @@ from bapo.analysis.steered import config_in_force
 from bapo.api.runs import RunDetail
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest, WhatIfTotals
 from bapo.client import AsyncClient
-from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, RunConfig, apply_changes, parse_config
 from bapo.config.method import has_trait, is_trainable, replay_methods
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
@@ -167,9 +167,7 @@ def _config_in_force(run: RunDetail) -> RunConfig:
 def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the values in the address; those of the run if they make no legal config."""
     try:
-        changed = resolve(
-            apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set"))), may_be_observed=True
-        ).config
+        changed = parse_config(apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set"))))
     except ConfigError:
         return start
     return control_values(changed, config.rollout.group_size) if changed.method.is_replayable else start
