@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.errors import ConfigError, ConfigProblem, broken_rule
 from bapo.config.method.base import Look, MethodSection, RunSections
 from bapo.config.method.fields import Capacity, StepInterval, Threshold, ThresholdRange
 from bapo.config.section import Section
@@ -93,9 +93,10 @@ class BapoConfig(MethodSection):
         # Both thresholds are linear in r_tot, so c2 ≤ c3 everywhere if it holds at both ends.
         for r_tot, lower, upper in zip((0, 1), self.c2, self.c3, strict=True):
             if lower > upper:
-                raise ValueError(
-                    f"method.c2|c2 = {float(lower):g} is above c3 = {float(upper):g} at r_tot = {r_tot}: "
-                    f"lower c2 to at most {float(upper):g} there, or raise c3"
+                raise broken_rule(
+                    "method.c2",
+                    f"c2 = {float(lower):g} is above c3 = {float(upper):g} at r_tot = {r_tot}: "
+                    f"lower c2 to at most {float(upper):g} there, or raise c3",
                 )
         return self
 
@@ -172,9 +173,10 @@ class BapoMiniConfig(MethodSection):
     def check(self, config: RunSections) -> None:
         group_size = config.rollout.group_size
         if group_size % 2:
-            raise ValueError(
-                f"rollout.group_size|{self.type} reuses groups with accuracy exactly 1/2, which an odd group size "
-                f"({group_size}) cannot have: choose an even one"
+            raise broken_rule(
+                "rollout.group_size",
+                f"{self.type} reuses groups with accuracy exactly 1/2, which an odd group size "
+                f"({group_size}) cannot have: choose an even one",
             )
 
     def as_bapo(self) -> BapoConfig:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.errors import ConfigProblem
+from bapo.config.errors import ConfigProblem, broken_rule
 from bapo.config.method.base import Look, MethodSection, RunSections, makes_one_update
 from bapo.config.objective import LengthPenalty
 
@@ -38,9 +38,9 @@ class DapoConfig(MethodSection):
     def check(self, config: RunSections) -> None:
         longest = config.rollout.max_response_tokens
         if (self.overlong_buffer_tokens or 0) > longest:
-            raise ValueError(
-                f"method.overlong_buffer_tokens|responses have at most {longest} tokens "
-                f"(rollout.max_response_tokens): give at most as many"
+            raise broken_rule(
+                "method.overlong_buffer_tokens",
+                f"responses have at most {longest} tokens (rollout.max_response_tokens): give at most as many",
             )
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:

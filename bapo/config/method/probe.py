@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.errors import broken_rule
 from bapo.config.method.base import Look, MethodSection, RunSections
 
 NUM_PROBLEMS = 256
@@ -30,8 +31,8 @@ class ProbeConfig(MethodSection):
 
     def check(self, config: RunSections) -> None:
         if config.training.steps is None:
-            raise ValueError(
-                "training.epochs|a probe's length is given in steps: set training.steps, leave training.epochs empty"
+            raise broken_rule(
+                "training.epochs", "a probe's length is given in steps: set training.steps, leave training.epochs empty"
             )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError, Resolution, RunConfig, apply_changes, parse_assignments, resolve
-from bapo.config.findings import MOST_PROBLEMS
+from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.config.method import METHODS, BapoConfig, BapoMiniConfig, GrpoConfig
 from bapo.config.resolve import difference, flatten
 from bapo.methods import SHIPPED

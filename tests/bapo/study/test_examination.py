@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bapo.config.findings import MOST_PROBLEMS
+from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.study.declaration import MOST_CHARACTERS, shipped
 from bapo.study.drafting import DraftedRun, drafted
 from bapo.study.editing import written

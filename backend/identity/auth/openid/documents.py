@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from backend.identity.auth.openid import refusals
 from backend.identity.auth.openid.metadata import Metadata
 from backend.settings.environment import Settings
-from bapo.config.findings import error_said
+from bapo.config.error_messages import error_said
 
 LOG = logging.getLogger(__name__)
 
