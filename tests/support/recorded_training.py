@@ -19,7 +19,7 @@ OF_OTHER_METHODS = ("arpo", "dapo", "dots", "gspo", "mopps", "observed", "ppo", 
 OF_OTHER_RUNS = {
     *(f"bapo.{room}.{name}" for room in ("methods", "config.method") for name in OF_OTHER_METHODS),
     *("bapo.methods.bapo_release", "bapo.methods.mixing", "bapo.methods.relative", "bapo.methods.replay"),
-    *("bapo.methods.retrieval", "bapo.tasks.exact", "bapo.tasks.mathematics"),
+    *("bapo.isolation.function", "bapo.methods.retrieval", "bapo.tasks.exact", "bapo.tasks.mathematics"),
     *("bapo.tasks.problem_files", "bapo.tasks.reasoning_gym"),
 }
 """Methods and tasks that are imported only because they are in the table of all."""
