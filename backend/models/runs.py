@@ -67,13 +67,6 @@ class Run(Base):
         Index("ix_runs_tags", "tags", postgresql_using="gin"),
         Index("ix_runs_trashed", "trashed_at", postgresql_where=text("trashed_at IS NOT NULL")),
         Index(
-            "uq_runs_idempotency",
-            "owner_id",
-            "idempotency_key",
-            unique=True,
-            postgresql_where=text("idempotency_key IS NOT NULL"),
-        ),
-        Index(
             "uq_runs_import",
             "project_id",
             "import_source",
@@ -106,9 +99,6 @@ class Run(Base):
     tags: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
     notes: Mapped[str] = mapped_column(server_default="")
     priority: Mapped[int] = mapped_column(server_default="50")
-    idempotency_key: Mapped[str | None]
-    request_hash: Mapped[str | None]
-    """SHA-256 of the body that came with the idempotency key."""
     import_source: Mapped[str | None]
     """Identifies the folder of an imported run."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

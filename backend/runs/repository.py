@@ -129,12 +129,6 @@ def lock(session: Session, run_id: str) -> Run:
     return existing(session.scalars(query.execution_options(populate_existing=True)).one_or_none(), "run", run_id)
 
 
-def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:
-    """Return the run that an earlier request with this key made, in whichever project."""
-    query = select(Run).where(Run.owner_id == owner_id, Run.idempotency_key == key)
-    return session.scalars(query.execution_options(all_projects=True, with_trash=True)).one_or_none()
-
-
 def with_import_source(session: Session, project_id: str, source: str) -> Run | None:
     """Return the run that this folder was imported into."""
     query = select(Run).where(Run.project_id == project_id, Run.import_source == source)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union
 from pydantic import Field, TypeAdapter
 
 from bapo.config import plugins
+from bapo.config.errors import broken_rule
 from bapo.config.fields import section_fields
 from bapo.config.plugins import PluginError
 from bapo.config.section import TypedSection
@@ -81,7 +82,7 @@ class Registry(Generic[S]):
         named = given.get("type") if isinstance(given, Mapping) else None
         error = self._found.errors.get(named) if isinstance(named, str) else None
         if error is not None:
-            raise ValueError(f"{self.section}.type|{error}")
+            raise broken_rule(f"{self.section}.type", str(error))
         return self._adapter.validate_python(given)
 
     def forget(self) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import MOST_PROBLEMS, problem_of, problems_of
+from bapo.config.error_messages import MOST_PROBLEMS, problem_of, problems_of
+from bapo.config.errors import BROKEN_RULE, ConfigError, ConfigProblem
 from bapo.config.run import REGISTRIES, RunConfig
 
 _WORD = re.compile(r"\w+")
@@ -73,7 +73,9 @@ def _rules_behind(values: Mapping[str, Any], refused: Sequence[ConfigProblem]) -
     try:
         RunConfig.model_validate(kept)
     except ValidationError as error:
-        rules = [finding for finding in error.errors(include_url=False) if finding["type"] == "value_error"]
+        rules = [
+            finding for finding in error.errors(include_url=False) if finding["type"] in (BROKEN_RULE, "value_error")
+        ]
         names = {problem.field.rpartition(".")[2] for problem in refused}
         # A rule about a field that was refused would be judged by the field's default.
         told = map(problem_of, rules)

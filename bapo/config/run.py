@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from bapo.config.engine import EngineConfig
-from bapo.config.errors import ConfigProblem
+from bapo.config.errors import ConfigProblem, broken_rule
 from bapo.config.method import METHODS, ActorCritic, CriticConfig, MethodSection
 from bapo.config.objective import LengthPenalty, Objective
 from bapo.config.registry import Registry
@@ -75,8 +75,9 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _length_given_once(self) -> Self:
         if (self.training.steps is None) == (self.training.epochs is None):
-            raise ValueError(
-                "training.steps|give exactly one of training.steps and training.epochs: set one, leave the other empty"
+            raise broken_rule(
+                "training.steps",
+                "give exactly one of training.steps and training.epochs: set one, leave the other empty",
             )
         return self
 
@@ -88,9 +89,10 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _weights_take_effect(self) -> Self:
         if self.method.chooses_prompts and self.task.weights:
-            raise ValueError(
-                f"task.prompt_weights|{self.method.label} selects prompts itself and ignores weights: "
-                "use only the weights 0 and 1, or another method"
+            raise broken_rule(
+                "task.prompt_weights",
+                f"{self.method.label} selects prompts itself and ignores weights: "
+                "use only the weights 0 and 1, or another method",
             )
         return self
 
@@ -100,7 +102,7 @@ class RunConfig(Section):
         # With `auto` the local engine trains on the CPU where it is given no GPU.
         used = 0 if engine.type == "local" and engine.device == "auto" else gpus_used(engine)
         if given is not None and given < used:
-            raise ValueError(f"resources.gpus|the engine uses {used} GPUs: reserve as many, or leave it empty")
+            raise broken_rule("resources.gpus", f"the engine uses {used} GPUs: reserve as many, or leave it empty")
         return self
 
     @model_serializer(mode="wrap")

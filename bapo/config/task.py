@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from bapo.config import patterns
+from bapo.config.errors import broken_rule
 from bapo.config.prompt_weights import LEFT_OUT, MOST_ENTRIES, USUAL, weights_of
 from bapo.config.registry import Registry
 from bapo.config.section import DataFile, NamesPath, PlainText, TypedSection
@@ -107,12 +108,12 @@ class CountdownTaskConfig(TaskSection):
     def _template_has_both(self) -> Self:
         for placeholder in ("{nums}", "{target}"):
             if placeholder not in self.prompt_template:
-                raise ValueError(
-                    f"task.prompt_template|the template {self.prompt_template!r} lacks {placeholder}: add it"
+                raise broken_rule(
+                    "task.prompt_template", f"the template {self.prompt_template!r} lacks {placeholder}: add it"
                 )
         if self.min_number > self.max_number:
-            raise ValueError(
-                f"task.min_number|{self.min_number} is above task.max_number = {self.max_number}: lower it"
+            raise broken_rule(
+                "task.min_number", f"{self.min_number} is above task.max_number = {self.max_number}: lower it"
             )
         return self
 
@@ -152,11 +153,13 @@ class FileTaskConfig(TaskSection):
     @model_validator(mode="after")
     def _names_its_files(self) -> Self:
         if self.train_file is None:
-            raise ValueError("task.train_file|a task from files needs one: give the path of a parquet or JSONL file")
+            raise broken_rule(
+                "task.train_file", "a task from files needs one: give the path of a parquet or JSONL file"
+            )
         names = [PurePath(path).stem for path in self.test_files]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"task.test_files|two files are named {twice!r}, and a set is known by it: rename one")
+            raise broken_rule("task.test_files", f"two files are named {twice!r}, and a set is known by it: rename one")
         return self
 
 
@@ -177,9 +180,9 @@ class ReasoningGymTaskConfig(TaskSection):
     @model_validator(mode="after")
     def _names_tasks_once(self) -> Self:
         if not self.datasets:
-            raise ValueError("task.datasets|no task is named: give at least one, such as chain_sum")
+            raise broken_rule("task.datasets", "no task is named: give at least one, such as chain_sum")
         if len(set(self.datasets)) < len(self.datasets):
-            raise ValueError("task.datasets|a task is named twice: name each once")
+            raise broken_rule("task.datasets", "a task is named twice: name each once")
         return self
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from bapo import filters
 from bapo.buffers import DifficultBuffer, HighQualityBuffer
-from bapo.config.errors import ConfigProblem
+from bapo.config.errors import ConfigProblem, broken_rule
 from bapo.config.method import (
     Capacity,
     DelayedSection,
@@ -103,17 +103,18 @@ class BapoConfig(DelayedSection):
         # Both thresholds are linear in r_tot, so c2 ≤ c3 everywhere if it holds at both ends.
         for r_tot, lower, upper in zip((0, 1), self.c2, self.c3, strict=True):
             if lower > upper:
-                raise ValueError(
-                    f"method.c2|c2 = {float(lower):g} is above c3 = {float(upper):g} at r_tot = {r_tot}: "
-                    f"lower c2 to at most {float(upper):g} there, or raise c3"
+                raise broken_rule(
+                    "method.c2",
+                    f"c2 = {float(lower):g} is above c3 = {float(upper):g} at r_tot = {r_tot}: "
+                    f"lower c2 to at most {float(upper):g} there, or raise c3",
                 )
         return self
 
     def check(self, config: RunSections) -> None:
         group_size = config.rollout.group_size
         if "reused" not in self.without and not admitting_r_tot_intervals(self.c2, self.c3, group_size):
-            raise ValueError(
-                f"method.c2|no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {_wider(group_size)}"
+            raise broken_rule(
+                "method.c2", f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {_wider(group_size)}"
             )
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:

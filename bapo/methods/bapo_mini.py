@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.errors import broken_rule
 from bapo.config.method import DelayedSection, Look, RunSections, StepInterval
 from bapo.methods.bapo import Bapo, BapoConfig, DifficultBufferConfig, HighQualityBufferConfig
 
@@ -39,9 +40,10 @@ class BapoMiniConfig(DelayedSection):
     def check(self, config: RunSections) -> None:
         group_size = config.rollout.group_size
         if group_size % 2:
-            raise ValueError(
-                f"rollout.group_size|{self.type} reuses groups with accuracy exactly 1/2, which an odd group size "
-                f"({group_size}) cannot have: choose an even one"
+            raise broken_rule(
+                "rollout.group_size",
+                f"{self.type} reuses groups with accuracy exactly 1/2, which an odd group size "
+                f"({group_size}) cannot have: choose an even one",
             )
 
     def as_bapo(self) -> BapoConfig:

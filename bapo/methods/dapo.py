@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.errors import broken_rule
 from bapo.config.method import Look, MethodSection, RunSections
 from bapo.config.objective import LengthPenalty
 from bapo.config.run import RunConfig
@@ -45,9 +46,9 @@ class DapoConfig(MethodSection):
     def check(self, config: RunSections) -> None:
         longest = config.rollout.max_response_tokens
         if (self.overlong_buffer_tokens or 0) > longest:
-            raise ValueError(
-                f"method.overlong_buffer_tokens|responses have at most {longest} tokens "
-                f"(rollout.max_response_tokens): give at most as many"
+            raise broken_rule(
+                "method.overlong_buffer_tokens",
+                f"responses have at most {longest} tokens (rollout.max_response_tokens): give at most as many",
             )
 
     def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.errors import broken_rule
 from bapo.config.method import Look, MethodSection, RunSections
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
@@ -35,8 +36,8 @@ class ProbeConfig(MethodSection):
 
     def check(self, config: RunSections) -> None:
         if config.training.steps is None:
-            raise ValueError(
-                "training.epochs|a probe's length is given in steps: set training.steps, leave training.epochs empty"
+            raise broken_rule(
+                "training.epochs", "a probe's length is given in steps: set training.steps, leave training.epochs empty"
             )
 
 

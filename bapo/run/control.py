@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
 from bapo.config.descriptions import describe_properties
-from bapo.config.findings import error_said
+from bapo.config.error_messages import error_said
 from bapo.config.method import steerable_fields
 from bapo.run.journal import append_line, complete_lines
 

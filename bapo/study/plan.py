@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import MOST_PROBLEMS
 from bapo.config.recipes import shipped_recipes
 from bapo.config.resolve import apply_changes, resolve
 from bapo.config.run import RunConfig

@@ -6,6 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from bapo.isolation.limits import Limits
+
+JUDGE_LIMITS = Limits(memory_bytes=2 * 2**30, cpu_seconds=3)
+"""Limits of a verifier that parses mathematics or calls a library, and can hang or exhaust the memory."""
+JUDGE_SECONDS = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

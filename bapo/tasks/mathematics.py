@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT, last_boxed
+from bapo.isolation.function import IsolatedFunction
 from bapo.tasks.answer_forms import Answer, uniform, units_differ
-from bapo.tasks.base import Problem
-from bapo.tasks.bounded import BoundedFunction
+from bapo.tasks.base import JUDGE_LIMITS, JUDGE_SECONDS, Problem
 from bapo.tasks.numerals import Numeral, equal_numerals, read_numeral
 
 LONGEST_ANSWER = 1_000
@@ -58,7 +58,7 @@ def equal_answers(right: str, answer: str) -> bool:
     if any(_SEPARATED_DIGITS.search(each.value) for each in (expected, given)):
         # `1 2 3` is no number, and math-verify would read 123.
         return False
-    return bool(_judge()(_with_percent(expected), _with_percent(given)))
+    return _judge()(_with_percent(expected), _with_percent(given))
 
 
 def is_understood(right: str) -> bool:
@@ -72,7 +72,7 @@ def is_understood(right: str) -> bool:
     expected = uniform(right)
     if read_numeral(expected.value) is not None:
         return True
-    return not _SEPARATED_DIGITS.search(expected.value) and bool(_judge()(_with_percent(expected), None))
+    return not _SEPARATED_DIGITS.search(expected.value) and _judge()(_with_percent(expected), None)
 
 
 def _plain(value: str) -> str:
@@ -99,8 +99,8 @@ def _with_percent(answer: Answer) -> str:
 
 
 @cache
-def _judge() -> BoundedFunction:
-    return BoundedFunction("bapo.tasks.mathematics:judged")
+def _judge() -> IsolatedFunction[[str, str | None], bool]:
+    return IsolatedFunction(judged, JUDGE_LIMITS, seconds=JUDGE_SECONDS)
 
 
 # ---------------------------------------------------------------- in the judge's own process

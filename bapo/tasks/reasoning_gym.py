@@ -12,9 +12,9 @@ from bapo.answer_text import last_tagged
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import ReasoningGymTaskConfig
 from bapo.draws import seed_of
+from bapo.isolation.function import IsolatedFunction
 from bapo.rollout import prompt_identity
-from bapo.tasks.base import Problem, Problems
-from bapo.tasks.bounded import BoundedFunction
+from bapo.tasks.base import JUDGE_LIMITS, JUDGE_SECONDS, Problem, Problems
 
 MEND = 'pip install ".[reasoning-gym]"'
 LONGEST_ANSWER = 10_000
@@ -92,8 +92,8 @@ def _package() -> ModuleType:
 
 
 @cache
-def _judge() -> BoundedFunction:
-    return BoundedFunction("bapo.tasks.reasoning_gym:judged")
+def _judge() -> IsolatedFunction[[Mapping[str, Any], str], bool]:
+    return IsolatedFunction(judged, JUDGE_LIMITS, seconds=JUDGE_SECONDS)
 
 
 def judged(generated: Mapping[str, Any], answer: str) -> bool:

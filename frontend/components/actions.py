@@ -17,7 +17,7 @@ from dash.exceptions import PreventUpdate
 from pydantic import ValidationError
 
 from bapo.client import ApiError
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 from frontend.calls import refusing_other_types
 from frontend.components.notices import error_text, toast
 

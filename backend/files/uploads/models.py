@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +18,6 @@ from bapo.config.model_files import INDEX as INDEXES
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
 from bapo.files.safe_paths import files_inside
-from bapo.own_data.isolated import CHECK_SECONDS, ApartError, run_apart
 from bapo.own_data.storable import storable
 
 ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
@@ -56,19 +54,6 @@ class ModelResult(BaseModel):
     """Size of all files, in bytes."""
     details: Mapping[str, Any] = {}
     problem: str | None = None
-
-
-def check_model_apart(
-    job: ModelJob, *, is_cancelled: Callable[[], bool], seconds: float = CHECK_SECONDS
-) -> ModelResult | None:
-    """Unpack in a process with limits; None where it was cancelled, as `check_apart` does for data."""
-    try:
-        command = [sys.executable, "-m", "backend.files.uploads.model_process"]
-        found = run_apart(command, job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds)
-    except ApartError as error:
-        shutil.rmtree(job.out, ignore_errors=True)
-        return ModelResult(problem=str(error))
-    return None if found is None else ModelResult.model_validate_json(found)
 
 
 def unpack_model(job: ModelJob) -> ModelResult:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from sqlalchemy.orm import Session
 
 from backend.files.resources.repository import note_use
@@ -11,7 +9,6 @@ from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.launch.configs import service as configs
 from backend.launch.submissions import inheritance
-from backend.launch.submissions.submission import once
 from backend.models import Run, RunStorage
 from backend.runs import lifecycle, repository
 from backend.runs.access import require
@@ -21,17 +18,12 @@ from bapo.config import RunConfig
 from bapo.config.resolve import difference
 
 
-def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | None, caller: Principal) -> Run:
-    """Make the run, once for each key.
+def fork(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
+    """Make the run.
 
-    Raises Problem 404 where the parent keeps no such checkpoint, 409 for a key that came with another body, ConfigError
-    naming the fields that the checkpoint cannot continue with.
+    Raises Problem 404 where the parent keeps no such checkpoint, ConfigError naming the fields that the checkpoint
+    cannot continue with.
     """
-    digest = hashlib.sha256(f"{parent.id}\n{body.model_dump_json()}".encode()).hexdigest()
-    return once(session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller))
-
-
-def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
     if parent.import_source is not None:
         remedy = "an imported run has no checkpoints here: clone it instead"
         raise Problem(409, "no_checkpoints", remedy, field="id", value=parent.id)

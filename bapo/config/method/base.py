@@ -89,7 +89,7 @@ class MethodSection(TypedSection):
     """Methods that name the same family keep the same state, so that a fork can change from one to another."""
 
     def check(self, config: RunSections) -> None:
-        """Raise ValueError("field|remedy") where the method does not fit the rest of the config."""
+        """Raise `bapo.config.errors.broken_rule` where the method does not fit the rest of the config."""
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Return notes on a config that is legal but probably a mistake."""

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bapo.analysis.number_format import counted
 from bapo.api.alerts import RulePreview, RuleWrite
 from bapo.api.findings import LABELS
-from bapo.config.findings import said
+from bapo.config.error_messages import said
 from frontend.components.address import Link
 from frontend.components.alert_cards import KINDS
 from frontend.components.card import section_title

@@ -15,7 +15,7 @@ from bapo.api.boards import BoardInfo, Panel
 from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN, RunFilters
 from bapo.api.views import ViewInfo
 from bapo.client import ApiError
-from bapo.config.findings import said
+from bapo.config.error_messages import said
 from bapo.report.contents import names_of_sections
 from frontend.components.actions import FormError, show, tell, when_pressed, when_submitted
 from frontend.components.choices import choices

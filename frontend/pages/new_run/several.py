@@ -14,7 +14,7 @@ from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyPreview, StudyWrite
 from bapo.config import ConfigError
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 from bapo.figures import formatting
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES

@@ -11,7 +11,7 @@ from bapo.api.base import ErrorBody
 from bapo.api.runs import RunQuery
 from bapo.client import ApiError, AsyncClient
 from bapo.client.calls.runs import query_of
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 from frontend.pages.runs.rows import rows_of
 
 _LISTS = ("status", "method", "tag", "owner", "group", "project", "where", "columns")

@@ -20,7 +20,6 @@ from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.client import ApiError
 from bapo.config import ConfigError, apply_changes, resolve
 from bapo.config.recipes import shipped_recipes
-from bapo.study.editing import rewritten
 from bapo.study.plan import test_sets_of
 from frontend.clientside import clientside
 from frontend.components.actions import (
@@ -54,6 +53,7 @@ from frontend.pages.studies.form_model import (
     with_inputs,
 )
 from frontend.pages.studies.preview import preview_panel, problem_items
+from frontend.pages.studies.rewriting import rewritten
 from frontend.pages.studies.starts import EMPTY, SHIPPED, STUDY, offered, text_of, text_of_runs
 from frontend.projects import writable_projects
 from frontend.session import Api

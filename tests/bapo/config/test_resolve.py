@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError, ResolvedConfig, RunConfig, apply_changes, parse_assignments, resolve
-from bapo.config.findings import MOST_PROBLEMS
+from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.config.resolve import config_digest, difference, flatten
 from bapo.methods.bapo import BapoConfig
 from bapo.methods.bapo_mini import BapoMiniConfig

@@ -12,7 +12,7 @@ import pytest
 from bapo.config import ConfigError
 from bapo.config.task import ReasoningGymTaskConfig
 from bapo.tasks import Problem, build_task
-from bapo.tasks.bounded import BoundedFunction
+from bapo.tasks.reasoning_gym import _judge
 from bapo.tasks.verifiers import load_verifier
 
 STAND_IN = """
@@ -43,8 +43,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.syspath_prepend(str(tmp_path))
     # The process that verifies finds it too.
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    judge = BoundedFunction("bapo.tasks.reasoning_gym:judged")
-    monkeypatch.setattr("bapo.tasks.reasoning_gym._judge", lambda: judge)
+    _judge.cache_clear()
     known = sys.modules.pop("reasoning_gym", None)
     yield
     sys.modules.pop("reasoning_gym", None)

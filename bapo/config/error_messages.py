@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into field, value and remedy."""
+"""The wording of pydantic's errors: field, value and remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bapo.config import patterns
+from bapo.config import errors, patterns
 from bapo.config.documentation import documentation, method_types, task_types
 from bapo.config.errors import ConfigProblem
 from bapo.config.fields import FieldDocumentation
@@ -113,10 +113,7 @@ def _problem_said(finding: ErrorDetails) -> ConfigProblem:
 
 
 def problems_of(error: ValidationError) -> list[ConfigProblem]:
-    """Return everything that pydantic found, in the config's terms; of a long list the first, and the number of others.
-
-    Our own validators may begin a message with `field|` to name the field that a rule between fields concerns.
-    """
+    """Return everything that pydantic found, in the config's terms; of a long list the first, and how many follow."""
     findings = error.errors(include_url=False)
     # Finding the name that was meant takes a millisecond each.
     problems = [problem_of(finding) for finding in findings[:MOST_PROBLEMS]]
@@ -143,8 +140,10 @@ def problem_of(finding: ErrorDetails) -> ConfigProblem:
             return _unknown_type(field, value["type"])
         case "model_type" | "model_attributes_type":
             return ConfigProblem(field or "config", value, f"must hold fields: {_choice(_members(field, types))}")
+        case errors.BROKEN_RULE:
+            return ConfigProblem(context["field"], _value_at(value, context["field"]), context["remedy"])
         case "value_error":
-            return _broken_rule(field, value, str(context["error"]))
+            return ConfigProblem(field, value, str(context["error"]))
         case _:
             return ConfigProblem(field, value, said(finding))
 
@@ -156,14 +155,6 @@ def _remedy(finding: ErrorDetails) -> str:
         for name, bound in finding.get("ctx", {}).items()
     }
     return _REMEDIES[finding["type"]].format(**bounds)
-
-
-def _broken_rule(field: str, value: Any, message: str) -> ConfigProblem:
-    """Return the problem that one of our own validators reports."""
-    named, separator, remedy = message.partition("|")
-    if not separator or " " in named:
-        return ConfigProblem(field, value, message)
-    return ConfigProblem(named, _value_at(value, named), remedy)
 
 
 def _unknown_type(section: str, given: object) -> ConfigProblem:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bapo.study.declaration import shipped
-from bapo.study.editing import rewritten, written
+from frontend.pages.studies.rewriting import rewritten, written
 
 FILE = """# Why this study is made.
 title = "Delay"   # as in the paper
