@@ -85,11 +85,18 @@ class Registry(Generic[S]):
             raise broken_rule(f"{self.section}.type", str(error))
         return self._adapter.validate_python(given)
 
+    def import_shipped(self) -> None:
+        """Import BAPO's own classes, and none of packages: for a process that is going to be forked."""
+        self._shipped_implementations()
+
     def forget(self) -> None:
         """Look again at the next use; for tests that install a package."""
         self.__dict__.pop("_found", None)
         self.__dict__.pop("_adapter", None)
         plugins.offered.cache_clear()
+
+    def _shipped_implementations(self) -> Mapping[type[S], Any]:
+        return {} if self._shipped is not None else dict(_implementations_in(self.group))
 
     @cached_property
     def _adapter(self) -> TypeAdapter[S]:
@@ -98,7 +105,7 @@ class Registry(Generic[S]):
 
     @cached_property
     def _found(self) -> _Found[S]:
-        implementations = dict(_implementations_in(self.group)) if self._shipped is None else {}
+        implementations = dict(self._shipped_implementations())
         shipped = {each.type_name(): each for each in self._shipped or implementations}
         described = {name: each for name, each in shipped.items() if not each.is_trainable}
         classes = {self._default: shipped[self._default], **shipped}
