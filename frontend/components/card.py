@@ -7,7 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.attributes import figure_named
+from frontend.components.elements import figure_named
 from frontend.components.icon import icon
 
 

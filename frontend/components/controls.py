@@ -8,7 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.attributes import attributes
+from frontend.components.elements import attributes
 from frontend.components.icon import IconName, icon
 
 Options = Sequence[str] | Sequence[dict[str, str]]

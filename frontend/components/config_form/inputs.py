@@ -13,7 +13,7 @@ from bapo.client import ApiError
 from frontend.components.actions import Failure
 from frontend.components.config_form.values import FormField, changes, knows, of_types
 from frontend.components.notices import error_text
-from frontend.session import Api
+from frontend.request.session import Api
 
 FORM = "new"
 METHOD = "method.type"

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dash import Dash
 
-from frontend.pages.alerts import editing, listing, rules, webhook_editing, webhooks
-from frontend.session import Api
+from frontend.components.page import Page
+from frontend.pages.alerts import overview, rule_editor, rules, webhook_editor, webhooks
+from frontend.request.session import Api
 
-alerts_layout = listing.layout
-rules_layout = rules.layout
-webhooks_layout = webhooks.layout
-
-__all__ = ["alerts_layout", "register", "rules_layout", "webhooks_layout"]
+PAGES = (
+    Page("/alerts", overview.layout, section="alerts"),
+    Page("/alerts/rules", rules.layout, section="alerts"),
+    Page("/alerts/webhooks", webhooks.layout, section="alerts"),
+)
 
 
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks of the three pages."""
-    listing.register(app, api)
+    overview.register(app, api)
     rules.register(app, api)
-    editing.register(app, api)
+    rule_editor.register(app, api)
     webhooks.register(app, api)
-    webhook_editing.register(app, api)
+    webhook_editor.register(app, api)

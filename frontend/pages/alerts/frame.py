@@ -7,9 +7,8 @@ from typing import Any
 
 from dash import html
 
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
 from frontend.components.card import page_heading
+from frontend.components.elements import Link, attributes
 
 TABS = (("Alerts", "/alerts"), ("Rules", "/alerts/rules"), ("Webhooks", "/alerts/webhooks"))
 

@@ -22,17 +22,16 @@ from bapo.api.alerts import (
 )
 from bapo.client import AsyncClient
 from frontend.components.actions import in_toast, show, tell, when_pressed
-from frontend.components.attributes import attributes
 from frontend.components.card import new_button
-from frontend.components.confirm import confirm_dialog, when_asked
+from frontend.components.choices import writable_projects
 from frontend.components.controls import icon_button, small_button
-from frontend.components.moment import moment
+from frontend.components.dialogs import confirm_dialog, when_asked
+from frontend.components.elements import Store, attributes
 from frontend.components.notices import notice
-from frontend.components.store import Store
+from frontend.components.text import moment
 from frontend.pages.alerts import frame
 from frontend.pages.alerts.form import editor
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.request.session import Api
 
 USUAL: Sequence[RuleWrite] = (
     RuleWrite(name="A run fails", condition=FailedCondition()),

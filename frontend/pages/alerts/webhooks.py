@@ -14,17 +14,15 @@ from bapo.api.webhooks import DeliveryInfo
 from bapo.client import AsyncClient
 from frontend.components.actions import in_place, show, when_pressed
 from frontend.components.card import new_button
-from frontend.components.confirm import confirm_dialog, when_asked
+from frontend.components.choices import writable_projects
 from frontend.components.controls import small_button
-from frontend.components.dialog import drawer
-from frontend.components.moment import moment
+from frontend.components.dialogs import confirm_dialog, drawer, when_asked
+from frontend.components.elements import Interval, Store
 from frontend.components.notices import notice
-from frontend.components.store import Interval, Store
+from frontend.components.text import moment
 from frontend.pages.alerts import frame
-from frontend.pages.alerts.webhook_cards import redraw_webhooks, show_secret, webhook_list
-from frontend.pages.alerts.webhook_editing import editor
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.pages.alerts.webhook_editor import editor, redraw_webhooks, show_secret, webhook_list
+from frontend.request.session import Api
 
 REFRESH_MILLISECONDS = 2000
 NUM_DELIVERIES = 30

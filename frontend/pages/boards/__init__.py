@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dash import Dash
 
-from frontend.pages.boards import changes, editor, listing, sharing
-from frontend.pages.boards.listing import list_layout
-from frontend.pages.boards.page import layout
-from frontend.session import Api
+from frontend.components.page import Page
+from frontend.pages.boards import changes, editor, links, overview, page
+from frontend.request.session import Api
 
-__all__ = ["layout", "list_layout", "register"]
+PAGES = (
+    Page("/boards", overview.layout, section="boards"),
+    Page("/boards/(?P<board_id>[^/]+)", page.layout, section="boards", events="/api/v1/events"),
+)
 
 
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks of both pages."""
-    listing.register(app, api)
+    overview.register(app, api)
     changes.register(app, api)
     editor.register(app, api)
-    sharing.register(app, api)
+    links.register(app, api)

@@ -8,10 +8,10 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.choices import choices
+from frontend.components.choices import choices, select
 from frontend.components.controls import segments
+from frontend.components.symbols import SYMBOLS
 from frontend.pages.compare.view import AXES, SMOOTH_STRETCHES, View
-from frontend.symbols import SYMBOLS
 
 GROUPINGS = (
     ("config", "Config without the seed"),
@@ -43,13 +43,12 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
     """Return the controls: grouping, axis, equal budgets and metrics."""
     return html.Div(
         [
-            dmc.Select(
-                id="compare-group",
-                label="Group by",
-                value=view.group,
-                data=group_options(view, (), ()),
+            select(
+                "compare-group",
+                "Group by",
+                view.group,
+                group_options(view, (), ()),
                 searchable=True,
-                allowDeselect=False,
                 size="xs",
                 w={"base": "100%", "xs": 230},
             ),

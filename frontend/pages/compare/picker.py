@@ -12,8 +12,7 @@ from dash import html
 from bapo.analysis.number_format import counted
 from bapo.api.runs import RunSummary
 from bapo.client import AsyncClient
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.elements import Link, attributes
 from frontend.components.icon import icon
 from frontend.components.markup import Later
 from frontend.components.notices import link_button, notice

@@ -12,9 +12,9 @@ from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyCheckpoint, StudyWrite
 from bapo.config import ConfigError, ConfigProblem, parse_assignments
 from frontend.components.actions import when_pressed
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.config_form.inputs import Filled
+from frontend.components.elements import attributes
 from frontend.pages.new_run.fork import Fork
 
 UNCHANGED, NOISE = "unchanged", "noise"

@@ -12,8 +12,7 @@ from dash import html
 from bapo.analysis.number_format import bounds_text, percent
 from bapo.api.prompts import Accuracy, ListedIn
 from bapo.config.prompt_weights import LEFT_OUT, weight_text
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.elements import Link, attributes
 
 MISSING = "–"
 

@@ -10,10 +10,10 @@ from dash import Dash, Output, State, html, no_update, set_props
 
 from bapo.api.workers import DrainRequest
 from frontend.components.actions import tell, when_pressed
-from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
-from frontend.components.store_button import pressed_in
+from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
+from frontend.components.elements import pressed_in
 from frontend.pages.queue.workers import WORKER_ACTION
-from frontend.session import Api
+from frontend.request.session import Api
 
 DIALOG = "worker"
 _QUESTIONS = {

@@ -10,11 +10,10 @@ from dash.exceptions import PreventUpdate
 
 from bapo.api.queue import LimitChange, UserLimits
 from frontend.components.actions import in_toast, tell
-from frontend.components.attributes import attributes
 from frontend.components.card import section_title
-from frontend.components.store import Store
+from frontend.components.elements import Store, attributes
 from frontend.components.table import cell, row, table_card
-from frontend.session import Api
+from frontend.request.session import Api
 
 
 def limits_panel(limits: UserLimits) -> html.Div:

@@ -9,14 +9,13 @@ from dash import ALL, Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.chart_card import chart_card
 from frontend.components.choices import choices
 from frontend.components.controls import segments
-from frontend.components.explained import explained
-from frontend.components.icon import icon
-from frontend.pages.run.charting import chart_panel
+from frontend.components.elements import attributes
+from frontend.components.icon import explained, icon
+from frontend.pages.run.chart_panel import chart_panel
 
 NUM_FLOW_STEPS = 4
 

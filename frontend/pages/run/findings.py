@@ -14,16 +14,15 @@ from bapo.analysis.findings.wording import figure_text
 from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.findings import Check, Evidence, Finding, FindingsReport, Remedy, Severity
 from bapo.figures import formatting
-from frontend.changes_query import changes_text
-from frontend.clientside import clientside
-from frontend.components.actions import in_place
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside, in_place
 from frontend.components.card import card
+from frontend.components.changes_query import changes_text
+from frontend.components.elements import attributes
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.pages.run.history import changed_values
-from frontend.prefix import served
-from frontend.session import Api
+from frontend.request.prefix import served
+from frontend.request.session import Api
 
 COLOURS: Mapping[Severity, str] = {"problem": "red", "warning": "yellow", "note": "gray"}
 

@@ -15,14 +15,13 @@ from bapo.config.method import is_trainable, method_label
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
-from frontend.components.address import Link
-from frontend.components.compute import compute_text
+from frontend.components.elements import Link
 from frontend.components.icon import IconName, icon
-from frontend.components.moment import moment
 from frontend.components.notices import link_button
-from frontend.components.status_badge import MOVING, status_badge
+from frontend.components.runs import MOVING, compute_text, status_badge
+from frontend.components.symbols import short_name
+from frontend.components.text import moment
 from frontend.pages.run.identity import archive_button, edit_button, star_button
-from frontend.symbols import short_name
 
 
 class Action(NamedTuple):

@@ -8,11 +8,10 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
 from frontend.components.controls import search_field, small_select
-from frontend.components.store import Store
+from frontend.components.elements import Store, attributes
 
 
 def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:

@@ -12,11 +12,10 @@ from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of
 from bapo.figures.sources import SOURCE_NAMES
 from bapo.rollout import BatchSource
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, search_field, step_button
-from frontend.components.store import Store
+from frontend.components.elements import Store, attributes
 
 GROUPS_AT_ONCE = 12
 

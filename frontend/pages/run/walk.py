@@ -12,15 +12,14 @@ from bapo.api.runs import RunDetail
 from bapo.config.fractions import parse_fraction
 from bapo.config.method import has_trait
 from bapo.config.sections import group_size_of
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, small_button, step_button
+from frontend.components.elements import Store, attributes
 from frontend.components.notices import notice
-from frontend.components.store import Store
-from frontend.documents import address
+from frontend.components.symbols import SYMBOLS
+from frontend.delivery.documents import address
 from frontend.pages.run.prompts import ramp_style
-from frontend.symbols import SYMBOLS
 
 THRESHOLDS = ("c1", "c2", "c3")
 MOST_CHOICES = 64

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dash import Dash
 
-from frontend.pages.studies import editor, page
-from frontend.pages.studies.editor import new_layout
-from frontend.pages.studies.listing import list_layout
-from frontend.pages.studies.page import layout
-from frontend.session import Api
+from frontend.components.page import Page
+from frontend.pages.studies import editor, overview, page
+from frontend.request.session import Api
 
-__all__ = ["layout", "list_layout", "new_layout", "register"]
+PAGES = (
+    Page("/studies", overview.layout, section="studies"),
+    Page("/studies/new", editor.layout, section="studies", query_makes_page=True),
+    Page("/studies/(?P<study_id>[^/]+)", page.layout, section="studies"),
+)
 
 
 def register(app: Dash, api: Api) -> None:

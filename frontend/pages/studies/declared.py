@@ -9,8 +9,7 @@ from dash import html
 
 from bapo.api.studies import StudyDetail, StudyReport, StudyRun, StudyRunState
 from bapo.report.study import facts_of, head_of, sections_of_study
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.elements import Link, attributes
 from frontend.components.report_sections import section_part
 
 STATES: tuple[StudyRunState, ...] = ("done", "training", "waiting", "stopped", "failed", "missing")
