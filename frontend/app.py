@@ -29,9 +29,9 @@ from frontend.server.settings import FrontendSettings
 from frontend.server.shared_boards import page_scripts
 
 LOG = logging.getLogger(__name__)
-_MODULES = tuple(import_module(each.name) for each in pkgutil.iter_modules(pages.__path__, f"{pages.__name__}."))
-"""Every module of `frontend.pages`: its `PAGES`, and what makes them react, `register`."""
-PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in module.PAGES)
+_MODULES = [import_module(each.name) for each in pkgutil.walk_packages(pages.__path__, f"{pages.__name__}.")]
+"""Modules of the pages: `PAGES` are the addresses of one, and its function `register` makes it react."""
+PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 
 
 def _no_such_file(_: Request, __: Exception) -> Response:
@@ -89,7 +89,8 @@ def create_app(settings: FrontendSettings) -> Gate:
     dialogs.register(app)
     prompts.register(app, api)
     for module in _MODULES:
-        module.register(app, api)
+        if hasattr(module, "register"):
+            module.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
     # would come without our assets.
     untyped: Any = app

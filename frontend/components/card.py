@@ -7,7 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.elements import figure_named
+from frontend.components.elements import attributes, figure_named
 from frontend.components.icon import icon
 
 
@@ -27,6 +27,12 @@ def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
         mb="xs" if text else "md",
     )
     return html.Div([row, *([dmc.Text(text, size="sm", c="dimmed", mb="md")] if text else [])])
+
+
+def crumbs(*parts: Any) -> html.Nav:
+    """Return the way to a page from the lists above it."""
+    trail = [each for part in parts for each in (html.Span("/", className="crumb-slash"), part)][1:]
+    return html.Nav(trail, className="crumbs", **attributes(aria_label="Breadcrumb"))
 
 
 def new_button(label: str, identifier: str, **properties: Any) -> dmc.Button:

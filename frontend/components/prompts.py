@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import dash_mantine_components as dmc
 from dash import ALL, Dash, State
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompt_lists import PromptEntry, PromptListChange, PromptListCreate, PromptListInfo
@@ -20,22 +20,29 @@ from frontend.components.elements import Store, attributes
 from frontend.request.session import Api
 
 DEFAULT_SORT = "visits"
+T = TypeVar("T", bound=BaseModel)
 
 
 def filter_of(query: Mapping[str, str]) -> PromptFilter:
     """Return the filter of an address, under the names of the API; unknown keys are ignored."""
-    given = {key: value for key, value in query.items() if key in PromptFilter.model_fields and value != ""}
+    given = {key: value for key, value in query.items() if value != ""}
     given.setdefault("sort", DEFAULT_SORT)
     if "sort" not in query:
         given["descending"] = "true"
+    return legal(PromptFilter, given)
+
+
+def legal(model: type[T], given: Mapping[str, str]) -> T:
+    """Return the filter with these values; empty ones are left out, as are keys and values that it does not have."""
+    known = {key: value for key, value in given.items() if key in model.model_fields and value != ""}
     try:
-        return PromptFilter.model_validate(given)
+        return model.model_validate(known)
     except ValidationError as error:
         wrong = {str(finding["loc"][0]) for finding in error.errors()}
-        return PromptFilter.model_validate({key: value for key, value in given.items() if key not in wrong})
+        return model.model_validate({key: value for key, value in known.items() if key not in wrong})
 
 
-NAME = "mark"
+NAME, PICK = "mark", "mark-pick"
 QUARANTINE, WEIGHT = "quarantine", "weight"
 _AT_ONCE = 1_000
 
@@ -45,14 +52,24 @@ def marks(prompt_ids: Sequence[str] = (), **more: Any) -> Store:
     return Store(id="mark-what", data={"ids": list(prompt_ids), **more})
 
 
-def pick(prompt_id: str) -> dmc.Checkbox:
-    """Return the checkbox of a prompt in a list."""
+def pick(prompt_id: str, name: str = PICK) -> dmc.Checkbox:
+    """Return the checkbox of a prompt in a list; `name` is that of the list's checkboxes."""
     return dmc.Checkbox(
-        id={"type": "mark-pick", "id": prompt_id},
+        id={"type": name, "id": prompt_id},
         size="xs",
         radius="sm",
         **attributes(aria_label=f"Choose {prompt_id}"),
     )
+
+
+def picks(name: str) -> list[State]:
+    """Return the states of a list's checkboxes, as `picked_of` takes them."""
+    return [State({"type": name, "id": ALL}, part) for part in ("checked", "id")]
+
+
+def picked_of(picked: Sequence[bool | None], ids: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the prompts whose checkboxes are ticked."""
+    return [each["id"] for each, is_picked in zip(ids, picked, strict=True) if is_picked]
 
 
 def marking_fields(lists: Sequence[PromptListInfo], *, total: int | None = None, note: str = "") -> list[Any]:
@@ -122,8 +139,7 @@ def register(app: Dash, api: Api) -> None:
         problem="mark-problem",
         states=[
             State("mark-what", "data"),
-            State({"type": "mark-pick", "id": ALL}, "checked"),
-            State({"type": "mark-pick", "id": ALL}, "id"),
+            *picks(PICK),
             *(State(f"mark-{name}", "checked" if name == "all" else "value") for name in _INPUTS),
         ],
     )
@@ -138,7 +154,7 @@ def register(app: Dash, api: Api) -> None:
         note: str,
     ) -> None:
         client = api.client()
-        chosen = [*what["ids"], *(each["id"] for each, is_picked in zip(ids, picked, strict=True) if is_picked)]
+        chosen = [*what["ids"], *picked_of(picked, ids)]
         prompt_ids = await _prompts(client, what, chosen, is_all=bool(everything))
         if not prompt_ids:
             raise FormError(name="no prompt is chosen: tick some in the list first")

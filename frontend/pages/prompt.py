@@ -25,6 +25,7 @@ from bapo.figures.prompt_history import (
 from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import clientside, unchanged
+from frontend.components.card import crumbs
 from frontend.components.chart_card import only_chart
 from frontend.components.elements import Link, Store, attributes
 from frontend.components.page import Page
@@ -132,16 +133,10 @@ def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:
         [
             html.Div(
                 [
-                    html.Nav(
-                        [
-                            Link("Runs", href="/runs", className="crumb"),
-                            html.Span("/", className="crumb-slash"),
-                            Link(run.name, href=f"/runs/{run.id}", className="crumb crumb-run", title=run.name),
-                            html.Span("/", className="crumb-slash"),
-                            Link("Prompts", href=tab, className="crumb"),
-                        ],
-                        className="crumbs",
-                        **attributes(aria_label="Breadcrumb"),
+                    crumbs(
+                        Link("Runs", href="/runs", className="crumb"),
+                        Link(run.name, href=f"/runs/{run.id}", className="crumb crumb-run", title=run.name),
+                        Link("Prompts", href=tab, className="crumb"),
                     ),
                     html.H1(prompt.prompt_id, className="run-name prompt-title", title=prompt.prompt_id),
                 ],

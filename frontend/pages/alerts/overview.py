@@ -16,6 +16,7 @@ from frontend.components.controls import filter_select, segments
 from frontend.components.elements import Link, Store, button_store, pressed_in
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
+from frontend.components.page import Page
 from frontend.pages.alerts import frame
 from frontend.request.session import Api
 
@@ -86,6 +87,9 @@ async def _empty(api: Api, state: str) -> Any:
     watched = f"{len(rules.items)} rules watch the runs." if len(rules.items) > 1 else "1 rule watches the runs."
     title = {"open": "No open alerts", "resolved": "No resolved alerts"}.get(state, "No alerts")
     return notice(title, watched, icon_name="check")
+
+
+PAGES = (Page("/alerts", layout, section="alerts"),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -28,6 +28,7 @@ from frontend.components.controls import icon_button, small_button
 from frontend.components.dialogs import confirm_dialog, when_asked
 from frontend.components.elements import Store, attributes
 from frontend.components.notices import notice
+from frontend.components.page import Page
 from frontend.components.text import moment
 from frontend.pages.alerts import frame
 from frontend.pages.alerts.form import editor
@@ -111,6 +112,9 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
         html.Div([f"{rule.owner} · {rule.project} · ", *last], className="queue-detail"),
     ]
     return frame.card(words, side, is_on=rule.enabled)
+
+
+PAGES = (Page("/alerts/rules", layout, section="alerts"),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -19,6 +19,7 @@ from frontend.components.controls import small_button
 from frontend.components.dialogs import confirm_dialog, drawer, when_asked
 from frontend.components.elements import Interval, Store
 from frontend.components.notices import notice
+from frontend.components.page import Page
 from frontend.components.text import moment
 from frontend.pages.alerts import frame
 from frontend.pages.alerts.webhook_editor import editor, redraw_webhooks, show_secret, webhook_list
@@ -94,6 +95,9 @@ def _delivery(delivery: DeliveryInfo, now: datetime) -> html.Div:
         ],
         className="delivery",
     )
+
+
+PAGES = (Page("/alerts/webhooks", layout, section="alerts"),)
 
 
 def register(app: Dash, api: Api) -> None:

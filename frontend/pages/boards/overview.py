@@ -18,6 +18,7 @@ from frontend.components.choices import choices, project_select, select, writabl
 from frontend.components.dialogs import form_dialog
 from frontend.components.elements import Link
 from frontend.components.notices import notice
+from frontend.components.page import Page
 from frontend.components.table import cell, row, table_card
 from frontend.components.text import moment
 from frontend.request.session import Api
@@ -85,6 +86,9 @@ def _dialog(projects: Sequence[str]) -> dmc.Modal:
         conditions_field("board-new-where", "Runs of the board"),
     )
     return form_dialog("board-new", "New board", fields, "Make the board")
+
+
+PAGES = (Page("/boards", layout, section="boards"),)
 
 
 def register(app: Dash, api: Api) -> None:

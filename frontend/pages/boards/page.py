@@ -24,6 +24,7 @@ from frontend.components.card import page_heading
 from frontend.components.dialogs import confirm_dialog
 from frontend.components.elements import Store, attributes, button_store, store_button
 from frontend.components.icon import icon
+from frontend.components.page import Page
 from frontend.pages.boards import editor, links
 from frontend.pages.boards.changes import name_of
 from frontend.request.prefix import served
@@ -138,3 +139,6 @@ def _content(panel: Panel, data: PanelData, palette: Palette) -> dict[str, Any]:
 
 def _plotted(figure: Any) -> orjson.Fragment:
     return orjson.Fragment(to_json_plotly(figure))
+
+
+PAGES = (Page("/boards/(?P<board_id>[^/]+)", layout, section="boards", events="/api/v1/events"),)

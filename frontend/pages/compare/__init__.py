@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html
+from dash import html
 
 from frontend.components.card import page_title
 from frontend.components.controls import small_select
@@ -16,7 +16,6 @@ from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards
 from frontend.components.page import Page
 from frontend.components.runs import runs_of_group
-from frontend.pages.compare import callbacks
 from frontend.pages.compare.controls import controls
 from frontend.pages.compare.picker import nothing_chosen, run_picker
 from frontend.pages.compare.requests import PageRequests
@@ -137,8 +136,3 @@ def _group_control(name: str, chosen: str | None, label: str) -> html.Div:
 
 
 PAGES = (Page("/compare", layout, section="compare"),)
-
-
-def register(app: Dash, api: Api) -> None:
-    """Register the callbacks of the page."""
-    callbacks.register(app, api)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html
+from dash import html
 
 from bapo.api.configs import RecipeInfo
 from bapo.api.findings import LABELS
@@ -35,7 +35,7 @@ from frontend.components.elements import Graph, Link, Store, attributes, button_
 from frontend.components.markup import Later
 from frontend.components.notices import nothing_to_write, notice
 from frontend.components.page import Page
-from frontend.pages.new_run import arms, form, several
+from frontend.pages.new_run import arms, several
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run.fork import Fork
 from frontend.request.session import Api
@@ -427,10 +427,3 @@ def _summary(is_fork: bool) -> html.Div:
 
 
 PAGES = (Page("/new", layout, section="new-run", query_makes_page=True),)
-
-
-def register(app: Dash, api: Api) -> None:
-    """Register validation while typing, and submission."""
-    form.register(app, api)
-    arms.register(app)
-    several.register(app, api)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, State, html
+from dash import Dash, Input, State, html
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
@@ -19,22 +19,14 @@ from bapo.config.prompt_weights import parse_weight
 from bapo.files.prompt_lists import read_entries
 from frontend.components.actions import go_to, in_place, show, tell, when_pressed
 from frontend.components.controls import search_field
-from frontend.components.elements import FileInput, attributes
+from frontend.components.elements import FileInput
 from frontend.components.icon import icon
+from frontend.components.prompts import picked_of, picks
 from frontend.request.session import Api
 
 MOST_BYTES = 8_000_000
+PICK = "list-pick"
 FILE_HINT = "A CSV file with the column prompt_id, and action (quarantine or weight), weight and note if given."
-
-
-def pick_entry(prompt_id: str) -> dmc.Checkbox:
-    """Return the checkbox of an entry."""
-    return dmc.Checkbox(
-        id={"type": "list-pick", "id": prompt_id},
-        size="xs",
-        radius="sm",
-        **attributes(aria_label=f"Choose {prompt_id}"),
-    )
 
 
 def entry_form() -> html.Div:
@@ -107,8 +99,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         "list-drop",
         states=[
-            State({"type": "list-pick", "id": ALL}, "checked"),
-            State({"type": "list-pick", "id": ALL}, "id"),
+            *picks(PICK),
             State("list-mounted", "data"),
         ],
         on_error=in_place("list-problem", "red"),
@@ -116,7 +107,7 @@ def register(app: Dash, api: Api) -> None:
     async def drop(
         _: Any, ticked: Sequence[bool | None], ids: Sequence[Mapping[str, str]], mounted: Mapping[str, str]
     ) -> None:
-        chosen = [each["id"] for each, is_ticked in zip(ids, ticked, strict=True) if is_ticked]
+        chosen = picked_of(ticked, ids)
         if not chosen:
             show("list-problem", dmc.Alert("Tick some entries first.", color="yellow", variant="light", mb="sm"))
             return

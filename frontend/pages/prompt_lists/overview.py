@@ -23,6 +23,7 @@ from frontend.components.controls import icon_button
 from frontend.components.dialogs import confirm_dialog, form_dialog, when_asked
 from frontend.components.elements import Link
 from frontend.components.notices import link_button, notice
+from frontend.components.page import Page
 from frontend.components.prompts import marking_fields, marks
 from frontend.components.table import cell, row, table_card
 from frontend.components.text import moment
@@ -134,6 +135,9 @@ def _dialog(writable: Sequence[str]) -> dmc.Modal:
         project_select("lists-project", writable, size="sm"),
     ]
     return form_dialog("lists", "New prompt list", fields, "Create")
+
+
+PAGES = (Page("/prompt-lists", layout, section="prompt-lists", query_makes_page=True),)
 
 
 def register(app: Dash, api: Api) -> None:

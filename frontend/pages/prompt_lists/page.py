@@ -19,16 +19,17 @@ from bapo.api.prompt_lists import (
     PromptListVersionInfo,
 )
 from bapo.config.prompt_weights import LEFT_OUT, weight_text
-from frontend.components.card import page_heading, section_title
+from frontend.components.card import crumbs, page_heading, section_title
 from frontend.components.changes_query import changes_text
-from frontend.components.elements import Link, Store, attributes
-from frontend.components.icon import icon
+from frontend.components.controls import download_links
+from frontend.components.elements import Link, Store
 from frontend.components.notices import link_button, notice
+from frontend.components.page import Page
+from frontend.components.prompts import pick
 from frontend.components.table import cell, row, table_card
 from frontend.components.text import moment
-from frontend.pages.prompt_lists.editor import entry_form, pick_entry
+from frontend.pages.prompt_lists.editor import PICK, entry_form
 from frontend.pages.prompt_lists.overview import FIELD, run_link
-from frontend.request.prefix import served
 from frontend.request.session import Api
 
 ROWS = 100
@@ -51,11 +52,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     return html.Div(
         [
             Store(id="list-mounted", data={"id": info.id, "project": info.project}),
-            html.Nav(
-                [Link("Prompt lists", href="/prompt-lists", className="crumb")],
-                className="crumbs",
-                **attributes(aria_label="Breadcrumb"),
-            ),
+            crumbs(Link("Prompt lists", href="/prompt-lists", className="crumb")),
             page_heading(f"@{info.name}", info.description or None, *_actions(info, entries.version)),
             _facts(info, entries, is_newest=is_newest),
             *([html.Div(entry_form(), className="for-members")] if is_newest else []),
@@ -70,15 +67,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
 def _actions(info: PromptListInfo, version: int) -> list[Any]:
     query = f"?version={version}" if version else ""
     return [
-        *(
-            html.A(
-                [icon("download", 16), label],
-                href=served(f"/api/v1/prompt-lists/{info.id}/entries.{ending}{query}"),
-                download=f"{info.name}-{version}.{ending}",
-                className="fact-link",
-            )
-            for label, ending in (("CSV", "csv"), ("JSON lines", "jsonl"))
-        ),
+        *download_links(f"/api/v1/prompt-lists/{info.id}/entries", f"{info.name}-{version}", query),
         html.Div(run_link(info), className="for-members"),
     ]
 
@@ -131,7 +120,7 @@ def _entry(each: PromptListEntryInfo, info: PromptListInfo, *, is_newest: bool) 
         else f"× {weight_text(each.weight)}"
     )
     return row(
-        pick_entry(each.prompt_id) if is_newest else None,
+        pick(each.prompt_id, PICK) if is_newest else None,
         Link(each.prompt_id, href=href, className="sample-link wrap-anywhere"),
         weight,
         html.Div(each.note, className="across-text"),
@@ -175,3 +164,6 @@ def _runs(info: PromptListInfo, runs: Sequence[PromptListRun]) -> Any:
 def clone_address(run_id: str, info: PromptListInfo) -> str:
     """Return the form of a clone that takes the list as it is now."""
     return "/new?" + urlencode({"parent": run_id, "set": changes_text({FIELD: f"@{info.name}"})}, safe="@:")
+
+
+PAGES = (Page("/prompt-lists/(?P<list_id>[^/]+)", layout, section="prompt-lists", query_makes_page=True),)

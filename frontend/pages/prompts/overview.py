@@ -8,21 +8,19 @@ from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, State, html
-from pydantic import ValidationError
 
 from bapo.analysis.number_format import counted
 from bapo.api.prompts import ProjectPromptFilter, ProjectPromptPage, PromptTotalsAcross
 from frontend.components.actions import go_to, open_when_pressed, when_pressed
 from frontend.components.card import page_heading
 from frontend.components.choices import choices, first_choice
-from frontend.components.controls import small_select
+from frontend.components.controls import download_links, small_select
 from frontend.components.elements import Link
-from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
-from frontend.components.prompts import marking_dialog, marks, pick
+from frontend.components.page import Page
+from frontend.components.prompts import legal, marking_dialog, marks, pick
 from frontend.components.table import cell, row, table_card
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
-from frontend.request.prefix import served
 from frontend.request.session import Api
 
 ROWS = 50
@@ -76,25 +74,13 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 def filter_of(query: Mapping[str, str]) -> ProjectPromptFilter:
     """Return the filter of an address; unknown keys are ignored."""
-    known = {name: value for name, value in query.items() if name in ProjectPromptFilter.model_fields and value}
-    try:
-        return ProjectPromptFilter.model_validate(known)
-    except ValidationError as error:
-        refused = {each["loc"][0] for each in error.errors()}
-        return ProjectPromptFilter.model_validate({name: value for name, value in known.items() if name not in refused})
+    return legal(ProjectPromptFilter, query)
 
 
 def _actions(kept: Mapping[str, str]) -> list[Any]:
     query = f"?{urlencode(kept)}" if kept else ""
     return [
-        html.A(
-            [icon("download", 16), label],
-            href=served(f"/api/v1/prompts.{ending}{query}"),
-            download=f"prompts.{ending}",
-            className="fact-link",
-        )
-        for label, ending in (("CSV", "csv"), ("JSON lines", "jsonl"))
-    ] + [
+        *download_links("/api/v1/prompts", "prompts", query),
         link_button("Prompt lists", "/prompt-lists", variant="default", size="xs"),
         html.Div(dmc.Button("Put on a list…", id="across-mark", size="xs"), className="for-members"),
     ]
@@ -185,7 +171,10 @@ def _suspected(each: PromptTotalsAcross) -> Any:
     return dmc.Badge(counted(each.num_suspected, "run"), color="yellow", variant="light", size="sm")
 
 
-def register(app: Dash) -> None:
+PAGES = (Page("/prompts", layout, section="prompts-over-all-runs", query_makes_page=True),)
+
+
+def register(app: Dash, _: Api) -> None:
     """Write the filter into the address, and open the form."""
     open_when_pressed(app, "across-mark", "mark-dialog")
 

@@ -16,17 +16,17 @@ from bapo.config.method import method_name
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import in_place, open_when_pressed, unchanged
-from frontend.components.card import card, section_title, tiles
+from frontend.components.card import card, crumbs, section_title, tiles
 from frontend.components.chart_card import only_chart
+from frontend.components.controls import download_links
 from frontend.components.elements import Link, Store, attributes
-from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
+from frontend.components.page import Page
 from frontend.components.prompts import marking_dialog, marks
 from frontend.components.runs import status_badge
 from frontend.components.table import cell, row, table_card
 from frontend.components.text import moment
 from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
-from frontend.request.prefix import served
 from frontend.request.session import Api
 
 RUNS = 20
@@ -73,29 +73,16 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
 def _head(prompt_id: str, found: PromptInRuns) -> html.Div:
     assert found.totals is not None, "the page has totals"
     query = urlencode({"prompt_id": prompt_id, "project": found.project})
-    exports = [
-        html.A(
-            [icon("download", 16), label],
-            href=served(f"/api/v1/prompt-history.{ending}?{query}"),
-            download=f"prompt-history.{ending}",
-            className="fact-link",
-            title="Every visit in every run",
-        )
-        for label, ending in (("Visits (CSV)", "csv"), ("JSON lines", "jsonl"))
-    ]
-    crumbs = html.Nav(
-        [
-            Link("Prompts", href=f"/prompts?{urlencode({'project': found.project})}", className="crumb"),
-            html.Span("/", className="crumb-slash"),
-            html.Span("over all runs", className="crumb"),
-        ],
-        className="crumbs",
-        **attributes(aria_label="Breadcrumb"),
+    path, label = "/api/v1/prompt-history", "Visits (CSV)"
+    exports = download_links(path, "prompt-history", f"?{query}", label=label, title="Every visit in every run")
+    trail = crumbs(
+        Link("Prompts", href=f"/prompts?{urlencode({'project': found.project})}", className="crumb"),
+        html.Span("over all runs", className="crumb"),
     )
     return html.Div(
         [
             html.Div(
-                [crumbs, html.H1(prompt_id, className="run-name prompt-title", title=prompt_id)], className="run-title"
+                [trail, html.H1(prompt_id, className="run-name prompt-title", title=prompt_id)], className="run-title"
             ),
             dmc.Group(
                 [
@@ -297,6 +284,9 @@ def _run(each: PromptInRun, prompt_id: str) -> html.Tr:
         cell(f"{each.last_step:,}", "number"),
         cell(moment(each.created_at), "nowrap"),
     )
+
+
+PAGES = (Page("/prompts/(?P<prompt_id>.+)", layout, section="prompts-over-all-runs", query_makes_page=True),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -13,7 +13,6 @@ from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
 from frontend.components.elements import Interval, attributes, button_store, pressed_in
 from frontend.components.page import Page
-from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
 from frontend.pages.queue.limits import limits_panel
 from frontend.pages.queue.waiting_table import CANCEL, waiting_table
@@ -98,8 +97,6 @@ def register(app: Dash, api: Api) -> None:
     """Register the callbacks: refreshing, and cancelling after a question."""
     for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
         _refresh(app, api, board, content)
-    administration.register(app, api)
-    limits.register(app, api)
 
     @when_pressed(app, pressed_in(CANCEL), outputs=[Output(question(CANCEL), "data")])
     async def ask(press: Mapping[str, str]) -> Question:

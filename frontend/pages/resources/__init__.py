@@ -26,7 +26,7 @@ from frontend.components.page import Page
 from frontend.pages.resources.details import contents_panel, probes_panel, runs_panel
 from frontend.pages.resources.register_dialog import KINDS, file_options, register_dialog
 from frontend.pages.resources.tables import sections
-from frontend.pages.resources.upload_callbacks import redraw, register_uploads, stores
+from frontend.pages.resources.upload_callbacks import redraw, stores
 from frontend.pages.resources.upload_panel import upload_drawer, waiting
 from frontend.request.session import Api
 
@@ -64,7 +64,6 @@ PAGES = (Page("/data", layout, section="data--models"),)
 
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks: registering, opening, and unregistering."""
-    register_uploads(app, api)
     _registering(app, api)
     _opening(app, api)
 

@@ -58,7 +58,7 @@ async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
             set_props("upload-accept", {"checked": False, "error": "", "style": SHOWN if has_warnings else HIDDEN})
 
 
-def register_uploads(app: Dash, api: Api) -> None:
+def register(app: Dash, api: Api) -> None:
     """Register the callbacks of the panel."""
     clientside(app, "uploads", "opened", Output("upload-told", "data"), Input("upload-drawer", "opened"), initial=False)
     _showing(app, api)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html
+from dash import html
 
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures.axes import X_KINDS
-from frontend.components.actions import FAILURES, clientside
+from frontend.components.actions import FAILURES
 from frontend.components.alert_cards import acknowledging
 from frontend.components.choices import choices
 from frontend.components.controls import segments, small_select
@@ -20,24 +20,7 @@ from frontend.components.dialogs import drawer
 from frontend.components.elements import Store, attributes, button_store
 from frontend.components.notices import error_notice
 from frontend.components.page import Living, Page
-from frontend.pages.run import (
-    actions,
-    alerts,
-    artifacts,
-    chart_panel,
-    configuration,
-    difficulty,
-    findings,
-    history,
-    identity,
-    log,
-    parameters,
-    prompts,
-    samples,
-    tabs,
-    walk,
-    what_if,
-)
+from frontend.pages.run import actions, alerts, identity, tabs
 from frontend.pages.run.header import reason, status_row, title_row
 from frontend.pages.run.tabs import TABS, tabs_of
 from frontend.request.session import Api
@@ -141,24 +124,3 @@ async def _opened(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[
 
 
 PAGES = (Page("/runs/(?P<run_id>[^/]+)", layout, section="a-run", events="/api/v1/runs/{run_id}/events"),)
-
-
-def register(app: Dash, api: Api) -> None:
-    """Register the callbacks of the page."""
-    chart_panel.register(app, api)
-    tabs.register(app, api)
-    difficulty.register(app)
-    findings.register(app, api)
-    prompts.register(app)
-    samples.register(app)
-    walk.register(app)
-    log.register(app)
-    configuration.register(app)
-    history.register(app, api)
-    artifacts.register(app, api)
-    what_if.register(app, api)
-    actions.register(app, api)
-    alerts.register(app, api)
-    identity.register(app, api)
-    parameters.register(app, api)
-    clientside(app, "run", "address", *chart_panel.ADDRESS)

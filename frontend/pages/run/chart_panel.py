@@ -35,12 +35,6 @@ from frontend.request.session import Api
 
 FUNNEL = "reevaluation"
 LAST_STEP = 2**31 - 1
-ADDRESS = (
-    Output("run-axis", "style"),
-    Input("run-tabs", "value"),
-    State("run-axis-tabs", "data"),
-)
-"""The address holds the tab; axis and smoothing come from assets/charts_view.js."""
 
 
 async def recorded_for(client: AsyncClient, run: RunDetail, tab: str) -> Sequence[str]:
@@ -231,8 +225,10 @@ async def _figures(
 
 
 def register(app: Dash, api: Api) -> None:
-    """Register the callbacks: drawing, and the state of the run."""
-
+    """Register the callbacks: drawing, the address, and the state of the run."""
+    # The address holds the tab; axis and smoothing come from assets/charts_view.js.
+    address = (Output("run-axis", "style"), Input("run-tabs", "value"), State("run-axis-tabs", "data"))
+    clientside(app, "run", "address", *address)
     clientside(
         app,
         "live",

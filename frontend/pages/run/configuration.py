@@ -23,6 +23,7 @@ from frontend.components.elements import Link, attributes
 from frontend.components.symbols import short_name
 from frontend.components.table import row, table
 from frontend.components.text import plain
+from frontend.request.session import Api
 
 MOST_PARTS = 100
 
@@ -168,7 +169,7 @@ def shown_value(value: Any) -> str:
     return formatting.config_value(value)
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the search, which runs in the browser."""
     clientside(
         app,

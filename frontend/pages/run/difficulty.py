@@ -16,6 +16,7 @@ from frontend.components.controls import segments
 from frontend.components.elements import attributes
 from frontend.components.icon import explained, icon
 from frontend.pages.run.chart_panel import chart_panel
+from frontend.request.session import Api
 
 NUM_FLOW_STEPS = 4
 
@@ -195,7 +196,7 @@ def _slider(identifier: str, label: str) -> html.Div:
     )
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the callbacks of the tab, which run in the browser."""
     clientside(
         app,

@@ -18,6 +18,7 @@ from frontend.components.controls import filter_select, search_field
 from frontend.components.elements import Link, Store, attributes
 from frontend.components.icon import explained
 from frontend.components.prompts import DEFAULT_SORT, filter_of
+from frontend.request.session import Api
 
 ROWS_ON_A_PAGE = 50
 
@@ -113,7 +114,7 @@ def _text(count: int | None) -> str | None:
     return None if count is None else str(count)
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the controls; the rest is the script's."""
     clientside(
         app,

@@ -282,8 +282,6 @@ def register(app: Dash, api: Api) -> None:
     in_browser("bulk", Output("runs-bulk", "className"), pressed, State("runs-tag", "value"))
     agreed, asked = Input(confirmed("runs"), "n_clicks"), State(question("runs"), "data")
     in_browser("confirmed", Output(answer("runs"), "data"), agreed, asked)
-    views.register(app, api)
-    story.register(app, api)
 
 
 def _clicked(button: str) -> tuple[Output, Input]:

@@ -41,6 +41,7 @@ from frontend.components.config_form.inputs import config_infos
 from frontend.components.elements import FileInput, Link, Store
 from frontend.components.icon import icon
 from frontend.components.notices import nothing_to_write
+from frontend.components.page import Page
 from frontend.pages.studies.changes import with_change, with_field
 from frontend.pages.studies.form import FOLLOWING, FORM, Drawing
 from frontend.pages.studies.form_model import (
@@ -208,6 +209,9 @@ def _file(text: str) -> html.Div:
         ),
         className="panel-card",
     )
+
+
+PAGES = (Page("/studies/new", layout, section="studies", query_makes_page=True),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -15,6 +15,7 @@ from frontend.components.card import page_heading
 from frontend.components.elements import Link
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
+from frontend.components.page import Page
 from frontend.components.table import cell, row, table_card
 from frontend.components.text import moment
 from frontend.pages.studies.results import run_counts, share_text
@@ -68,3 +69,6 @@ def _compared(study: StudySummary) -> Any:
         return html.Code(fields, className="study-run", title=fields)
     regimes = f" × {study.num_regimes} regimes" if study.num_regimes > 1 else ""
     return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}{regimes}"
+
+
+PAGES = (Page("/studies", layout, section="studies"),)

@@ -27,6 +27,7 @@ from frontend.components.elements import Graph, Interval, Link, Store, attribute
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards, register_importance
 from frontend.components.notices import link_button
+from frontend.components.page import Page
 from frontend.components.runs import stop_choices
 from frontend.components.text import markdown, moment
 from frontend.delivery.reports import STUDY_PREFIX
@@ -181,6 +182,9 @@ def _source(study: StudyDetail) -> html.Details:
 
 def _skeletons() -> list[Any]:
     return [html.Div(className="paper-skeleton", **attributes(aria_hidden="true")) for _ in range(2)]
+
+
+PAGES = (Page("/studies/(?!new$)(?P<study_id>[^/]+)", layout, section="studies"),)
 
 
 def register(app: Dash, api: Api) -> None:
