@@ -15,7 +15,7 @@ from bapo.api.boards import BoardCreate, BoardLinkCreate, TextPanel
 from bapo.client import Client
 from frontend.app import create_app
 from frontend.pages.run.tabs import TABS
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from frontend.shell import NAVIGATION
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, play, points_of
 from tests.support.fake_worker import FakeWorker

@@ -13,8 +13,8 @@ import pytest
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from frontend.app import create_app
-from frontend.gate import Gate
-from frontend.settings import FrontendSettings
+from frontend.server.gate import Gate
+from frontend.server.settings import FrontendSettings
 from tests.support.services import BackendServer
 from tests.support.serving import serving
 

@@ -26,7 +26,7 @@ from bapo.api.people import PersonUpdate, ProjectCreate
 from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, Client
 from bapo.deploy.doctor import judgements
 from frontend.app import create_app
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.openid_provider import (
     CLIENT_ID,
     CLIENT_SECRET,

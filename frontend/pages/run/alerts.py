@@ -9,10 +9,9 @@ from dash import Dash, Input, Output, State
 
 from bapo.client import AsyncClient
 from frontend.components.actions import in_toast, show, unchanged, when_pressed
-from frontend.components.address import Link
 from frontend.components.alert_cards import acknowledging, alert_cards
-from frontend.components.store_button import pressed_in
-from frontend.session import Api
+from frontend.components.elements import Link, pressed_in
+from frontend.request.session import Api
 
 MOST_SHOWN = 3
 

@@ -15,14 +15,13 @@ from bapo.config.method import is_trainable, method_label
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
-from frontend.components.address import Link
-from frontend.components.compute import compute_text
+from frontend.components.elements import Link
 from frontend.components.icon import IconName, icon
-from frontend.components.moment import moment
 from frontend.components.notices import link_button
-from frontend.components.status_badge import MOVING, status_badge
+from frontend.components.runs import MOVING, compute_text, status_badge
+from frontend.components.symbols import short_name
+from frontend.components.text import moment
 from frontend.pages.run.identity import archive_button, edit_button, star_button
-from frontend.symbols import short_name
 
 
 class Action(NamedTuple):
@@ -109,7 +108,7 @@ def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
     return {} if verb in run.allowed_actions else {"display": "none"}
 
 
-def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
+def status_row(run: RunDetail) -> list[Any]:
     """Return state and facts."""
     facts: list[Any] = [
         status_badge(run.status),
@@ -117,9 +116,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([dmc.Badge("imported", color="gray", variant="outline")] if run.origin == "imported" else []),
         *([dmc.Badge(f"attempt {run.attempt}", color="gray", variant="outline")] if run.attempt > 1 else []),
         _fact("owner", run.owner),
-        _fact("started", moment(run.started_at, now=now))
-        if run.started_at
-        else _fact("created", moment(run.created_at, now=now)),
+        _fact("started", moment(run.started_at)) if run.started_at else _fact("created", moment(run.created_at)),
         *([_fact("worker", run.worker)] if run.worker else []),
         *([_fact("compute", _compute(run))] if run.attempt else []),
         *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),

@@ -23,17 +23,14 @@ from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.figures.what_if_band import Quantity, what_if_band_data, what_if_band_figure
 from bapo.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
-from frontend.changes_query import changes_text, parse_changes
-from frontend.clientside import clientside
-from frontend.components.actions import FAILURES
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.actions import FAILURES, clientside
+from frontend.components.changes_query import changes_text, parse_changes
 from frontend.components.chart_card import chart_card
+from frontend.components.elements import Link, Store, attributes
 from frontend.components.notices import error_text, notice
-from frontend.components.store import Store
 from frontend.pages.run.what_if_controls import KIND, changes_of, control_kinds, control_values, controls
 from frontend.pages.run.what_if_summary import cautions, changed_fields, total_row, totals, words
-from frontend.session import Api
+from frontend.request.session import Api
 
 MOST_POINTS = 700
 CHART = f"{KIND}-chart"
