@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.patterns import visible
 from bapo.observe import folder as folders
 from bapo.observe.merging import Merger, merge_rest
 from bapo.observe.observation import Observation
@@ -50,8 +51,7 @@ def run(
 
     Raises ConfigError for arguments that cannot be, and for a folder that another process or another run uses.
     """
-    if not name or len(name) > 200 or not name.isprintable():
-        raise ConfigError([ConfigProblem("name", name, "give a name of 1 to 200 printable characters")])
+    _check_name(name)
     if num_steps is not None and not (isinstance(num_steps, int) and 1 <= num_steps < 2**31):
         raise ConfigError([ConfigProblem("num_steps", num_steps, "give the number of steps, from 1, or leave it out")])
     if not isinstance(samples_per_step, int) or samples_per_step < 0:
@@ -110,6 +110,16 @@ def run(
     own.merger = Merger(observed, place, observation, num_ranks, living)
     own.merger.start()
     return own
+
+
+def _check_name(name: str) -> None:
+    """Raise ConfigError for a name that a run cannot have."""
+    try:
+        if not isinstance(name, str) or not 0 < len(name) <= 200:
+            raise ValueError("give a name of 1 to 200 characters")
+        visible(name)
+    except ValueError as error:
+        raise ConfigError([ConfigProblem("name", name, str(error))]) from None
 
 
 def _checked_rank(rank: int | None) -> int:
