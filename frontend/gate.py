@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 from starlette.datastructures import Headers
@@ -28,7 +29,7 @@ from frontend.documents import DOCUMENTS_PREFIX, document_of
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, SINGLE_SIGN_ON_PATH, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
-from frontend.prefix import PREFIX, inward, outward
+from frontend.prefix import PREFIX, cookie_mark, inward, outward
 from frontend.proxy import ApiProxy, is_proxied, leads_elsewhere
 from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
@@ -211,11 +212,12 @@ class Gate:
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
             return
-        inner = scope if scope["path"] in HEALTH_PATHS else inward(scope, self._prefix)
+        mark = cookie_mark(urlsplit(self._public_url).netloc if self._public_url else hosts[0], self._prefix)
+        inner = scope if scope["path"] in HEALTH_PATHS else inward(scope, self._prefix, mark)
         if inner is None:
             await self._outside(scope)(scope, receive, self._guarded(send))
         else:
-            await self._room(inner, receive, outward(send, self._prefix, hosts[0]), hosts[0])
+            await self._room(inner, receive, outward(send, self._prefix, hosts[0], mark), hosts[0])
 
     def _outside(self, scope: Scope) -> Response:
         """Answer a request without the prefix: of a proxy that takes it off, or of a person without a proxy."""

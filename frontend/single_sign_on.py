@@ -12,11 +12,10 @@ from starlette.responses import Response
 
 from bapo.api.accounts import SignInBegun, SignInReturn
 from frontend.login import exchange, local_path, login_page
+from frontend.prefix import NEXT_COOKIE
 from frontend.session import Api
 
 CALLBACK_PATH = "/login/callback"
-NEXT_COOKIE = "bapo_next"
-"""Cookie with the requested page, set while the user is at the provider."""
 NEXT_SECONDS = 600
 UNREADABLE = "this is no answer of a sign-in: begin again with the button below"
 
