@@ -46,5 +46,5 @@ def visible(name: str) -> str:
     for character in name:
         if unicodedata.category(character) in _INVISIBLE or character in _BLANK:
             called = unicodedata.name(character, "control character")
-            raise ValueError(f"U+{ord(character):04X} ({called}) cannot be seen in a name: remove it")
+            raise ValueError(f"the character U+{ord(character):04X} ({called}) cannot be seen in a name: remove it")
     return name

@@ -47,7 +47,7 @@ def test_a_name_of_visible_characters_stays_as_it_is(name: str) -> None:
 def test_a_character_that_cannot_be_seen_is_named(character: str, said: str) -> None:
     with pytest.raises(ValueError, match="cannot be seen in a name: remove it") as refusal:
         visible(f"a{character}b")
-    assert str(refusal.value).startswith(said)
+    assert str(refusal.value).startswith(f"the character {said}")
 
 
 HIDDEN = "demo\u202eexe"
@@ -72,7 +72,7 @@ HIDDEN = "demo\u202eexe"
     ],
 )
 def test_every_name_that_is_given_to_the_server_is_checked(make: Callable[[], object]) -> None:
-    with pytest.raises(ValidationError, match=r"U\+20(2E|0D) \(.*\) cannot be seen in a name: remove it"):
+    with pytest.raises(ValidationError, match=r"the character U\+20(2E|0D) \(.*\) cannot be seen in a name: remove it"):
         make()
 
 
@@ -84,5 +84,5 @@ def test_what_was_named_before_is_still_shown(shown: type[BaseModel]) -> None:
 
 
 def test_an_observed_run_is_named_by_the_same_rule(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"name = .*: U\+202E \(RIGHT-TO-LEFT OVERRIDE\) cannot be seen"):
+    with pytest.raises(ConfigError, match=r"name = .*: the character U\+202E \(RIGHT-TO-LEFT OVERRIDE\) cannot be seen"):
         observe.run(HIDDEN, folder=tmp_path)
