@@ -84,5 +84,7 @@ def test_what_was_named_before_is_still_shown(shown: type[BaseModel]) -> None:
 
 
 def test_an_observed_run_is_named_by_the_same_rule(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"name = .*: the character U\+202E \(RIGHT-TO-LEFT OVERRIDE\) cannot be seen"):
+    with pytest.raises(
+        ConfigError, match=r"name = .*: the character U\+202E \(RIGHT-TO-LEFT OVERRIDE\) cannot be seen"
+    ):
         observe.run(HIDDEN, folder=tmp_path)
