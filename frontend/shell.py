@@ -175,6 +175,8 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                     dmc.TextInput(
                         id="search",
                         placeholder="Search runs",
+                        # Enter sends the text with it, which otherwise follows each letter when the page is idle.
+                        debounce=True,
                         leftSection=icon("search", 16),
                         rightSection=dmc.Kbd("/", size="xs"),
                         size="xs",

@@ -17,10 +17,13 @@ class ModelConfig(Section):
     """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
 
 
+MAX_GROUP_SIZE = 1024
+
+
 class RolloutConfig(Section):
     """Generation of responses."""
 
-    group_size: Annotated[int, Field(ge=2, le=1024)] = 8
+    group_size: Annotated[int, Field(ge=2, le=MAX_GROUP_SIZE)] = 8
     """Group size G: responses per prompt."""
     batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
     """Fresh prompts rolled out per step."""

@@ -24,7 +24,7 @@ _SPACES = re.compile(r"(?<!\d) +| +(?!\d)")
 """A space that separates no digits: it changes no value."""
 _SEPARATED_DIGITS = re.compile(r"\d +\d")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
-_CHOICE = re.compile(r"\(([A-Za-z])\)")
+_CHOICE = re.compile(r"\(?([A-Za-z])\)")
 _ZEROS = re.compile(r"(\.\d*?)0+(?=e|$)")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -43,7 +43,8 @@ def equal_answers(right: str, answer: str) -> bool:
 
     Markdown, Unicode and LaTeX spacing do not matter. A unit may be missing, and must be the same where both have one.
     Two integers are equal where they are the same; other numbers within a relative tolerance
-    (`numerals.RELATIVE_TOLERANCE`). Raises CallFailedError if the comparison takes too much time or memory.
+    (`numerals.RELATIVE_TOLERANCE`). A ratio of two is its quotient, as math-verify reads it; one of three or more
+    equals proportional ones. Raises CallFailedError if the comparison takes too much time or memory.
     """
     if not answer or len(answer) > LONGEST_ANSWER:
         return False
@@ -53,8 +54,15 @@ def equal_answers(right: str, answer: str) -> bool:
     first, second = read_numeral(expected.value), read_numeral(given.value)
     if first is not None and second is not None:
         return _equal_numbers(expected, given, first, second)
-    if _plain(expected.value) == _plain(given.value):
+    if (first is None) == (second is None) and _plain(expected.value) == _plain(given.value):
         return True
+    return _equal_expressions(expected, given)
+
+
+def _equal_expressions(expected: Answer, given: Answer) -> bool:
+    first, second = _terms(expected.value), _terms(given.value)
+    if max(len(first), len(second)) > 2:
+        return _are_proportional(first, second)
     if any(_SEPARATED_DIGITS.search(each.value) for each in (expected, given)):
         # `1 2 3` is no number, and math-verify would read 123.
         return False
@@ -92,6 +100,19 @@ def _equal_numbers(expected: Answer, given: Answer, first: Numeral, second: Nume
     # The sign may be missing, as any unit may. A decimal with one added is another number.
     may_lack_the_sign = expected.unit == "percent" or percent.value.denominator == 1
     return equal_numerals(share, other) or (may_lack_the_sign and equal_numerals(percent, other))
+
+
+def _terms(value: str) -> Sequence[Numeral]:
+    """Return the terms of a ratio such as 1:2:3; a number is one term, and anything else has none."""
+    terms = [read_numeral(part) for part in value.split(":")]
+    return [] if None in terms else [term for term in terms if term is not None]
+
+
+def _are_proportional(first: Sequence[Numeral], second: Sequence[Numeral]) -> bool:
+    if len(first) != len(second):
+        return False
+    one, other = next(((a.value, b.value) for a, b in zip(first, second, strict=True) if a.value or b.value), (0, 0))
+    return bool(one and other) and all(a.value * other == b.value * one for a, b in zip(first, second, strict=True))
 
 
 def _with_percent(answer: Answer) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 from starlette.datastructures import Headers
@@ -28,7 +29,7 @@ from frontend.delivery.plain_page import unavailable
 from frontend.delivery.reports import REPORTS_PREFIX, reports
 from frontend.request.answers import malformed_call, problem, unreachable
 from frontend.request.calls import CALL_PATH, CallError, check_call
-from frontend.request.prefix import PREFIX, inward, outward
+from frontend.request.prefix import PREFIX, cookie_mark, inward, outward
 from frontend.request.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.server.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
 from frontend.server.live import LIVE_PREFIX, live
@@ -212,11 +213,12 @@ class Gate:
         if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
             await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
             return
-        inner = scope if scope["path"] in HEALTH_PATHS else inward(scope, self._prefix)
+        mark = cookie_mark(urlsplit(self._public_url).netloc if self._public_url else hosts[0], self._prefix)
+        inner = scope if scope["path"] in HEALTH_PATHS else inward(scope, self._prefix, mark)
         if inner is None:
             await self._outside(scope)(scope, receive, self._guarded(send))
         else:
-            await self._room(inner, receive, outward(send, self._prefix, hosts[0]), hosts[0])
+            await self._room(inner, receive, outward(send, self._prefix, hosts[0], mark), hosts[0])
 
     def _outside(self, scope: Scope) -> Response:
         """Answer a request without the prefix: of a proxy that takes it off, or of a person without a proxy."""

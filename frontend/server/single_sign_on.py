@@ -11,12 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bapo.api.accounts import SignInBegun, SignInReturn
+from frontend.request.prefix import NEXT_COOKIE
 from frontend.request.session import Api
 from frontend.server.login import exchange, local_path, login_page
 
 CALLBACK_PATH = "/login/callback"
-NEXT_COOKIE = "bapo_next"
-"""Cookie with the requested page, set while the user is at the provider."""
 NEXT_SECONDS = 600
 UNREADABLE = "this is no answer of a sign-in: begin again with the button below"
 

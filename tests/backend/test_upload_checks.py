@@ -250,6 +250,19 @@ def test_an_index_of_pickles_that_were_left_out_is_no_fault(tmp_path: Path) -> N
     assert unpacked(tmp_path, {**MODEL, "pytorch_model.bin.index.json": index}).problem is None
 
 
+def test_what_a_system_adds_to_an_archive_is_left_away(tmp_path: Path) -> None:
+    added = (".gitattributes", ".DS_Store", "__MACOSX/._config.json", ".git/hooks/run.py", "more/.cache/._x")
+    found = unpacked(
+        tmp_path,
+        {
+            **{f"tiny/{name}": content for name, content in MODEL.items()},
+            **dict.fromkeys([f"tiny/{name}" for name in added] + ["__MACOSX/tiny/._config.json", ".DS_Store"], b"x"),
+        },
+    )
+    assert found.problem is None
+    assert {file.name for file in found.files} == set(MODEL)
+
+
 def test_details_of_a_model_can_be_stored(tmp_path: Path) -> None:
     config = rb'{"model_type": "a\u0000", "architectures": ["\ud800"], "vocab_size": 1' + b"0" * 3_000 + b"}"
     details = unpacked(tmp_path, {**MODEL, "config.json": config}).details

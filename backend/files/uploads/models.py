@@ -24,8 +24,8 @@ ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md",
 """Endings of the files that a model may contain; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
 INDEX = "model.safetensors.index.json"
-_BESIDE = "__MACOSX"
-"""Folder that an operating system adds to archives."""
+_ADDED = ("__MACOSX", ".*")
+"""Files that operating systems and Git add to a folder and its archive: `__MACOSX`, `.DS_Store`, `.gitattributes`."""
 
 
 class ModelFile(BaseModel):
@@ -79,7 +79,12 @@ def unpack_model(job: ModelJob) -> ModelResult:
 
 
 def _model_folder(out: Path) -> Path:
-    shutil.rmtree(out / _BESIDE, ignore_errors=True)
+    for added in [found for pattern in _ADDED for found in out.rglob(pattern)]:
+        if added.is_dir():
+            shutil.rmtree(added)
+        else:
+            # Unless it lay in a folder that is gone.
+            added.unlink(missing_ok=True)
     inside = list(out.iterdir())
     folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else out
     if not (folder / "config.json").is_file():

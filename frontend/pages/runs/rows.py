@@ -132,7 +132,7 @@ async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
     is_new_here = False
     if not page.total and not query.model_dump(exclude_defaults=True, exclude={"sort", "limit", "offset", "columns"}):
         is_new_here = not (await client.runs(archived="shown", limit=1)).total
-    return {"rows": rows_of(page.items), "total": page.total, "is_new_here": is_new_here}
+    return {"rows": rows_of(page.items), "total": page.total, "num_sets": page.num_sets, "is_new_here": is_new_here}
 
 
 def parsed(given: dict[str, Any]) -> RunQuery:

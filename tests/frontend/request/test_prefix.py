@@ -17,7 +17,7 @@ from bapo.api.people import PersonCreate
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from frontend.app import create_app
-from frontend.request.prefix import PREFIX, inward, outward, served, within
+from frontend.request.prefix import PREFIX, cookie_mark, inward, outward, served, within
 from frontend.server.settings import FrontendSettings
 from tests.support.services import BackendServer
 from tests.support.serving import serving
@@ -62,11 +62,45 @@ def test_the_prefix_is_a_whole_part_of_the_path(path: str, prefix: str, own: str
 
 
 def test_a_request_keeps_the_codes_of_its_address() -> None:
-    scope = {"type": "http", "path": "/bapo/prompts/a/b", "raw_path": b"/bapo/prompts/a%2Fb"}
-    inner = inward(scope, "/bapo")
+    scope = {"type": "http", "path": "/bapo/prompts/a/b", "raw_path": b"/bapo/prompts/a%2Fb", "headers": []}
+    inner = inward(scope, "/bapo", "")
     assert inner is not None
     assert (inner["path"], inner["raw_path"]) == ("/prompts/a/b", b"/prompts/a%2Fb")
-    assert inward({**scope, "raw_path": b"/%62apo/prompts/a%2Fb"}, "/bapo") is None
+    assert inward({**scope, "raw_path": b"/%62apo/prompts/a%2Fb"}, "/bapo", "") is None
+
+
+@pytest.mark.parametrize(
+    ("authority", "prefix", "mark"),
+    [
+        ("bapo.test", "", ""),
+        ("bapo.test:8001", "", "_8001"),
+        ("[::1]:8001", "", "_8001"),
+        ("[::1]", "", ""),
+        ("bapo.test", "/tools/bapo", "_~tools~bapo"),
+        ("bapo.test:8001", "/bapo", "_8001~bapo"),
+    ],
+)
+def test_cookies_are_named_after_the_port_and_the_path(authority: str, prefix: str, mark: str) -> None:
+    assert cookie_mark(authority, prefix) == mark
+
+
+@pytest.mark.parametrize(
+    ("mark", "sent", "own"),
+    [
+        ("_8001", "theme=dark; bapo_session_8001=a; bapo_next_8001=b", "theme=dark; bapo_session=a; bapo_next=b"),
+        # Of another dashboard at the root of this host.
+        ("_8001", "bapo_session_8001=a; bapo_session=b", "bapo_session=a"),
+        ("_8001", "bapo_session=b; bapo_session_8001=a=", "bapo_session=a="),
+        # Of a script that sets the name which the API's description has.
+        ("_8001", "bapo_session=b", "bapo_session=b"),
+        ("", "bapo_session=b; bapo_session_8001=a", "bapo_session=b; bapo_session_8001=a"),
+    ],
+)
+def test_a_request_carries_the_cookies_of_this_dashboard(mark: str, sent: str, own: str) -> None:
+    scope = {"type": "http", "path": "/", "headers": [(b"host", b"x"), (b"cookie", sent.encode())]}
+    inner = inward(scope, "", mark)
+    assert inner is not None
+    assert inner["headers"] == [(b"host", b"x"), (b"cookie", own.encode())]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +114,7 @@ def test_a_request_keeps_the_codes_of_its_address() -> None:
         ("/bapo", "set-cookie", "a=b; Path=/; HttpOnly", "a=b; Path=/bapo; HttpOnly"),
         ("/bapo", "set-cookie", "a=b; HttpOnly; path=/login/callback", "a=b; HttpOnly; path=/bapo/login/callback"),
         ("", "set-cookie", "a=b; Path=/; HttpOnly", "a=b; Path=/; HttpOnly"),
+        ("/bapo", "set-cookie", "bapo_session=b; Path=/", "bapo_session_8000~bapo=b; Path=/bapo"),
         ("/bapo", "content-type", "/runs", "/runs"),
     ],
 )
@@ -90,7 +125,7 @@ def test_headers_lead_the_browser_to_where_the_dashboard_is(prefix: str, name: s
         messages.append(message)
 
     start = {"type": "http.response.start", "status": 200, "headers": [(name.encode(), value.encode())]}
-    send = outward(keep, prefix, "here.test:8000")
+    send = outward(keep, prefix, "here.test:8000", "_8000~bapo")
 
     async def answer() -> None:
         await send(start)
@@ -137,10 +172,26 @@ def test_a_page_leads_to_the_login_and_the_login_back_to_it(address: str, backen
         answer = stranger.post(actions.pop(), data={"secret": backend_server.admin_token})
         assert answer.headers["location"] == "/tools/bapo/prompts/a/b?project=x"
         assert "; path=/tools/bapo;" in answer.headers["set-cookie"].lower()
-        assert "bapo_session" in {cookie.name for cookie in stranger.cookies.jar}
+        assert {cookie.name for cookie in stranger.cookies.jar} == {"bapo_session_1~tools~bapo"}
         answer = stranger.post("/tools/bapo/logout")
         assert answer.json() == {"address": "/tools/bapo/login"}
         assert not stranger.cookies
+
+
+def test_a_browser_is_logged_in_at_two_dashboards_of_one_host(address: str, backend_server: BackendServer) -> None:
+    settings = FrontendSettings(backend_url=backend_server.url, session_check_seconds=0)
+    with serving(create_app(settings)) as other, httpx.Client(timeout=60) as browser:
+        for place in (other, f"{address}/tools/bapo"):
+            origin = {"Origin": place.removesuffix("/tools/bapo")}
+            answer = browser.post(f"{place}/login", data={"secret": backend_server.admin_token}, headers=origin)
+            assert answer.status_code == 303
+        # Logged in at the second, still at the first; logged out of the second, still at the first.
+        assert browser.get(f"{other}/runs").status_code == 200
+        assert browser.get(f"{address}/tools/bapo/runs").status_code == 200
+        browser.post(f"{address}/tools/bapo/logout", headers={"Origin": address})
+        assert browser.get(f"{other}/runs").status_code == 200
+        assert browser.get(f"{address}/tools/bapo/runs").status_code == 303
+        assert browser.get(f"{other}/api/v1/me").status_code == 200
 
 
 def test_the_root_of_the_path_leads_home(browser: httpx.Client) -> None:
