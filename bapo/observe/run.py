@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.methods.observed import ObservedConfig
 from bapo.config.patterns import visible
+from bapo.methods.observed import ObservedConfig
 from bapo.observe import folder as folders
 from bapo.observe.merging import Merger, merge_rest
 from bapo.observe.observation import Observation, whole
