@@ -119,7 +119,8 @@ def upload_dataset(
         str,
         typer.Argument(
             help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address, or its name on the hub "
-            "such as hf://OWNER/MODEL or hf://datasets/OWNER/NAME, which the server fetches."
+            "such as hf://OWNER/MODEL or hf://datasets/OWNER/NAME, or catalogue:NAME for a model of `bapo model list`, "
+            "which the server fetches."
         ),
     ],
     name: Annotated[str, typer.Option("--name", help="Name to register it under; configs refer to it as @name.")],

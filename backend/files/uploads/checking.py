@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from backend.files.uploads import repository, room
 from backend.files.uploads.beginning import check_file_beginning
 from backend.files.uploads.models import ModelJob, check_model_apart
-from backend.files.uploads.sources import is_repository
+from backend.files.uploads.sources import catalogue_model, is_repository
 from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
 from backend.kit.errors import Problem
@@ -109,13 +109,13 @@ class UploadChecker(LeaderThread):
                     return {"problem": problem.remedy, "num_bytes": 0}
         if upload.kind == "model":
             most_bytes = min(most_bytes, self._settings.upload_max_bytes)
-            model = check_model_apart(
-                ModelJob(path=received, out=out, most_bytes=most_bytes), is_cancelled=is_cancelled
-            )
+            packed = None if upload.source is None else catalogue_model(upload.source)
+            job = ModelJob(path=received, out=out, most_bytes=most_bytes, packed=packed)
+            model = check_model_apart(job, is_cancelled=is_cancelled)
             return None if model is None else model.model_dump(mode="json")
         for earlier in out.parent.glob(f"{out.name}.*"):
             earlier.unlink()
-        job = CheckJob(
+        data_job = CheckJob(
             path=received,
             ending=PurePath(upload.file_name).suffix.lower(),
             mapping=None if upload.mapping is None else ColumnMapping.model_validate(upload.mapping),
@@ -123,7 +123,7 @@ class UploadChecker(LeaderThread):
             out=out,
             most_bytes=most_bytes,
         )
-        data = check_apart(job, is_cancelled=is_cancelled)
+        data = check_apart(data_job, is_cancelled=is_cancelled)
         return None if data is None else data.model_dump(mode="json")
 
     def _asks_whether_gone(self, upload: Upload) -> Callable[[], bool]:
