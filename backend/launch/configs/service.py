@@ -94,6 +94,7 @@ def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | No
     except ConfigError as error:
         of_paths = {problem.field for problem in problems}
         raise ConfigError([*problems, *(each for each in error.problems if each.field not in of_paths)]) from None
+    problems += references.context_problems(session, resolution.config)
     if problems:
         raise ConfigError(problems)
     return resolution
