@@ -117,6 +117,7 @@ def lanes_with(path: str) -> set[str]:
         ("bapo/loop.py", {"verl", "e2e", "api", "packaging"}),
         ("migrations/env.py", {"e2e", "api", "containers"}),
         ("requirements-trl.lock", {"trl", "packaging"}),
+        ("bapo/pretrained/wheels.py", {"model", "e2e", "api"}),
         ("scripts/docs_site/hooks.py", {"site"}),
         ("tests/verl/test_run.py", {"verl"}),
     ],

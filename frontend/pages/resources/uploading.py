@@ -174,7 +174,8 @@ def arriving(upload: UploadInfo) -> html.Div:
         total = f" of {formatting.size(upload.num_bytes)}" if upload.num_bytes > upload.next_offset else ""
         text = f"{upload.file_name}: {formatting.size(upload.next_offset)}{total} fetched…"
     else:
-        text = f"{upload.file_name} has arrived ({formatting.size(upload.num_bytes)}). Every row is being checked…"
+        checked = "The model" if upload.kind == "model" else "Every row"
+        text = f"{upload.file_name} has arrived ({formatting.size(upload.num_bytes)}). {checked} is being checked…"
     return html.Div(
         [dmc.Loader(size="sm"), html.Span(text, className="wrap-anywhere")],
         className="upload-checking",
