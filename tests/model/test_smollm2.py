@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ def model(models: Path) -> LanguageModel:
 
 def test_it_answers_in_its_chat_and_ends_its_turn(model: LanguageModel) -> None:
     (prompt,) = encode_prompts(model.tokenizer, ["What is the capital of France?"])
-    written = model.model.generate(torch.tensor([prompt]), max_new_tokens=20, do_sample=False)[0, len(prompt) :]
-    assert model.tokenizer.decode(written) == "The capital of France is Paris.<|im_end|>"
+    written: Any = model.model.generate(torch.tensor([prompt]), max_new_tokens=20, do_sample=False)  # type: ignore[operator]
+    assert model.tokenizer.decode(written[0, len(prompt) :]) == "The capital of France is Paris.<|im_end|>"
 
 
 def test_every_digit_is_a_token_and_every_text_comes_back(model: LanguageModel) -> None:

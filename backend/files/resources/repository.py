@@ -125,7 +125,7 @@ def model_context(session: Session, path: str) -> int | None:
     """Return the context in tokens of a registered model, in any version; None where it is unknown."""
     for table in (ResourceVersion, Resource):
         tokens = table.details["max_position_embeddings"].as_integer()
-        found = session.scalars(select(tokens).where(table.path == path, tokens.is_not(None)).limit(1)).first()
+        found: int | None = session.scalars(select(tokens).where(table.path == path, tokens.is_not(None))).first()
         if found is not None:
             return found
     return None

