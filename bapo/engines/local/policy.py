@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,16 +56,17 @@ def model_folder(path: str) -> Path:
 
 def _pretrained(path: str) -> Path | None:
     """Return the folder of a pretrained model; None where the path names none that is here or in the catalogue."""
-    if path not in CATALOGUE:
+    model = CATALOGUE.get(path)
+    if model is None:
         return None if Path(path).expanduser().exists() else folder_of(path)
+    folder = folder_of(path)
+    if folder is not None:
+        return folder
+    print(f"fetching {model.title}, {model.num_bytes:,} bytes, licence {model.licence}", file=sys.stderr)
     try:
-        _, folder, is_new = fetch(path)
+        return fetch(path)[1]
     except PretrainedError as error:
         raise _problem(path, str(error)) from None
-    if is_new:
-        model = CATALOGUE[path]
-        print(f"fetched {path} ({model.title}, {model.licence}) into {folder}", flush=True)
-    return folder
 
 
 def load_language_model(path: str, device: torch.device) -> LanguageModel:

