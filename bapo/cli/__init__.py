@@ -19,6 +19,7 @@ PANELS = (
             LazyCommand("config", "describe:config", "Explain the config fields: meaning, range, default."),
             LazyCommand("study", "studies:app", "Run and read studies: several runs read as one."),
             LazyCommand("data", "data:app", "Prepare the paper's data sets, upload your own.", "train"),
+            LazyCommand("model", "model:app", "Fetch pretrained models, list and remove them.", "train"),
             LazyCommand(
                 "report",
                 "report:report",

@@ -21,7 +21,7 @@ DATA_FILES = (".jsonl", ".parquet")
 
 
 def probe(
-    model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or the name of a shipped one.")],
+    model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or a name, see `bapo model list`.")],
     data: Annotated[str, typer.Argument(help="Data file (.jsonl, .parquet), or a recipe, for its task.")],
     assignments: Annotated[
         list[str] | None,

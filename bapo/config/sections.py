@@ -14,7 +14,8 @@ class ModelConfig(Section):
     """The base model."""
 
     path: ModelFolder = "countdown-base"
-    """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
+    """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model: one shipped with BAPO,
+    or one of `bapo model list`, which the machine that trains fetches where it is missing."""
 
 
 MAX_GROUP_SIZE = 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,12 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.utils.logging import disable_progress_bar
 
 from bapo.config import ConfigError, ConfigProblem
+from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.config.paths import SHIPPED_MODELS, shipped_models
 from bapo.engines.local.cache import has_attention_only
+from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained.folders import fetch, folder_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,14 @@ class LanguageModel:
 
 
 def model_folder(path: str) -> Path:
-    """Return the folder that `model.path` names: a folder, or a model shipped with the library.
+    """Return the folder that `model.path` names: a folder, a model shipped with the library, or a pretrained one.
 
-    Raises ConfigError where there is neither, where its files name others outside, or where one is a Git LFS pointer.
+    A model of the catalogue that is not on this machine yet is fetched. Raises ConfigError where it cannot be, where
+    there is no such model, where its files name others outside, or where one is a Git LFS pointer.
     """
     shipped = shipped_models()
     # A server permits these names: what lies in the trainer's working directory must not take their place.
-    folder = SHIPPED_MODELS / path if path in shipped else Path(path).expanduser()
+    folder = SHIPPED_MODELS / path if path in shipped else _pretrained(path) or Path(path).expanduser()
     if (folder / "config.json").is_file():
         if (remedy := outside_file(folder) or lfs_pointer(folder)) is not None:
             raise _problem(path, remedy)
@@ -45,8 +50,23 @@ def model_folder(path: str) -> Path:
     raise _problem(
         path,
         f"this model folder {found}: give a folder in Hugging Face format (config.json, safetensors, tokenizer), "
-        f"or the name of a shipped model ({', '.join(shipped) or 'none here'})",
+        f"or the name of a shipped model ({', '.join(shipped) or 'none here'}) or of one that `bapo model get` fetches",
     )
+
+
+def _pretrained(path: str) -> Path | None:
+    """Return the folder of a pretrained model; None where the path names none that is here or in the catalogue."""
+    model = CATALOGUE.get(path)
+    if model is None:
+        return None if Path(path).expanduser().exists() else folder_of(path)
+    folder = folder_of(path)
+    if folder is not None:
+        return folder
+    print(f"fetching {model.title}, {model.num_bytes:,} bytes, licence {model.licence}", file=sys.stderr)
+    try:
+        return fetch(path)[1]
+    except PretrainedError as error:
+        raise _problem(path, str(error)) from None
 
 
 def load_language_model(path: str, device: torch.device) -> LanguageModel:

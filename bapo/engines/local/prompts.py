@@ -31,6 +31,13 @@ def encode_task(
             f"the prompt {problem.prompt[:80]!r} has {longest} tokens: allow at least {longest}, or leave out "
             "long prompts",
         )
+    if context is not None and longest >= context:
+        remedy = f"the model's context of {context} tokens is full with the prompt {problem.prompt[:80]!r} of {longest}"
+        raise _problem(
+            "rollout.max_prompt_tokens",
+            rollout.max_prompt_tokens,
+            f"{remedy}: leave out long prompts, or take a model with a longer context",
+        )
     if context is not None and longest + rollout.max_response_tokens > context:
         raise _problem(
             "rollout.max_response_tokens",

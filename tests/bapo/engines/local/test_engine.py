@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,16 @@ def test_responses_beyond_the_context_are_refused(toy_folder: Path, limit: int, 
         return
     with pytest.raises(ConfigError, match=r"exceeds the model's context of 128: give at most 123"):
         make_engine(toy_folder, rollout__max_response_tokens=limit)
+
+
+def test_a_context_that_a_prompt_alone_fills_is_refused(toy_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(toy_folder, tmp_path / "short")
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(
+        config.replace('"max_position_embeddings": 128', '"max_position_embeddings": 5')
+    )
+    with pytest.raises(ConfigError, match=r"the model's context of 5 tokens is full with the prompt '678' of 5"):
+        make_engine(folder)
 
 
 def test_a_gpu_that_is_not_there_is_refused(toy_folder: Path) -> None:
