@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bapo.config.method import ProbeConfig
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.plain import PlainMethod
 from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks.base import Problem
 
 
 class Probe(PlainMethod):
@@ -22,10 +24,18 @@ class Probe(PlainMethod):
         assert config.training.steps is not None, "ProbeConfig.check"
         self._last_step = config.training.steps
         self._batch_size = config.training.batch_size
+        assert isinstance(config.method, ProbeConfig)
+        self._num_problems = config.method.num_problems
+        self._prompts_per_step = config.rollout.batch_size
 
     def syncs_rollout_policy(self, step: int) -> bool:
         # No step but the last one changes the weights.
         return False
+
+    def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
+        if self._num_problems is None:
+            return scheduled
+        return scheduled[: max(1, self._num_problems - (step - 1) * self._prompts_per_step)]
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size)

@@ -23,6 +23,8 @@ class ProbeConfig(MethodSection):
     is_unmeasured: ClassVar = True
 
     type: Literal["probe"] = "probe"
+    num_problems: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """Problems to answer: the last step answers what the others leave. Empty: a whole batch in each step."""
     planned_steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """Training steps of the planned run: a clone with the probe's suggestions has that many."""
     planned_epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -43,6 +45,7 @@ def probe_changes(config: Mapping[str, Any], num_problems: int = NUM_PROBLEMS) -
     training = config["training"]
     return {
         "method.type": ProbeConfig.type_name(),
+        "method.num_problems": num_problems,
         "method.planned_steps": training["steps"],
         "method.planned_epochs": training["epochs"],
         "training.steps": max(1, math.ceil(num_problems / int(config["rollout"]["batch_size"]))),

@@ -64,7 +64,7 @@ class LocalEngine:
         _refuse_images(config, task)
         self._config = config
         self._task = task
-        self._device = _device(config)
+        self._device = device_of(config)
         torch.set_num_threads(config.engine.threads)
         use_repeatable_algorithms(self._device)
         language_model = load_language_model(config.model.path, self._device)
@@ -257,7 +257,7 @@ class LocalEngine:
         """Do nothing: nothing runs outside this process."""
 
 
-def _device(config: RunConfig) -> torch.device:
+def device_of(config: RunConfig) -> torch.device:
     """Return where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
     wanted = config.engine.device
     if wanted == "cpu" or torch.cuda.is_available():
