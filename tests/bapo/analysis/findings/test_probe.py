@@ -165,8 +165,8 @@ def test_a_model_without_right_answers_needs_a_warm_start_whose_time_is_known() 
     assert {each.label: each.value for each in finding.evidence}["Warm start, about"] == pytest.approx(seconds)
     assert finding.severity == "problem"
     assert finding.title == (
-        "0 of 512 responses are right, and 12.5\u202f% of responses give an answer in the form that the verifier reads: "
-        "the model needs a warm start before RL, about 1 minute on this machine."
+        "0 of 512 responses are right, and 12.5\u202f% of responses give an answer in the form that the verifier "
+        "reads: the model needs a warm start before RL, about 1 minute on this machine."
     )
     assert finding.remedies[0].text.startswith(
         "Learn from right responses first: `bapo warm-start countdown-base PROBE --out MODEL`"
