@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.warm_start import NUM_ANSWERED, NUM_ANSWERS, NUM_EVALUATED, NUM_SAMPLES, SupervisedRecipe
 from bapo.draws import generator, seed_of
-from bapo.engines.local.engine import device_of
+from bapo.engines.local.device import device_of
 from bapo.engines.local.model_card import trace_card
 from bapo.engines.local.policy import LanguageModel, encode_problems, load_language_model, model_folder
 from bapo.engines.local.prompts import encode_task
