@@ -332,7 +332,7 @@ def test_a_driver_that_is_too_old_is_named_where_a_gpu_would_lie_idle(
 
     monkeypatch.setattr(torch.cuda, "init", init)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr("bapo.engines.local.engine._DRIVER", tmp_path)
+    monkeypatch.setattr("bapo.engines.local.device._DRIVER", tmp_path)
     with pytest.raises(ConfigError, match=r"too old \(found version 12020\)\): update the driver, or install"):
         make_engine(toy_folder, engine__device=wanted)
     # A worker that gives a run no GPU hides them.
