@@ -73,7 +73,7 @@ class EngineConfig(Section):
     """Number format of the local engine's forward passes. Weights, optimizer and probabilities stay float32. verl has
     `engine.verl.dtype`."""
     rollout_weights: Literal["float32", "bfloat16"] = "float32"
-    """Number format of the local engine's weights while it generates. bfloat16: faster for large models, on a GPU and on
+    """Number format of the local engine's weights while it generates. bfloat16: faster for large models on a GPU and on
     a CPU with AMX or AVX512-BF16; log-probabilities differ from those in training by some 0.01."""
     verl: VerlConfig = VerlConfig()
     """For the verl engine only."""

@@ -34,10 +34,10 @@ class Sampling(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Tokens of some rows, each with its position in the row's response."""
+    """Tokens of responses."""
 
-    rows: Tensor
-    positions: Tensor
+    cells: Tensor
+    """Where each stands among the tokens of all rows: row times the limit of tokens, plus its position."""
     tokens: Tensor
     logprobs: Tensor
 
@@ -90,8 +90,9 @@ class DecodingBatch:
                 if self._num_going_on <= _COMPACTION_SHARE * len(self._rows):
                     self._drop_ended()
                 self._forward()
-        # All at once: a GPU waits for each copy.
-        return Chosen(*(torch.cat(parts).cpu() for parts in zip(*chosen, strict=True)))
+        # All at once: a GPU waits for each copy, and for each selection.
+        is_kept, *parts = (torch.cat(parts) for parts in zip(*chosen, strict=True))
+        return Chosen(*(part[is_kept].cpu() for part in parts))
 
     def _room(self) -> tuple[int, int]:
         """Return how many rows are decoded at the same time, and the columns of their cache."""
@@ -141,20 +142,23 @@ class DecodingBatch:
         output = self._model(past_key_values=cache, use_cache=True, logits_to_keep=1, **together.inputs())
         return cache, output.logits[:, -1]
 
-    def _choose(self) -> Chosen:
-        """Choose the next token of each row that goes on."""
+    def _choose(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Choose the next token of each place; return which of them belong to a response, and the three of `Chosen`."""
         settings, going_on = self._sampling, self._is_going_on
-        uniforms = self._uniforms[self._rows, self._positions]
+        limit = self._uniforms.shape[1]
+        cells = self._rows * limit + self._positions
         self._tokens, logprobs = choose_tokens(
-            self._logits, uniforms, temperature=settings.temperature, top_p=settings.top_p, top_k=settings.top_k
+            self._logits,
+            self._uniforms.flatten()[cells],
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            top_k=settings.top_k,
         )
-        chosen = Chosen(*(each[going_on] for each in (self._rows, self._positions, self._tokens, logprobs)))
-        has_ended = torch.isin(self._tokens, settings.eos_token_ids)
-        has_ended |= self._positions + 1 == self._uniforms.shape[1]
+        has_ended = torch.isin(self._tokens, settings.eos_token_ids) | (self._positions + 1 == limit)
         self._is_going_on = going_on & ~has_ended
         self._num_going_on = int(self._is_going_on.sum())
         self._positions += self._is_going_on
-        return chosen
+        return going_on, cells, self._tokens, logprobs
 
     def _forward(self) -> None:
         """Forward the tokens chosen; those of rows that ended as well, which is cheaper than to take them out."""

@@ -78,9 +78,9 @@ def sample(
 
 def _groups(chosen: Chosen, group_size: int, max_new_tokens: int, eos_token_ids: Tensor) -> list[SampledGroup]:
     """Return the groups in order of the prompts."""
-    order = (chosen.rows * max_new_tokens + chosen.positions).argsort()
+    order = chosen.cells.argsort()
     token_ids, logprobs = chosen.tokens[order], chosen.logprobs[order].float()
-    lengths = torch.bincount(chosen.rows).view(-1, group_size)
+    lengths = torch.bincount(chosen.cells // max_new_tokens).view(-1, group_size)
     ended = torch.isin(token_ids[lengths.flatten().cumsum(0) - 1], eos_token_ids).view(-1, group_size)
     sizes = lengths.sum(dim=1).tolist()
     # Copies: a part of a tensor would keep the whole batch in memory as long as a buffer keeps one group.
