@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -46,10 +46,7 @@ def grouped_attention(
     is_rounded = query.dtype == torch.bfloat16 or torch.is_autocast_enabled(query.device.type)
     is_decoding = num_tokens == 1 and query.device.type == "cpu" and not is_rounded
     if num_shared == num_heads or (attention_mask is None and not is_decoding):
-        return cast(
-            "tuple[Tensor, None]",
-            sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **settings),
-        )
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **settings)
     sharing = num_heads // num_shared
     together = query.reshape(rows, num_shared, sharing * num_tokens, size)
     if is_decoding:

@@ -25,45 +25,43 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         """Take buffers [rows, heads, capacity, head size] that hold nothing yet."""
         super().__init__()
         self.is_initialized = True
-        self.capacity = keys.shape[2]
+        self.capacity: int = keys.shape[2]
         self._buffers = (keys, values)
-        self.use(slice(0, 0))
+        self.use(0, 0)
 
-    def use(self, window: slice) -> None:
+    def use(self, begin: int, end: int) -> None:
         """Set the columns in use."""
-        self.window = window
-        self.keys, self.values = (buffer[:, :, window] for buffer in self._buffers)
+        self.begin, self.end = begin, end
+        self.keys, self.values = (buffer[:, :, begin:end] for buffer in self._buffers)
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Write the new tokens' keys and values; return those of all tokens."""
-        end = self.window.stop + key_states.shape[-2]
+        end = self.end + key_states.shape[-2]
         for buffer, states in zip(self._buffers, (key_states, value_states), strict=True):
-            buffer[:, :, self.window.stop : end] = states
-        self.use(slice(self.window.start, end))
+            buffer[:, :, self.end : end] = states
+        self.use(self.begin, end)
         return keys_and_values(self)
 
     def admit(self, prompts: tuple[Tensor, Tensor], rows: Tensor) -> None:
         """Write the keys and values of prompts [rows, heads, tokens, head size] into these rows, up to the window's
         end."""
-        end = self.window.stop
         for buffer, part in zip(self._buffers, prompts, strict=True):
-            buffer[:, :, end - part.shape[2] : end].index_copy_(0, rows, part)
+            buffer[:, :, self.end - part.shape[2] : self.end].index_copy_(0, rows, part)
 
-    def move(self, window: slice) -> None:
+    def move(self, begin: int, end: int) -> None:
         """Set the columns in use, and move to their end what the old ones end with."""
-        kept = min(window.stop - window.start, self.window.stop - self.window.start)
+        kept = min(end - begin, self.end - self.begin)
         for buffer in self._buffers:
             # Columns before and after may overlap.
-            last = buffer[:, :, self.window.stop - kept : self.window.stop].clone()
-            buffer[:, :, window.stop - kept : window.stop] = last
-        self.use(window)
+            buffer[:, :, end - kept : end] = buffer[:, :, self.end - kept : self.end].clone()
+        self.use(begin, end)
 
     def keep_rows(self, rows: Tensor) -> None:
         """Drop all rows but these, given in ascending order."""
         for buffer in self._buffers:
-            buffer[: len(rows), :, self.window] = buffer[rows, :, self.window]
+            buffer[: len(rows), :, self.begin : self.end] = buffer[rows, :, self.begin : self.end]
         self._buffers = (self._buffers[0][: len(rows)], self._buffers[1][: len(rows)])
-        self.use(self.window)
+        self.use(self.begin, self.end)
 
 
 class GrowingCache(Cache):
@@ -88,19 +86,19 @@ class GrowingCache(Cache):
 
         Rows move within the buffers only where these tokens, or one more, would not fit.
         """
-        layer = self._growing[0]
-        end = layer.window.stop
-        if num_tokens <= end < layer.capacity:
-            for each in self._growing:
-                each.use(slice(end - num_tokens, end))
-        else:
-            for each in self._growing:
-                each.move(slice(0, num_tokens))
+        end = self._growing[0].end
+        fits = num_tokens <= end and not self.is_full
+        for layer in self._growing:
+            if fits:
+                layer.use(end - num_tokens, end)
+            else:
+                layer.move(0, num_tokens)
 
     @property
     def is_full(self) -> bool:
         """Return whether the rows have to move before another token."""
-        return self._growing[0].window.stop == self._growing[0].capacity
+        layer = self._growing[0]
+        return layer.end == layer.capacity
 
     def admit(self, prefix: Cache, prompts: Tensor, rows: Tensor) -> None:
         """Let row `rows[i]` continue prompt `prompts[i]` of the cache `prefix`, whose tokens there is room for."""

@@ -25,7 +25,7 @@ def choose_tokens(
     size = max(1, _CHUNK // logits.shape[-1]) if logits.device.type == "cpu" else len(logits)
     chosen = [
         _choose_tokens(*parts, temperature, top_p, top_k)
-        for parts in zip(logits.split(size), uniforms.split(size), strict=True)
+        for parts in zip(torch.split(logits, size), torch.split(uniforms, size), strict=True)
     ]
     tokens, logprobs = (torch.cat(parts) for parts in zip(*chosen, strict=True))
     return tokens, logprobs

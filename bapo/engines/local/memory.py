@@ -53,5 +53,5 @@ def _measured_bytes_per_token(model: PreTrainedModel) -> int:
 
 def _num_outputs(model: PreTrainedModel) -> int:
     """Return the size of the model's head."""
-    head = model.get_output_embeddings()
+    head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
     return 1 if head is None else int(head.weight.shape[0])

@@ -87,6 +87,6 @@ def _groups(chosen: Chosen, group_size: int, max_new_tokens: int, eos_token_ids:
     return [
         SampledGroup(tokens.clone(), their_logprobs.clone(), tuple(each), tuple(has_ended))
         for tokens, their_logprobs, each, has_ended in zip(
-            token_ids.split(sizes), logprobs.split(sizes), lengths.tolist(), ended.tolist(), strict=True
+            torch.split(token_ids, sizes), torch.split(logprobs, sizes), lengths.tolist(), ended.tolist(), strict=True
         )
     ]
