@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bapo.engines.base import Engine, Generation, Policy, joined
+from bapo.engines.base import Generation, LoopEngine, Policy, joined
 from bapo.methods.base import ComposedBatch, Method
 from bapo.prompt_schedule import PromptSchedule
 from bapo.records import ThresholdValues, UpdateStats
@@ -45,7 +45,7 @@ class Loop:
         problems: Mapping[str, Problem],
         schedule: PromptSchedule,
         method: Method,
-        engine: Engine,
+        engine: LoopEngine,
         group_size: int,
     ) -> None:
         self.method = method

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from bapo.engines.local.policy import LanguageModel, load_language_model, model_folder
 from bapo.engines.local.prompts import encode_task
-from bapo.engines.local.sampling import sample
+from bapo.engines.local.sampling import draw_uniforms, sample
 from bapo.tasks import build_task
 from benchmarks.contestants import GROUP_SIZE, MAX_NEW_TOKENS, SEED, config_of
 from benchmarks.report import table, write_report
@@ -56,13 +56,11 @@ def local_sampler(language_model: LanguageModel, max_new_tokens: int) -> Sampler
         groups = sample(
             language_model.model,
             prompts,
-            group_size=GROUP_SIZE,
+            draw_uniforms(len(prompts) * GROUP_SIZE, max_new_tokens, torch.Generator().manual_seed(seed)),
             temperature=1.0,
             top_p=1.0,
             top_k=-1,
-            max_new_tokens=max_new_tokens,
             eos_token_ids=language_model.eos_token_ids,
-            generator=torch.Generator().manual_seed(seed),
         )
         return sum(sum(group.lengths) for group in groups)
 

@@ -81,6 +81,13 @@ class DrawnEngine:
         ]
         return Generation(groups, GenerationStats(11 * group_size * len(groups), 10.5, 16, 0.01))
 
+    def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
+        """Draw the fresh groups of each step."""
+        return {
+            step: self.generate(problems, group_size=group_size, policy=Policy.ROLLOUT, step=step, purpose="rollout")
+            for step, problems in batches.items()
+        }
+
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Return made-up values of the right shape."""
         draw = self._draws

@@ -97,6 +97,16 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _prompts_are_known_ahead(self) -> Self:
+        if self.rollout.ahead == "window" and not self.method.knows_prompts_ahead:
+            raise broken_rule(
+                "rollout.ahead",
+                f"{self.method.label} has no prompts that are known ahead for one rollout policy: choose off or auto, "
+                "or a method with a rollout sync interval v that follows the schedule, such as bapo",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _reserved_gpus_suffice(self) -> Self:
         given, engine = self.resources.gpus, self.engine
         # With `auto` the local engine trains on the CPU where it is given no GPU.
@@ -133,6 +143,13 @@ class RunConfig(Section):
     def critic(self) -> CriticConfig | None:
         """The value model of a method that has one."""
         return self.method.critic if isinstance(self.method, ActorCritic) else None
+
+    @property
+    def rolls_out_ahead(self) -> bool:
+        """Return whether a synchronisation generates the fresh responses of several steps."""
+        ahead = self.rollout.ahead
+        is_faster = self.engine.type == "local" and self.method.knows_prompts_ahead
+        return ahead == "window" or (ahead == "auto" and is_faster)
 
     @property
     def objective(self) -> Objective:

@@ -127,8 +127,8 @@ class BatchItem:
         return self.group.policy_version == step - 1
 
 
-class Engine(Protocol):
-    """One model in training, and its delayed copy α."""
+class LoopEngine(Protocol):
+    """What Algorithm 1 asks of an engine: one model in training, and its delayed copy α."""
 
     def sync_rollout_policy(self, version: int) -> None:
         """Set α ← current weights, known as policy version `version` (Algorithm 1, line 4)."""
@@ -147,6 +147,16 @@ class Engine(Protocol):
         """Train on X1 ∪ X2 ∪ X3 (line 18), the whole of it `passes` times.
 
         Raises ValueError on an empty batch: the loop skips those.
+        """
+
+
+class Engine(LoopEngine, Protocol):
+    """All that a whole run asks of an engine."""
+
+    def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
+        """Answer the fresh prompts of several steps with α in one call; return the groups of each step.
+
+        The draws are those of the purpose "rollout" in each step. The call's timing belongs to the first step.
         """
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:

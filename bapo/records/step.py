@@ -87,9 +87,22 @@ class Cost(Record):
     included."""
 
     num_rollouts: Annotated[int, Metric("num_rollouts", "Rollouts", "responses", "What has training cost?")]
-    """Responses of training: fresh and re-evaluated."""
+    """Responses of training, fresh and re-evaluated, from the step that generated them: with `rollout.ahead` at
+    `window` a synchronisation adds those of all steps up to the next one."""
     num_tokens: int | None = None
     """Response tokens of training."""
+    num_discarded_rollouts: Annotated[
+        int | None,
+        Metric(
+            "num_discarded_rollouts",
+            "Rollouts thrown away",
+            "responses",
+            "What was generated ahead in vain?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ] = None
+    """Responses generated ahead that no step used, as after a change of v; also part of the rollouts."""
     num_tracking_rollouts: int | None = None
     num_evaluation_rollouts: int | None = None
 

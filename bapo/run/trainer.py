@@ -34,6 +34,7 @@ from bapo.run.fork import ForkOrigin, read_origin
 from bapo.run.gpu_load import GpuLoad
 from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_recorded_step, read_records
 from bapo.run.log_lines import log_line
+from bapo.run.look_ahead import LookAhead
 from bapo.run.recording import NO_COST, cost_after, plus, sample_records, step_record, visited_prompts
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
 from bapo.run.steering import Steering
@@ -201,12 +202,21 @@ class _Attempt:
             weights=config.task.weights,
         )
         self._num_steps = config.training.steps or (config.training.epochs or 0) * self._schedule.steps_per_epoch
+        method, group_size = build_method(config), config.rollout.group_size
+        self._look_ahead = LookAhead(
+            self._engine,
+            method,
+            self._schedule,
+            group_size=group_size,
+            num_steps=self._num_steps,
+            is_on=config.rolls_out_ahead,
+        )
         self._loop = Loop(
             problems=self._problems,
             schedule=self._schedule,
-            method=build_method(config),
-            engine=self._engine,
-            group_size=config.rollout.group_size,
+            method=method,
+            engine=self._look_ahead,
+            group_size=group_size,
         )
         self._evaluation_runs = EvaluationRuns(config, self._task, self._engine, self.attempt)
 
@@ -246,7 +256,7 @@ class _Attempt:
         begin, begin_cpu = time.perf_counter(), time.process_time()
         outcome = self._loop.run_step(step)
         self._check_finite(outcome)
-        self._cost = cost_after(self._cost, outcome)
+        self._cost = plus(cost_after(self._cost, outcome), **self._look_ahead.take_cost())
         self._completed = step
         outcome.timing["step"] = time.perf_counter() - begin
         outcome.timing["step_cpu"] = time.process_time() - begin_cpu
@@ -365,6 +375,7 @@ class _Attempt:
             "best": self._best,
             "config": self.config.model_dump(mode="json"),
             "loop": self._loop.state_dict(),
+            "ahead": self._look_ahead.state_dict(),
             "cost": self._cost.model_dump(),
         }
 
@@ -399,13 +410,17 @@ class _Attempt:
         # Of its parent's checkpoints a fork has the one that it began with.
         if best is not None and (not is_parents or best[0] == self._completed):
             self._best = best[0], best[1]
+        saved = parse_config(state["config"])
         if not is_parents:
-            self.config = parse_config(state["config"])
+            self.config = saved
             self._loop.method.reconfigure(self.config)
         self._loop.load_state_dict(state["loop"], self._engine.load(folder))
         if is_parents:
             # The parent's buffers under this run's own thresholds, as after a change of parameters.
             self._loop.method.reconfigure(self.config)
+        is_same = (saved.rollout, saved.training.seed) == (self.config.rollout, self.config.training.seed)
+        # Checkpoints from before there was a look-ahead do not have it.
+        self._look_ahead.load_state_dict(state.get("ahead", {}), next_step=self._completed + 1, is_same=is_same)
         self._steering.resume_after(self._completed)
 
     # ------------------------------------------------------------ journal

@@ -40,12 +40,11 @@ def test_greedy_answers_and_rewards_agree(verl_engine: Any, task: Task) -> None:
     held_out = task.evaluation_sets["CD-34"]
     local = _local(task)
     assert list(verl_engine.greedy(held_out)) == list(local.greedy(held_out))
-    payloads = verl_engine._roll_out(held_out, group_size=1, greedy=True, seed=0, version=0)
+    payloads = verl_engine._roll_out(held_out, group_size=1, greedy=True, seeds=[0] * len(held_out), version=0)
     import torch  # noqa: PLC0415
 
-    sampled = local._sample(
-        local._model, held_out, group_size=1, temperature=0.0, generator=torch.Generator(), purpose="greedy answers"
-    )
+    no_draws = torch.zeros(len(held_out), local._config.rollout.max_response_tokens, dtype=torch.float64)
+    sampled = local._sample(local._model, held_out, no_draws, temperature=0.0, purpose="greedy answers")
     for payload, group, problem in zip(payloads, sampled, held_out, strict=True):
         answers = verl_engine.responses(RolloutGroup(problem.prompt_id, payload.rewards[0], 1, 0, 1, payload))
         assert [answer.text for answer in answers] == local._texts(group)
@@ -90,6 +89,24 @@ def test_equal_seeds_draw_equally(verl_engine: Any, problems: Sequence[Problem])
         )
     )
     assert first == second != other
+
+
+def test_one_call_for_several_steps_draws_as_a_call_for_each(verl_engine: Any, problems: Sequence[Problem]) -> None:
+    batches = {3: problems[:2], 4: problems[1:4]}
+    ahead = verl_engine.generate_ahead(batches, group_size=GROUP_SIZE)
+    for step, asked in batches.items():
+        alone = verl_engine.generate(asked, group_size=GROUP_SIZE, policy=Policy.ROLLOUT, step=step, purpose="rollout")
+        assert [group.prompt_id for group in ahead[step].groups] == [problem.prompt_id for problem in asked]
+        assert {(group.step, group.policy_version) for group in ahead[step].groups} == {
+            (step, alone.groups[0].policy_version)
+        }
+        assert [[answer.text for answer in verl_engine.responses(group)] for group in ahead[step].groups] == [
+            [answer.text for answer in verl_engine.responses(group)] for group in alone.groups
+        ]
+        assert ahead[step].stats.num_tokens == alone.stats.num_tokens
+    # The call's time is the first step's.
+    assert ahead[3].stats.timing["verl/gen"] > 0
+    assert ahead[4].stats.timing == {}
 
 
 def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(

@@ -104,6 +104,11 @@ class MethodSection(TypedSection):
             f"{self.num_updates} updates per step)",
         )
 
+    @property
+    def knows_prompts_ahead(self) -> bool:
+        """Return whether the prompts of all steps up to the next synchronisation follow from the schedule."""
+        return False
+
     def as_bapo(self) -> MethodSection | None:
         """Return the method as a BAPO config; None if its batches do not follow BAPO's rules."""
         return None
@@ -124,3 +129,7 @@ class DelayedSection(MethodSection):
 
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
+
+    @property
+    def knows_prompts_ahead(self) -> bool:
+        return not (self.chooses_prompts or self.has_rounds)

@@ -15,6 +15,7 @@ import psutil
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
@@ -29,7 +30,7 @@ from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloa
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
-from bapo.engines.local.sampling import SampledGroup, sample
+from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
 from bapo.records import UpdateStats
@@ -96,28 +97,44 @@ class LocalEngine:
 
         Raises ConfigError where the policy gives tokens no probability, as with NaN among its weights.
         """
+        return self._generate({step: problems}, group_size=group_size, policy=policy, purpose=purpose)[step]
+
+    def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
+        """Answer the fresh prompts of several steps with α in one call; return the groups of each step."""
+        return self._generate(batches, group_size=group_size, policy=Policy.ROLLOUT, purpose="rollout")
+
+    def _generate(
+        self, batches: Mapping[int, Sequence[Problem]], *, group_size: int, policy: Policy, purpose: str
+    ) -> dict[int, Generation]:
+        """Answer the problems of each step with its own draws."""
         sampled = self._sample(
             self._policy_model(policy),
-            problems,
-            group_size=group_size,
+            [problem for problems in batches.values() for problem in problems],
+            torch.cat([self._uniforms(step, purpose, len(each) * group_size) for step, each in batches.items()]),
             temperature=self._config.rollout.temperature,
-            generator=torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose)),
-            step=step,
+            step=min(batches),
             purpose=purpose,
         )
-        version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
-        groups = []
-        for problem, group in zip(problems, sampled, strict=True):
-            rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
-            payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
-            groups.append(RolloutGroup(problem.prompt_id, sum(rewards), group_size, version, step, payload))
-        return Generation(groups, _generation_stats(sampled))
+        generations = {}
+        for step, problems in batches.items():
+            of_step, sampled = sampled[: len(problems)], sampled[len(problems) :]
+            version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
+            groups = []
+            for problem, group in zip(problems, of_step, strict=True):
+                rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
+                payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
+                groups.append(RolloutGroup(problem.prompt_id, sum(rewards), group_size, version, step, payload))
+            generations[step] = Generation(groups, _generation_stats(of_step))
+        return generations
+
+    def _uniforms(self, step: int, purpose: str, num_responses: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose))
+        return draw_uniforms(num_responses, self._config.rollout.max_response_tokens, generator)
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
-        sampled = self._sample(
-            self._model, problems, group_size=1, temperature=0.0, generator=torch.Generator(), purpose="greedy answers"
-        )
+        no_draws = torch.zeros(len(problems), self._config.rollout.max_response_tokens, dtype=torch.float64)
+        sampled = self._sample(self._model, problems, no_draws, temperature=0.0, purpose="greedy answers")
         return [
             self._task.reward(problem, self._texts(group)[0]) for problem, group in zip(problems, sampled, strict=True)
         ]
@@ -137,10 +154,9 @@ class LocalEngine:
         self,
         model: PreTrainedModel,
         problems: Sequence[Problem],
+        uniforms: Tensor,
         *,
-        group_size: int,
         temperature: float,
-        generator: torch.Generator,
         purpose: str,
         step: int | None = None,
     ) -> list[SampledGroup]:
@@ -149,13 +165,11 @@ class LocalEngine:
             sampled = sample(
                 self._for_rollouts(model),
                 [self._prompts[problem.prompt_id] for problem in problems],
-                group_size=group_size,
+                uniforms,
                 temperature=temperature,
                 top_p=rollout.top_p,
                 top_k=rollout.top_k,
-                max_new_tokens=rollout.max_response_tokens,
                 eos_token_ids=self._eos_token_ids,
-                generator=generator,
             )
         if not all(math.isfinite(float(group.logprobs.sum())) for group in sampled):
             raise generation_problem(self._config, step, purpose)

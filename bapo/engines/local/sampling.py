@@ -49,31 +49,33 @@ class SampledGroup:
 def sample(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
+    uniforms: Tensor,
     *,
-    group_size: int,
     temperature: float,
     top_p: float,
     top_k: int,
-    max_new_tokens: int,
     eos_token_ids: Sequence[int],
-    generator: torch.Generator,
 ) -> list[SampledGroup]:
-    """Draw `group_size` responses to each prompt (token ids, none empty); greedy ones where `temperature` is 0.
+    """Draw as many responses to each prompt (token ids, none empty) as `uniforms` has rows for it; greedy ones where
+    `temperature` is 0.
 
     The log-probabilities are those of softmax(logits / T) before top-p and top-k: with top_p = 1 and top_k = -1 the
     distribution that was sampled from, and else the one whose ratio to π_θ, evaluated the same way, is 1 on policy.
     Greedy responses carry those at T = 1.
 
-    Each token has its own uniform number, drawn beforehand from `generator` (a CPU one) and turned into a token by the
-    inverse of the distribution function, so that no draw depends on what else is in the batch or has ended.
+    Each token has its own uniform number, of `uniforms` [responses, most tokens of a response], turned into a token by
+    the inverse of the distribution function, so that no draw depends on what else is in the batch or has ended.
     """
     if not prompts:
         return []
-    num_rows = len(prompts) * group_size
-    uniforms = torch.rand(num_rows, max_new_tokens, generator=generator, dtype=torch.float64).to(model.device)
     ends = torch.tensor(eos_token_ids, device=model.device)
-    batch = DecodingBatch(model, prompts, uniforms, Sampling(temperature, top_p, top_k, ends))
-    return _groups(batch.decode(), group_size, max_new_tokens, ends.cpu())
+    batch = DecodingBatch(model, prompts, uniforms.to(model.device), Sampling(temperature, top_p, top_k, ends))
+    return _groups(batch.decode(), len(uniforms) // len(prompts), uniforms.shape[1], ends.cpu())
+
+
+def draw_uniforms(num_responses: int, max_new_tokens: int, generator: torch.Generator) -> Tensor:
+    """Return a number from [0, 1) for each token of the responses, on the CPU as the generator is."""
+    return torch.rand(num_responses, max_new_tokens, generator=generator, dtype=torch.float64)
 
 
 def _groups(chosen: Chosen, group_size: int, max_new_tokens: int, eos_token_ids: Tensor) -> list[SampledGroup]:

@@ -26,7 +26,7 @@ from bapo.engines.local.device import device_of
 from bapo.engines.local.model_card import trace_card
 from bapo.engines.local.policy import LanguageModel, encode_problems, load_language_model, model_folder
 from bapo.engines.local.prompts import encode_task
-from bapo.engines.local.sampling import sample
+from bapo.engines.local.sampling import draw_uniforms, sample
 from bapo.engines.local.supervised import Example, TrainingProgress, mean_loss, train_on
 from bapo.evaluation import EvaluationFigures, figures
 from bapo.tasks import Task, build_task
@@ -280,16 +280,15 @@ def _responses(
     max_response_tokens: int,
     seed: int,
 ) -> list[list[str]]:
+    generator = torch.Generator().manual_seed(seed)
     groups = sample(
         language_model.model,
         encode_problems(language_model.tokenizer, problems),
-        group_size=group_size,
+        draw_uniforms(len(problems) * group_size, max_response_tokens, generator),
         temperature=temperature,
         top_p=1.0,
         top_k=-1,
-        max_new_tokens=max_response_tokens,
         eos_token_ids=language_model.eos_token_ids,
-        generator=torch.Generator().manual_seed(seed),
     )
     return [language_model.tokenizer.batch_decode(group.responses(), skip_special_tokens=True) for group in groups]
 

@@ -130,24 +130,49 @@ class VerlEngine:
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
     ) -> Generation:
         """Answer each problem `group_size` times and verify the answers."""
+        return self._generate({step: problems}, group_size=group_size, policy=policy, purpose=purpose)[step]
+
+    def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
+        """Answer the fresh prompts of several steps with α in one call; return the groups of each step."""
+        return self._generate(batches, group_size=group_size, policy=Policy.ROLLOUT, purpose="rollout")
+
+    def _generate(
+        self, batches: Mapping[int, Sequence[Problem]], *, group_size: int, policy: Policy, purpose: str
+    ) -> dict[int, Generation]:
+        """Answer the problems of each step with its own seeds; the first step has the time of all."""
         # What evaluation took since the last step belongs to none.
         self._phases.take()
-        version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
+        first = min(batches)
+        version = self._rollout_version if policy is Policy.ROLLOUT else first - 1
         self._hold(policy, version)
-        seed = seed_of(self._config.training.seed, step, purpose)
-        payloads = self._roll_out(problems, group_size=group_size, greedy=False, seed=seed, version=version)
+        asked = [(step, problem) for step, problems in batches.items() for problem in problems]
+        seeds = {step: seed_of(self._config.training.seed, step, purpose) for step in batches}
+        payloads = self._roll_out(
+            [problem for _, problem in asked],
+            group_size=group_size,
+            greedy=False,
+            seeds=[seeds[step] for step, _ in asked],
+            version=version,
+        )
         groups = [
             RolloutGroup(problem.prompt_id, sum(payload.rewards), group_size, version, step, payload)
-            for problem, payload in zip(problems, payloads, strict=True)
+            for (step, problem), payload in zip(asked, payloads, strict=True)
         ]
         if self._config.objective.ratio_level == "sequence" and purpose.partition(":")[0] in TRAINED_PURPOSES:
-            self._recompute_logprobs(groups, policy, step)
-        return Generation(groups, generation_stats(payloads, self._phases.take()))
+            self._recompute_logprobs(groups, policy, first)
+        timing = self._phases.take()
+        generations = {}
+        for step in batches:
+            of_step = [group for group in groups if group.step == step]
+            stats = generation_stats([_payload(group) for group in of_step], timing if step == first else {})
+            generations[step] = Generation(of_step, stats)
+        return generations
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
         self._hold(Policy.CURRENT, self._current)
-        payloads = self._roll_out(problems, group_size=1, greedy=True, seed=0, version=self._current)
+        no_seeds = [0] * len(problems)
+        payloads = self._roll_out(problems, group_size=1, greedy=True, seeds=no_seeds, version=self._current)
         return [payload.rewards[0] for payload in payloads]
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
@@ -205,7 +230,7 @@ class VerlEngine:
             self._held = None
 
     def _roll_out(
-        self, problems: Sequence[Problem], *, group_size: int, greedy: bool, seed: int, version: int
+        self, problems: Sequence[Problem], *, group_size: int, greedy: bool, seeds: Sequence[int], version: int
     ) -> list[GroupPayload]:
         self._free_released_rows()
         uids = [uuid.uuid4().hex for _ in problems]
@@ -215,7 +240,7 @@ class VerlEngine:
                 uids,
                 group_size=group_size,
                 greedy=greedy,
-                seed=seed,
+                seeds=seeds,
                 version=version,
                 task=self._config.task,
                 end_token_ids=self._end_token_ids,

@@ -152,12 +152,12 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         *,
         group_size: int,
         greedy: bool,
-        seed: int,
+        seeds: Sequence[int],
         version: int,
         task: TaskSection,
         end_token_ids: Sequence[int],
     ) -> Mapping[str, ResponseSummary]:
-        """Generate `group_size` responses to each problem; row j of problem i is `{uids[i]}_{j}_0`."""
+        """Generate `group_size` responses to each problem with its seed; row j of problem i is `{uids[i]}_{j}_0`."""
         columns: dict[str, list[Any]] = {
             "uid": list(uids),
             "prompt_id": [problem.prompt_id for problem in problems],
@@ -166,11 +166,11 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             "raw_prompt": [chat_messages(problem) for problem in problems],
             "answer": [dict(problem.answer) for problem in problems],
             "agent_name": [AGENT_NAME] * len(problems),
+            "seed": list(seeds),
         }
         batch = tu.get_tensordict({name: _objects(values) for name, values in columns.items()})
         batch["index"] = torch.arange(len(problems))
         for name, value in (
-            ("seed", seed),
             ("global_steps", version),
             ("__rollout_n__", group_size),
             ("__do_sample__", not greedy),

@@ -26,7 +26,7 @@ with late_imports():
     from bapo.engines.local import decoding
     from bapo.engines.local.attention import use_grouped_attention
     from bapo.engines.local.cache import cache_bytes_per_token
-    from bapo.engines.local.sampling import SampledGroup, sample
+    from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12], [4, 4, 4], [6, 7, 8, 9]]
 
@@ -41,8 +41,11 @@ def draw(
         "top_k": -1,
         "max_new_tokens": 10,
         "eos_token_ids": (1, 2),
+        **changes,
     }
-    return sample(model, prompts, generator=torch.Generator().manual_seed(seed), **{**settings, **changes})
+    num_responses = len(prompts) * settings.pop("group_size")
+    uniforms = draw_uniforms(num_responses, settings.pop("max_new_tokens"), torch.Generator().manual_seed(seed))
+    return sample(model, prompts, uniforms, **settings)
 
 
 def recomputed(model: PreTrainedModel, prompt: list[int], response: list[int], temperature: float = 1.0) -> Tensor:
