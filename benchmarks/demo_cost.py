@@ -1,9 +1,9 @@
-"""Cost of the demo: wall time, CPU-seconds per step, memory, and the shares of batch construction and telemetry.
+"""Cost of the demo, with rollouts ahead and without: wall time, steps per second, memory, and the share of each phase.
 
     python -m benchmarks.demo_cost [--steps 150] [--repetitions 3]
 
-Trains the `countdown-demo` recipe by `bapo train` in a separate process, one at a time, and reads the journal.
-Writes docs/benchmarks/demo_cost.json and demo_cost.md.
+Trains the `countdown-demo` recipe by `bapo train` in a separate process, one at a time, with `rollout.ahead` at `off`
+and at `window` in turns, and reads the journal. Writes docs/benchmarks/demo_cost.json and demo_cost.md.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 
 from bapo.records import EvaluationRecord, StepRecord, TrackingRecord
 from bapo.run.journal import merged_records
 from benchmarks.demo import train_command
 from benchmarks.report import table, write_report
 
+MODES = ("off", "window")
+"""Values of `rollout.ahead`."""
 
-def run_once(steps: int, folder: Path) -> dict[str, float]:
+
+def run_once(steps: int, ahead: str, folder: Path) -> dict[str, float]:
     """Train the demo once; return measurements of the process and of its journal."""
-    command = train_command(folder, {"training.steps": steps})
+    command = train_command(folder, {"training.steps": steps, "rollout.ahead": ahead})
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -43,10 +47,12 @@ def run_once(steps: int, folder: Path) -> dict[str, float]:
     return {
         "wall_seconds": wall_seconds,
         "cpu_seconds_per_step": (usage.ru_utime + usage.ru_stime) / steps,
-        "step_cpu_seconds": median(record.timing["step_cpu"] for record in trained),
-        "step_seconds_median": median(step_seconds),
-        "generation_seconds_median": median(record.timing["gen"] for record in trained),
-        "update_seconds_median": median(record.timing.get("update", 0.0) for record in trained),
+        "steps_per_second": steps / sum(step_seconds),
+        "steps_per_cpu_second": steps / sum(record.timing["step_cpu"] for record in trained),
+        # Means: with rollouts ahead most steps generate nothing.
+        "generation_seconds_mean": fmean(record.timing["gen"] for record in trained),
+        "reevaluation_seconds_mean": fmean(record.timing.get("reevaluation", 0.0) for record in trained),
+        "update_seconds_mean": fmean(record.timing.get("update", 0.0) for record in trained),
         "evaluation_and_tracking_seconds": apart,
         "peak_memory_mb": usage.ru_maxrss / 1024,
         "batch_construction_share": sum(record.timing["batch"] for record in trained) / sum(step_seconds),
@@ -60,22 +66,31 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--repetitions", type=int, default=3)
     options = parser.parse_args()
-    runs: list[dict[str, float]] = []
+    runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
     for _ in range(options.repetitions):
-        with tempfile.TemporaryDirectory() as folder:
-            runs.append(run_once(options.steps, Path(folder) / "run"))
-    lines = []
-    for name in runs[0]:
-        values = [run[name] for run in runs]
-        lines.append([name, *(f"{figure(values):.4g}" for figure in (min, median, max))])
+        for mode in MODES:
+            with tempfile.TemporaryDirectory() as folder:
+                runs[mode].append(run_once(options.steps, mode, Path(folder) / "run"))
     write_report(
         "demo_cost",
-        f"Cost of the demo, {options.steps} steps, {options.repetitions} runs one after another",
+        f"Cost of the demo, {options.steps} steps, {options.repetitions} runs of each in turns",
         {"steps": options.steps, "runs": runs},
-        "`cpu_seconds_per_step` is the whole process, start, evaluation and tracking included, over the number of "
-        "steps; `step_cpu_seconds` is one step alone.",
-        table(["figure", "minimum", "median", "maximum"], lines),
+        "`off` and `window` are values of `rollout.ahead`; minimum – median – maximum, and the median ratio of runs "
+        "that came one after the other. `cpu_seconds_per_step` is the whole process, start, evaluation and tracking "
+        "included, over the number of steps; the lines after it are the steps alone.",
+        markdown(runs),
     )
+
+
+def markdown(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """Return a table with one line per figure."""
+    rows = []
+    for name in runs["off"][0]:
+        values = {mode: [run[name] for run in found] for mode, found in runs.items()}
+        ratio = median(after / before for before, after in zip(values["off"], values["window"], strict=True))
+        spans = (" – ".join(f"{figure(values[mode]):.4g}" for figure in (min, median, max)) for mode in MODES)
+        rows.append([name, *spans, f"{ratio:.2f}"])
+    return table(["figure", *(f"`{mode}`" for mode in MODES), "`window` / `off`"], rows)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,21 @@
 
     python -m benchmarks.rollout_throughput [--sequences 32 128 512 1024] [--repetitions 5]
     python -m benchmarks.rollout_throughput --model FOLDER --sequences 512 --max-new-tokens 256 --threads 2 --bfloat16
+    python -m benchmarks.rollout_throughput --steps 5 --sequences 1280 [--long-tail --max-new-tokens 512]
 
 Same model, prompts, G 8, temperature 1 without truncation, float32, on the CPU. Counted are the tokens of the responses
 up to their end; `generate` also computes what follows in rows that have ended. The sampler returns log-probabilities,
 which training needs, and `generate` does not; the bare loop of `benchmarks.trainer_vs_trl` calls `generate` too. All
-take turns in one process. Writes rollout_throughput.json and .md in docs/benchmarks/, for a model of your own with the
-name of its folder.
+take turns in one process. With `--steps`, one call for the prompts of several steps (`rollout.ahead` at `window`) is
+compared with a call for each, and with `--long-tail` the lengths of the responses are log-normal. Writes
+rollout_throughput.json and .md in docs/benchmarks/, for several steps, long tails and models of your own with a suffix.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import math
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +37,9 @@ from benchmarks.report import table, write_report
 SHIPPED_MODEL = "countdown-base"
 SEQUENCES = (32, 64, 128, 256, 512, 1024)
 OURS, ROUNDED, THEIRS = "local engine", "local engine, bfloat16 weights", "Hugging Face generate"
+WINDOW, SEPARATE = "one call", "a call for each step"
+MEDIAN_LENGTH, SIGMA = 60, 1.2
+"""Length of responses with `--long-tail`: tokens, and the deviation of their logarithm."""
 
 Sampler = Callable[[Sequence[Sequence[int]], int], int]
 """Answers each prompt G times with draws of this seed; response tokens."""
@@ -95,6 +101,36 @@ def generate_sampler(language_model: LanguageModel, max_new_tokens: int) -> Samp
     return run
 
 
+def stepwise(sampler: Sampler, num_steps: int) -> Sampler:
+    """Return a sampler that answers the prompts in a call for each step."""
+
+    def run(prompts: Sequence[Sequence[int]], seed: int) -> int:
+        size = len(prompts) // num_steps
+        return sum(sampler(prompts[step * size : (step + 1) * size], seed + step) for step in range(num_steps))
+
+    return run
+
+
+def end_log_normally(language_model: LanguageModel, prompt_length: int, max_new_tokens: int) -> None:
+    """Make the lengths of responses to prompts of this length log-normal, whatever the model has learned.
+
+    P(end at token t | not before) = 1 - S(t) / S(t - 1), where S(t) is the share of responses longer than t tokens.
+    """
+    model: Any = language_model.model
+    tokens = torch.arange(max_new_tokens + 1, dtype=torch.float64).clamp(min=1e-9)
+    going_on = torch.special.ndtr(-(tokens.log() - math.log(MEDIAN_LENGTH)) / SIGMA)
+    hazard_logits = torch.logit(1 - going_on[1:] / going_on[:-1]).float()
+
+    def end(module: object, args: object, given: Mapping[str, Any], output: Any) -> None:
+        logits = output.logits[:, -1]
+        lengths = given.get("position_ids", torch.tensor([[given["past_key_values"].get_seq_length() - 1]]))
+        positions = lengths[:, -1] + 1 - prompt_length
+        logits[:, list(language_model.eos_token_ids)] = -torch.inf
+        logits[:, language_model.eos_token_ids[0]] = logits.logsumexp(1) + hazard_logits[positions]
+
+    model.register_forward_hook(end, with_kwargs=True)
+
+
 def padded(prompts: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
     """Return tokens and mask [prompts, longest]."""
     longest = max(map(len, prompts))
@@ -120,9 +156,14 @@ def encoded_prompts(language_model: LanguageModel, model: str, count: int) -> li
     return [encoded[problem.prompt_id] for problem in task.train[:count]]
 
 
-def samplers_of(language_model: LanguageModel, max_new_tokens: int, *, is_rounded_too: bool) -> dict[str, Sampler]:
-    """Return what is compared, by name."""
-    samplers = {OURS: local_sampler(language_model, max_new_tokens)}
+def samplers_of(
+    language_model: LanguageModel, max_new_tokens: int, *, num_steps: int, is_rounded_too: bool
+) -> dict[str, Sampler]:
+    """Return what is compared, by name; the last one is what the others are compared with."""
+    ours = local_sampler(language_model, max_new_tokens)
+    if num_steps > 1:
+        return {WINDOW: ours, SEPARATE: stepwise(ours, num_steps)}
+    samplers = {OURS: ours}
     if is_rounded_too:
         rounded = replace(language_model, model=copy.deepcopy(language_model.model).bfloat16())
         samplers[ROUNDED] = local_sampler(rounded, max_new_tokens)
@@ -137,12 +178,21 @@ def main() -> None:
     parser.add_argument("--model", default=SHIPPED_MODEL)
     parser.add_argument("--max-new-tokens", type=int, default=MAX_NEW_TOKENS)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=1, help="steps whose prompts one call answers")
+    parser.add_argument("--long-tail", action="store_true", help="with --steps: log-normal lengths of responses")
     parser.add_argument("--bfloat16", action="store_true", help="also with bfloat16 weights, as engine.rollout_weights")
     options = parser.parse_args()
+    if options.long_tail and options.steps == 1:
+        parser.error("--long-tail compares calls of several steps: give --steps 5")
     torch.set_num_threads(options.threads)
     language_model = load_language_model(options.model, torch.device("cpu"))
-    samplers = samplers_of(language_model, options.max_new_tokens, is_rounded_too=options.bfloat16)
+    samplers = samplers_of(
+        language_model, options.max_new_tokens, num_steps=options.steps, is_rounded_too=options.bfloat16
+    )
     all_prompts = encoded_prompts(language_model, options.model, max(options.sequences) // GROUP_SIZE)
+    if options.long_tail:
+        all_prompts = all_prompts[:1] * len(all_prompts)
+        end_log_normally(language_model, len(all_prompts[0]), options.max_new_tokens)
     for sampler in samplers.values():
         sampler(all_prompts[:1], SEED)
     figures: dict[int, dict[str, list[Figure]]] = {}
@@ -153,12 +203,14 @@ def main() -> None:
             for name, sampler in samplers.items():
                 figures[num_sequences][name].append(measure(sampler, prompts, SEED + repetition))
     # Those after the first call include what the others took.
-    peak_memory_gb = figures[options.sequences[0]][OURS][0].peak_memory_gb
+    peak_memory_gb = next(iter(figures[options.sequences[0]].values()))[0].peak_memory_gb
     results = {
         "model": options.model,
         "repetitions": options.repetitions,
         "max_new_tokens": options.max_new_tokens,
         "threads": options.threads,
+        "steps": options.steps,
+        "long_tail": options.long_tail,
         "peak_memory_gb": peak_memory_gb,
         "sequences": {
             str(number): {
@@ -169,7 +221,9 @@ def main() -> None:
         },
     }
     folder = model_folder(options.model)
-    suffix = "" if options.model == SHIPPED_MODEL else f"_{folder.name}"
+    suffix = "_ahead" * (options.steps > 1) + "_long_tail" * options.long_tail
+    if options.model != SHIPPED_MODEL:
+        suffix += f"_{folder.name}"
     write_report(
         f"rollout_throughput{suffix}",
         f"Rollout throughput: {options.repetitions} interleaved calls, medians",
@@ -182,16 +236,16 @@ def main() -> None:
 
 
 def markdown(figures: Mapping[int, Mapping[str, Sequence[Figure]]]) -> str:
-    """Return the table: medians over the repetitions, each sampler of ours with its ratio to `generate`."""
-    names = list(next(iter(figures.values())))
-    heads = ["responses per call", *(f"{name}, tokens/s" for name in names)]
-    for name in names[:-1]:
+    """Return the table: medians over the repetitions, each sampler with its ratio to the last."""
+    *names, last = next(iter(figures.values()))
+    heads = ["responses per call", *(f"{name}, tokens/s" for name in [*names, last])]
+    for name in names:
         heads += [f"ratio, {name}", f"ratio of CPU time, {name}"]
     rows = []
     for number, by_name in figures.items():
-        row = [f"{number:,}", *(f"{median(each.tokens_per_second for each in by_name[name]):,.0f}" for name in names)]
-        for name in names[:-1]:
-            pairs = list(zip(by_name[name], by_name[THEIRS], strict=True))
+        row = [f"{number:,}", *(f"{median(each.tokens_per_second for each in by_name[name]):,.0f}" for name in by_name)]
+        for name in names:
+            pairs = list(zip(by_name[name], by_name[last], strict=True))
             ratio = median(own.tokens_per_second / other.tokens_per_second for own, other in pairs)
             cpu = median(own.tokens_per_cpu_second / other.tokens_per_cpu_second for own, other in pairs)
             row += [f"{ratio:.2f}", f"{cpu:.2f}"]

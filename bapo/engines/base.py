@@ -128,7 +128,7 @@ class BatchItem:
 
 
 class LoopEngine(Protocol):
-    """What Algorithm 1 asks of an engine: one model in training, and its delayed copy α."""
+    """One model in training and its delayed copy α, as Algorithm 1 calls them."""
 
     def sync_rollout_policy(self, version: int) -> None:
         """Set α ← current weights, known as policy version `version` (Algorithm 1, line 4)."""
@@ -151,7 +151,7 @@ class LoopEngine(Protocol):
 
 
 class Engine(LoopEngine, Protocol):
-    """All that a whole run asks of an engine."""
+    """The engine of a whole run."""
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
         """Answer the fresh prompts of several steps with α in one call; return the groups of each step.

@@ -231,8 +231,8 @@ def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
         else "none yet",
         None,
         "neutral",
-        "Responses generated for training, including re-evaluations and dropped groups, next to what full batches of "
-        "fresh prompts cost.",
+        "Responses generated for training, including re-evaluations, dropped groups and those that later steps will "
+        "use, next to what full batches of fresh prompts cost.",
         _column(course, ROLLOUTS),
         palette.accent,
     )

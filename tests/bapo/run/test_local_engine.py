@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 
 from bapo.config.method import METHODS
+from bapo.engines.base import Policy
 from bapo.records import EvaluationRecord, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
+from bapo.run.engine import local_engine
 from bapo.run.fork import ForkOrigin, begin_fork
 from bapo.run.journal import merged_records
 from bapo.run.trainer import train
+from bapo.tasks import build_task
 from tests.support import small_runs
+from tests.support.killed_trainer import train_and_kill
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, lines, steps_of
 
 train_until = partial(small_runs.train_until, train=train)
@@ -90,6 +94,29 @@ def test_a_run_that_is_resumed_again_and_again_equals_an_undisturbed_one(undistu
         assert (summary.status, summary.steps) == ("stopped", after)
     summary = train(tmp_path, config())
     assert (summary.status, summary.steps) == ("succeeded", 8)
+    assert lines(tmp_path) == lines(undisturbed)
+
+
+def test_a_call_for_several_steps_draws_the_responses_of_a_call_for_each() -> None:
+    settings = config(rollout__batch_size=6)
+    task = build_task(settings.task)
+    engine = local_engine()(settings, task)
+    batches = {step: task.train[6 * step : 6 * step + 6] for step in range(1, 6)}
+    ahead = engine.generate_ahead(batches, group_size=8)
+    for step, problems in batches.items():
+        alone = engine.generate(problems, group_size=8, policy=Policy.ROLLOUT, step=step, purpose="rollout")
+        for one, other in zip(ahead[step].groups, alone.groups, strict=True):
+            assert one.without_payload() == other.without_payload()
+            drawn, expected = one.payload.sampled, other.payload.sampled
+            # 240 responses, and none differs; in the larger batch log-probabilities are rounded differently.
+            assert drawn.responses() == expected.responses()
+            assert (drawn.logprobs - expected.logprobs).abs().max() < 1e-5
+
+
+def test_a_run_killed_while_responses_wait_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
+    # α changes in steps 3 and 6; the checkpoint is that of step 3, and the responses of steps 4 and 5 wait.
+    train_and_kill("local", tmp_path, config(), after=4)
+    assert train(tmp_path, config()).status == "succeeded"
     assert lines(tmp_path) == lines(undisturbed)
 
 

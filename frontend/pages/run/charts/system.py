@@ -43,9 +43,11 @@ def rates(series: Series, key: str, phases: Sequence[str] = (STEP_SECONDS,)) -> 
 
 
 def _tokens(data: RunData, palette: Palette) -> go.Figure:
+    # A step whose responses were generated ahead generates none.
+    generating = [rate or None for rate in rates(data.series, TOKENS, GENERATION)]
     lines = [
         Line("of the whole step", rates(data.series, TOKENS), palette.series[0], width=2),
-        Line("while generating", rates(data.series, TOKENS, GENERATION), palette.series[1]),
+        Line("while generating", generating, palette.series[1]),
     ]
     return lines_figure(lines, data.axis, hover="%{y:,.0f} tokens/s", yaxis={"title": {"text": "response tokens / s"}})
 

@@ -1,0 +1,234 @@
+"""Rollouts ahead: which weights answer which prompts in which call, what is thrown away, and resumed runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.engines.base import Generation
+from bapo.loop import Loop, StepOutcome
+from bapo.methods import build_method
+from bapo.prompt_schedule import PromptSchedule
+from bapo.run import look_ahead
+from bapo.run.control import ControlRequest, append_request
+from bapo.run.fork import ForkOrigin, begin_fork
+from bapo.run.look_ahead import LookAhead
+from bapo.tasks.base import Problem
+from benchmarks.simulation import DrawnEngine
+from tests.support.killed_trainer import train_and_kill
+from tests.support.simulated_trainer import train
+from tests.support.small_runs import config, lines, steps_of, train_until
+
+PROBLEMS = [Problem(f"p{i}", "source", f"prompt {i}", {}) for i in range(24)]
+GROUP_SIZE, NUM_FRESH = 4, 2
+
+
+class LoggingEngine(DrawnEngine):
+    """Fresh groups are all wrong, so that re-evaluation has prompts to ask; writes down the steps of each call."""
+
+    def __init__(self) -> None:
+        super().__init__(seed=0)
+        self.calls: list[list[int]] = []
+
+    def count(self, prompt_id: str, version: int, group_size: int) -> int:
+        return 0
+
+    def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
+        self.calls.append(list(batches))
+        return super().generate_ahead(batches, group_size=group_size)
+
+
+class Course(NamedTuple):
+    """What came of some steps."""
+
+    outcomes: list[StepOutcome]
+    calls: list[list[int]]
+    """Steps of each call for fresh prompts."""
+    costs: list[Mapping[str, int]]
+    """What each step adds to the cost of its own groups."""
+
+    @property
+    def fresh_versions(self) -> list[int]:
+        """The weights that answered each step's fresh prompts."""
+        return [_version(outcome.fresh, outcome.step) for outcome in self.outcomes]
+
+    @property
+    def reevaluating_versions(self) -> dict[int, int]:
+        """Step of each re-evaluation → the weights that answered."""
+        return {each.step: _version(each.reevaluated, each.step) for each in self.outcomes if each.reevaluated}
+
+
+def _version(generation: Generation, step: int) -> int:
+    assert {group.step for group in generation.groups} == {step}
+    (version,) = {group.policy_version for group in generation.groups}
+    return version
+
+
+def settings(**changes: Any) -> RunConfig:
+    own = {
+        "training.steps": 12,
+        "training.batch_size": 4,
+        "rollout.batch_size": NUM_FRESH,
+        "rollout.group_size": GROUP_SIZE,
+        "method.c2": ["0", "0"],
+        **{name.replace("__", "."): value for name, value in changes.items()},
+    }
+    return resolve(apply_changes({}, own)).config
+
+
+def run(config: RunConfig, steered: Mapping[int, RunConfig] | None = None) -> Course:
+    """Run all steps; `steered` has the config from some steps on."""
+    engine, method = LoggingEngine(), build_method(config)
+    schedule = PromptSchedule(PROBLEMS, batch_size=NUM_FRESH, seed=0)
+    num_steps = config.training.steps or 0
+    ahead = LookAhead(
+        engine, method, schedule, group_size=GROUP_SIZE, num_steps=num_steps, is_on=config.rolls_out_ahead
+    )
+    loop = Loop(
+        problems={problem.prompt_id: problem for problem in PROBLEMS},
+        schedule=schedule,
+        method=method,
+        engine=ahead,
+        group_size=GROUP_SIZE,
+    )
+    outcomes, costs = [], []
+    for step in range(1, num_steps + 1):
+        if steered and step in steered:
+            method.reconfigure(steered[step])
+        outcomes.append(loop.run_step(step))
+        costs.append(ahead.take_cost())
+    return Course(outcomes, engine.calls, costs)
+
+
+@pytest.mark.parametrize(("m", "reevaluating"), [(3, {3: 2, 6: 5, 9: 8, 12: 11}), (5, {5: 4, 10: 9})])
+def test_a_synchronisation_answers_the_prompts_of_all_steps_up_to_the_next(
+    m: int, reevaluating: dict[int, int]
+) -> None:
+    course = run(settings(method__v=5, method__m=m))
+    # α is θ0 in steps 1 to 4, θ4 from step 5 and θ9 from step 10 on; the last step ends the last call.
+    assert course.fresh_versions == [0, 0, 0, 0, 4, 4, 4, 4, 4, 9, 9, 9]
+    assert course.calls == [[1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11, 12]]
+    # X2 is answered by the weights after the step before, which in steps 5 and 10 are α.
+    assert course.reevaluating_versions == reevaluating
+    # 8 responses a step count when they are generated: in step 1 three steps' more than its own, in step 2 none.
+    added = [cost.get("num_rollouts", 0) for cost in course.costs]
+    assert added == [24, -8, -8, -8, 32, -8, -8, -8, -8, 16, -8, -8]
+    assert not any("num_discarded_rollouts" in cost for cost in course.costs)
+
+
+def test_an_earlier_synchronisation_throws_away_what_the_old_policy_answered_beyond_it() -> None:
+    config = settings(method__v=5, method__m=3)
+    course = run(config, {7: settings(method__v=3, method__m=3)})
+    # From step 7 on α changes in steps 9 and 12: steps 7 and 8 still use θ4's groups, and step 9's are generated again.
+    assert course.fresh_versions == [0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 11]
+    assert course.calls == [[1, 2, 3, 4], [5, 6, 7, 8, 9], [9, 10, 11], [12]]
+    assert course.reevaluating_versions == {3: 2, 6: 5, 9: 8, 12: 11}
+    assert {step: cost.get("num_discarded_rollouts", 0) for step, cost in enumerate(course.costs, 1) if step > 6} == {
+        7: 0, 8: 0, 9: 8, 10: 0, 11: 0, 12: 0,
+    }  # fmt: skip
+    # 13 steps' responses were generated for the fresh prompts of 12 steps.
+    assert sum(cost.get("num_rollouts", 0) for cost in course.costs) == 8
+
+
+def test_a_later_synchronisation_keeps_all_and_continues_with_the_same_policy() -> None:
+    config = settings(method__v=5, method__m=5)
+    course = run(config, {8: settings(method__v=7, method__m=5)})
+    # From step 8 on α would change in step 14.
+    assert course.fresh_versions == [0, 0, 0, 0, *[4] * 8]
+    assert course.calls == [[1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11, 12]]
+    assert course.reevaluating_versions == {5: 4, 10: 9}
+    assert sum(cost.get("num_discarded_rollouts", 0) for cost in course.costs) == 0
+
+
+def test_one_call_covers_a_limited_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look_ahead, "MOST_STEPS", 5)
+    course = run(settings(method__v=99))
+    assert course.calls == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12]]
+    assert course.fresh_versions == [0] * 12
+
+
+def test_off_asks_for_one_step_at_a_time() -> None:
+    ahead, alone = (run(settings(method__v=5, method__m=3, rollout__ahead=mode)) for mode in ("window", "off"))
+    assert alone.calls == []
+    assert not any(alone.costs)
+    assert alone.fresh_versions == ahead.fresh_versions
+    assert [outcome.batch.visits for outcome in alone.outcomes] == [outcome.batch.visits for outcome in ahead.outcomes]
+
+
+@pytest.mark.parametrize("method", ["bapo", "bapo_mini", "ba_ppo", "grpo_delayed", "arpo", "remix", "repo"])
+def test_a_method_whose_prompts_follow_the_schedule_rolls_out_ahead(method: str) -> None:
+    assert resolve({"method": {"type": method}}).config.rolls_out_ahead
+    assert not resolve({"method": {"type": method}, "rollout": {"ahead": "off"}}).config.rolls_out_ahead
+
+
+@pytest.mark.parametrize("method", ["grpo", "ppo", "gspo", "dapo", "mopps", "dots", "probe"])
+def test_another_method_does_not_and_is_refused_where_it_shall(method: str) -> None:
+    assert not resolve({"method": {"type": method}}).config.rolls_out_ahead
+    with pytest.raises(ConfigError) as refused:
+        resolve({"method": {"type": method}, "rollout": {"ahead": "window"}})
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.value) == ("rollout.ahead", "window")
+    assert "choose off or auto" in problem.remedy
+
+
+def test_verl_rolls_out_ahead_where_it_is_asked_to() -> None:
+    on_verl: dict[str, Any] = {"engine": {"type": "verl"}}
+    assert not resolve(on_verl).config.rolls_out_ahead
+    assert resolve({**on_verl, "rollout": {"ahead": "window"}}).config.rolls_out_ahead
+
+
+def without_cost(recorded: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in line.items() if name != "cost"} for line in recorded]
+
+
+def test_the_records_are_those_of_off_but_for_when_a_response_counts(tmp_path: Path) -> None:
+    ahead, alone = tmp_path / "ahead", tmp_path / "alone"
+    train(ahead, config(rollout__ahead="window"))
+    train(alone, config(rollout__ahead="off"))
+    assert without_cost(lines(ahead)) == without_cost(lines(alone))
+    (last, of_alone) = (steps_of(folder)[-1].cost for folder in (ahead, alone))
+    assert last == of_alone
+
+
+def test_a_run_killed_between_two_synchronisations_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    # Checkpoints in steps 3 and 6; α changes in steps 5 and 10.
+    settings = config(method__v=5, training__steps=12)
+    train(undisturbed, settings)
+    train_and_kill("simulated", killed, settings, after=7)
+    state = json.loads((killed / "checkpoints" / "step-000006" / "state.json").read_text())
+    # Those of steps 7, 8 and 9 wait, 12 prompts times 4 responses each.
+    assert state["ahead"] == {"steps": [5, 9], "num_rollouts": 144}
+    assert train(killed, settings).status == "succeeded"
+    assert lines(killed) == lines(undisturbed)
+
+
+def test_a_change_of_v_while_responses_wait_is_repeated_after_a_crash(tmp_path: Path) -> None:
+    undisturbed, stopped = tmp_path / "undisturbed", tmp_path / "stopped"
+    settings = config(method__v=5)
+    for folder in (undisturbed, stopped):
+        folder.mkdir()
+        append_request(folder, ControlRequest(id="sooner", author="ada", at_step=6, set={"method.v": 4}))
+    train(undisturbed, settings)
+    train_until(6, stopped, settings, train)
+    train(stopped, settings)
+    assert lines(stopped) == lines(undisturbed)
+    # The call of step 5 was for steps 5 to 8, the run's last; in step 8 α changes.
+    assert steps_of(stopped)[-1].cost.num_discarded_rollouts == 48
+
+
+@pytest.mark.parametrize("change", [{"rollout__temperature": 0.5}, {"rollout__ahead": "off"}, {"training__seed": 7}])
+def test_a_fork_with_other_sampling_settings_throws_away_what_waits(tmp_path: Path, change: dict[str, Any]) -> None:
+    parent, fork = tmp_path / "parent", tmp_path / "fork"
+    train(parent, config(method__v=5, training__keep_checkpoints=9))
+    begin_fork(fork, parent, ForkOrigin(run_id="parent", step=6))
+    train(fork, config(method__v=5, training__keep_checkpoints=9, **change))
+    # Of steps 7 and 8.
+    first, *_ = steps_of(fork)
+    assert first.cost.num_discarded_rollouts == 96
+    assert first.cost.num_rollouts >= steps_of(parent)[5].cost.num_rollouts + 48
