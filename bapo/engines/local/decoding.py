@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
     """Tokens of responses."""
 
     cells: Tensor
-    """Where each stands among the tokens of all rows: row times the limit of tokens, plus its position."""
+    """Their indices among the tokens of all rows: row times the limit of tokens, plus the position in the response."""
     tokens: Tensor
     logprobs: Tensor
 
@@ -68,7 +68,7 @@ class DecodingBatch:
         self._rows, self._positions, self._prompt_lengths, self._tokens = (
             torch.zeros(num_places, dtype=torch.long, device=model.device) for _ in range(4)
         )
-        """Of each place; its position is that of the token to choose."""
+        """Row, position of the next token, length of the prompt and newest token of each place."""
         self._is_going_on = torch.zeros(num_places, dtype=torch.bool, device=model.device)
         self._num_going_on = 0
         self._is_padded = False
@@ -177,7 +177,7 @@ class DecodingBatch:
         ).logits[:, -1]
 
     def _longest(self) -> int:
-        """Return the most tokens of a row that goes on, with the prompt's."""
+        """Return the length of the longest unfinished row, including its prompt."""
         return int((self._prompt_lengths + self._positions)[self._is_going_on].max())
 
     def _drop_ended(self) -> None:
