@@ -52,7 +52,7 @@ class Figure:
     tokens_per_second: float
     tokens_per_cpu_second: float
     peak_memory_gb: float
-    """Of the process until now."""
+    """Peak of the process so far."""
 
 
 def local_sampler(language_model: LanguageModel, max_new_tokens: int) -> Sampler:

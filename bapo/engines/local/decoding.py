@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import psutil
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -37,7 +38,7 @@ class Chosen(NamedTuple):
     """Tokens of responses."""
 
     cells: Tensor
-    """Where each stands among the tokens of all rows: row times the limit of tokens, plus its position."""
+    """Their indices among the tokens of all rows: row times the limit of tokens, plus the position in the response."""
     tokens: Tensor
     logprobs: Tensor
 
@@ -68,7 +69,7 @@ class DecodingBatch:
         self._rows, self._positions, self._prompt_lengths, self._tokens = (
             torch.zeros(num_places, dtype=torch.long, device=model.device) for _ in range(4)
         )
-        """Of each place; its position is that of the token to choose."""
+        """Row, position of the next token, length of the prompt and newest token of each place."""
         self._is_going_on = torch.zeros(num_places, dtype=torch.bool, device=model.device)
         self._num_going_on = 0
         self._is_padded = False
@@ -177,7 +178,7 @@ class DecodingBatch:
         ).logits[:, -1]
 
     def _longest(self) -> int:
-        """Return the most tokens of a row that goes on, with the prompt's."""
+        """Return the length of the longest unfinished row, including its prompt."""
         return int((self._prompt_lengths + self._positions)[self._is_going_on].max())
 
     def _drop_ended(self) -> None:
@@ -193,9 +194,9 @@ def _cache_budget_bytes(model: PreTrainedModel) -> int:
     """Return the most memory for keys and values.
 
     A forward pass reads all weights and all keys and values: with four times as many of these, a larger batch is hardly
-    faster, and on a CPU neither are more than 64 MiB of a small model's. A GPU gives a quarter of its memory.
+    faster, and on a CPU neither are more than 64 MiB of a small model's. At most a quarter of the memory there is.
     """
     if model.device.type == "cuda":
         return torch.cuda.get_device_properties(model.device).total_memory // 4
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    return max(64 * 2**20, 4 * weights)
+    return max(64 * 2**20, min(4 * weights, psutil.virtual_memory().total // 4))
