@@ -47,8 +47,6 @@ def measure(method: str, steps: int) -> Figures:
         "rollout.batch_size": 32,
         "rollout.group_size": 8,
         "rollout.max_response_tokens": 16,
-        # Steps without generation would hide its time from the medians.
-        "rollout.ahead": "off",
         "training.batch_size": 32,
         "training.steps": WARM_UP_STEPS + steps,
         "training.checkpoint_interval": 1_000_000,

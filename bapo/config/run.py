@@ -101,8 +101,8 @@ class RunConfig(Section):
         if self.rollout.ahead == "window" and not self.method.knows_prompts_ahead:
             raise broken_rule(
                 "rollout.ahead",
-                f"{self.method.label} has no prompts that are known ahead for one rollout policy: choose off or auto, "
-                "or a method with a rollout sync interval v that follows the schedule, such as bapo",
+                f"{self.method.label} has no prompts that are known ahead for one rollout policy: choose off, or a "
+                "method with a rollout sync interval v that follows the schedule, such as bapo",
             )
         return self
 
@@ -143,13 +143,6 @@ class RunConfig(Section):
     def critic(self) -> CriticConfig | None:
         """The value model of a method that has one."""
         return self.method.critic if isinstance(self.method, ActorCritic) else None
-
-    @property
-    def rolls_out_ahead(self) -> bool:
-        """Return whether a synchronisation generates the fresh responses of several steps."""
-        ahead = self.rollout.ahead
-        is_faster = self.engine.type == "local" and self.method.knows_prompts_ahead
-        return ahead == "window" or (ahead == "auto" and is_faster)
 
     @property
     def objective(self) -> Objective:

@@ -38,10 +38,10 @@ class RolloutConfig(Section):
     """Longest prompt in tokens; loading data with a longer one fails."""
     max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
     """Length in tokens at which a response is cut."""
-    ahead: Literal["auto", "off", "window"] = "auto"
+    ahead: Literal["off", "window"] = "off"
     """`off`: each step generates its own fresh responses. `window`: a step that synchronises α generates those of all
-    steps up to the next synchronisation in one call, with the same draws. `auto`: `window` on the local engine for
-    methods whose prompts follow the schedule."""
+    steps up to the next synchronisation in one call, with the same draws; for methods with a `v` whose prompts follow
+    the schedule."""
 
 
 def group_size_of(config: Mapping[str, Any]) -> int:

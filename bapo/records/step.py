@@ -91,6 +91,18 @@ class Cost(Record):
     `window` a synchronisation adds those of all steps up to the next one."""
     num_tokens: int | None = None
     """Response tokens of training."""
+    num_rollouts_ahead: Annotated[
+        int | None,
+        Metric(
+            "num_rollouts_ahead",
+            "Rollouts ahead",
+            "responses",
+            "How far is generation ahead of training?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ] = None
+    """Responses that wait for later steps; also part of the rollouts."""
     num_discarded_rollouts: Annotated[
         int | None,
         Metric(

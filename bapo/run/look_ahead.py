@@ -6,7 +6,8 @@ has its own random draws, its groups are those of Algorithm 1, whichever call ge
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bapo.engines.base import BatchItem, Engine, Generation, Policy
@@ -35,7 +36,7 @@ class LookAhead:
         self._first_step = 0
         """First step of the latest call."""
         self._held: dict[int, Generation] = {}
-        self._cost = {"num_rollouts": 0, "num_tokens": 0, "num_discarded_rollouts": 0}
+        self._cost: Counter[str] = Counter()
 
     def sync_rollout_policy(self, version: int) -> None:
         """Set α ← current weights; the groups of the old α that are left, as after a change of v, are discarded."""
@@ -52,9 +53,9 @@ class LookAhead:
             self._discard()
             later = range(step + 1, self._end(step))
             self._generate({step: problems, **{each: self._prompts(each) for each in later}})
-            self._add_cost(self._held.values())
+            self._add_waiting(self._held.values())
         generation = self._held.pop(step)
-        self._add_cost([generation], sign=-1)
+        self._add_waiting([generation], sign=-1)
         return generation
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
@@ -65,8 +66,7 @@ class LookAhead:
         """Return what to add to the cost of the steps' own groups since the last call, so that each response counts
         when it is generated.
         """
-        taken = {name: number for name, number in self._cost.items() if number}
-        self._cost = dict.fromkeys(self._cost, 0)
+        taken, self._cost = self._cost, Counter()
         return taken
 
     def state_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class LookAhead:
             self._generate({step: self._prompts(step) for step in range(first, last + 1)})
             self._held = {step: held for step, held in self._held.items() if step >= next_step}
         else:
-            self._cost["num_discarded_rollouts"] += state["num_rollouts"]
+            self._add_discarded(state["num_rollouts"])
 
     def _has(self, step: int, problems: Sequence[Problem]) -> bool:
         held = self._held.get(step)
@@ -106,14 +106,20 @@ class LookAhead:
         self._held = dict(self._engine.generate_ahead(batches, group_size=self._group_size))
 
     def _discard(self) -> None:
-        self._cost["num_discarded_rollouts"] += _num_rollouts(self._held.values())
-        self._held = {}
+        if self._held:
+            self._add_discarded(_num_rollouts(self._held.values()))
+            self._held = {}
 
-    def _add_cost(self, generations: Iterable[Generation], sign: int = 1) -> None:
-        generations = list(generations)
-        self._cost["num_rollouts"] += sign * _num_rollouts(generations)
+    def _add_discarded(self, num_rollouts: int) -> None:
+        self._cost["num_discarded_rollouts"] += num_rollouts
+        self._cost["num_rollouts_ahead"] -= num_rollouts
+
+    def _add_waiting(self, generations: Collection[Generation], sign: int = 1) -> None:
+        num_rollouts = sign * _num_rollouts(generations)
+        self._cost["num_rollouts"] += num_rollouts
+        self._cost["num_rollouts_ahead"] += num_rollouts
         self._cost["num_tokens"] += sign * sum(each.stats.num_tokens for each in generations)
 
 
-def _num_rollouts(generations: Iterable[Generation]) -> int:
+def _num_rollouts(generations: Collection[Generation]) -> int:
     return sum(group.group_size for generation in generations for group in generation.groups)

@@ -209,7 +209,7 @@ class _Attempt:
             self._schedule,
             group_size=group_size,
             num_steps=self._num_steps,
-            is_on=config.rolls_out_ahead,
+            is_on=config.rollout.ahead == "window",
         )
         self._loop = Loop(
             problems=self._problems,

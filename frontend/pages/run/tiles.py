@@ -27,12 +27,13 @@ REWARD, FILL, ROLLOUTS, SECONDS = (
     "bapo/cost/num_rollouts",
     "timing_s/step",
 )
+ROLLOUTS_AHEAD = "bapo/cost/num_rollouts_ahead"
 SOURCES = {
     "X1": ("bapo/batch/x1", BatchSource.FRESH),
     "X2": ("bapo/batch/x2", BatchSource.REEVALUATED),
     "X3": ("bapo/batch/x3", BatchSource.REUSED),
 }
-KEYS = (REWARD, FILL, ROLLOUTS, SECONDS, *(key for key, _ in SOURCES.values()))
+KEYS = (REWARD, FILL, ROLLOUTS, ROLLOUTS_AHEAD, SECONDS, *(key for key, _ in SOURCES.values()))
 SPARKLINE_POINTS = 80
 
 
@@ -91,7 +92,7 @@ def tiles(run: RunDetail, data: TileData, palette: Palette) -> list[Tile]:
         _evaluation(run, data, palette),
         _unsolved(data, palette),
         _fill(data.newest, data.course, palette),
-        _rollouts(run, data.course, palette),
+        _rollouts(run, data.newest, data.course, palette),
         _speed(run, data.newest, data.course, palette),
     ]
 
@@ -218,10 +219,12 @@ def _fill(newest: Series, course: Series, palette: Palette) -> Tile:
     )
 
 
-def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
+def _rollouts(run: RunDetail, newest: Series, course: Series, palette: Palette) -> Tile:
     rollout = run.config.get("rollout", {})
     fresh_only = run.step * int(rollout.get("batch_size", 0)) * group_size_of(run.config)
-    extra = run.num_rollouts / fresh_only - 1 if fresh_only else None
+    # Those that later steps will use are not compared with the steps so far.
+    used = run.num_rollouts - (_latest_or_none(newest, ROLLOUTS_AHEAD) or 0)
+    extra = used / fresh_only - 1 if fresh_only else None
     return Tile(
         "rollouts",
         "Rollouts",

@@ -113,11 +113,14 @@ def test_a_call_for_several_steps_draws_the_responses_of_a_call_for_each() -> No
             assert (drawn.logprobs - expected.logprobs).abs().max() < 1e-5
 
 
-def test_a_run_killed_while_responses_wait_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
+def test_a_run_killed_while_responses_wait_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    settings = config(rollout__ahead="window")
+    train(undisturbed, settings)
     # α changes in steps 3 and 6; the checkpoint is that of step 3, and the responses of steps 4 and 5 wait.
-    train_and_kill("local", tmp_path, config(), after=4)
-    assert train(tmp_path, config()).status == "succeeded"
-    assert lines(tmp_path) == lines(undisturbed)
+    train_and_kill("local", killed, settings, after=4)
+    assert train(killed, settings).status == "succeeded"
+    assert lines(killed) == lines(undisturbed)
 
 
 def test_a_fork_with_the_same_config_takes_its_parents_course(undisturbed: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +76,7 @@ def settings(**changes: Any) -> RunConfig:
         "training.batch_size": 4,
         "rollout.batch_size": NUM_FRESH,
         "rollout.group_size": GROUP_SIZE,
+        "rollout.ahead": "window",
         "method.c2": ["0", "0"],
         **{name.replace("__", "."): value for name, value in changes.items()},
     }
@@ -87,7 +89,7 @@ def run(config: RunConfig, steered: Mapping[int, RunConfig] | None = None) -> Co
     schedule = PromptSchedule(PROBLEMS, batch_size=NUM_FRESH, seed=0)
     num_steps = config.training.steps or 0
     ahead = LookAhead(
-        engine, method, schedule, group_size=GROUP_SIZE, num_steps=num_steps, is_on=config.rolls_out_ahead
+        engine, method, schedule, group_size=GROUP_SIZE, num_steps=num_steps, is_on=config.rollout.ahead == "window"
     )
     loop = Loop(
         problems={problem.prompt_id: problem for problem in PROBLEMS},
@@ -118,6 +120,8 @@ def test_a_synchronisation_answers_the_prompts_of_all_steps_up_to_the_next(
     # 8 responses a step count when they are generated: in step 1 three steps' more than its own, in step 2 none.
     added = [cost.get("num_rollouts", 0) for cost in course.costs]
     assert added == [24, -8, -8, -8, 32, -8, -8, -8, -8, 16, -8, -8]
+    waiting = accumulate(cost["num_rollouts_ahead"] for cost in course.costs)
+    assert list(waiting) == [24, 16, 8, 0, 32, 24, 16, 8, 0, 16, 8, 0]
     assert not any("num_discarded_rollouts" in cost for cost in course.costs)
 
 
@@ -131,6 +135,7 @@ def test_an_earlier_synchronisation_throws_away_what_the_old_policy_answered_bey
     assert {step: cost.get("num_discarded_rollouts", 0) for step, cost in enumerate(course.costs, 1) if step > 6} == {
         7: 0, 8: 0, 9: 8, 10: 0, 11: 0, 12: 0,
     }  # fmt: skip
+    assert sum(cost["num_rollouts_ahead"] for cost in course.costs) == 0
     # 13 steps' responses were generated for the fresh prompts of 12 steps.
     assert sum(cost.get("num_rollouts", 0) for cost in course.costs) == 8
 
@@ -160,26 +165,21 @@ def test_off_asks_for_one_step_at_a_time() -> None:
     assert [outcome.batch.visits for outcome in alone.outcomes] == [outcome.batch.visits for outcome in ahead.outcomes]
 
 
-@pytest.mark.parametrize("method", ["bapo", "bapo_mini", "ba_ppo", "grpo_delayed", "arpo", "remix", "repo"])
-def test_a_method_whose_prompts_follow_the_schedule_rolls_out_ahead(method: str) -> None:
-    assert resolve({"method": {"type": method}}).config.rolls_out_ahead
-    assert not resolve({"method": {"type": method}, "rollout": {"ahead": "off"}}).config.rolls_out_ahead
+@pytest.mark.parametrize(
+    "method", ["bapo", "bapo_mini", "bapo_release", "ba_ppo", "grpo_delayed", "arpo", "remix", "repo"]
+)
+def test_a_method_whose_prompts_follow_the_schedule_may_roll_out_ahead(method: str) -> None:
+    assert resolve({"method": {"type": method}}).config.rollout.ahead == "off"
+    assert resolve({"method": {"type": method}, "rollout": {"ahead": "window"}}).config.rollout.ahead == "window"
 
 
 @pytest.mark.parametrize("method", ["grpo", "ppo", "gspo", "dapo", "mopps", "dots", "probe"])
-def test_another_method_does_not_and_is_refused_where_it_shall(method: str) -> None:
-    assert not resolve({"method": {"type": method}}).config.rolls_out_ahead
+def test_another_method_is_refused(method: str) -> None:
     with pytest.raises(ConfigError) as refused:
         resolve({"method": {"type": method}, "rollout": {"ahead": "window"}})
     (problem,) = refused.value.problems
     assert (problem.field, problem.value) == ("rollout.ahead", "window")
-    assert "choose off or auto" in problem.remedy
-
-
-def test_verl_rolls_out_ahead_where_it_is_asked_to() -> None:
-    on_verl: dict[str, Any] = {"engine": {"type": "verl"}}
-    assert not resolve(on_verl).config.rolls_out_ahead
-    assert resolve({**on_verl, "rollout": {"ahead": "window"}}).config.rolls_out_ahead
+    assert "choose off, or a method with a rollout sync interval v" in problem.remedy
 
 
 def without_cost(recorded: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -191,14 +191,14 @@ def test_the_records_are_those_of_off_but_for_when_a_response_counts(tmp_path: P
     train(ahead, config(rollout__ahead="window"))
     train(alone, config(rollout__ahead="off"))
     assert without_cost(lines(ahead)) == without_cost(lines(alone))
-    (last, of_alone) = (steps_of(folder)[-1].cost for folder in (ahead, alone))
-    assert last == of_alone
+    of_ahead, of_alone = (steps_of(folder)[-1].cost for folder in (ahead, alone))
+    assert of_ahead == of_alone.model_copy(update={"num_rollouts_ahead": 0})
 
 
 def test_a_run_killed_between_two_synchronisations_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     # Checkpoints in steps 3 and 6; α changes in steps 5 and 10.
-    settings = config(method__v=5, training__steps=12)
+    settings = config(method__v=5, training__steps=12, rollout__ahead="window")
     train(undisturbed, settings)
     train_and_kill("simulated", killed, settings, after=7)
     state = json.loads((killed / "checkpoints" / "step-000006" / "state.json").read_text())
@@ -210,7 +210,7 @@ def test_a_run_killed_between_two_synchronisations_ends_as_an_undisturbed_one(tm
 
 def test_a_change_of_v_while_responses_wait_is_repeated_after_a_crash(tmp_path: Path) -> None:
     undisturbed, stopped = tmp_path / "undisturbed", tmp_path / "stopped"
-    settings = config(method__v=5)
+    settings = config(method__v=5, rollout__ahead="window")
     for folder in (undisturbed, stopped):
         folder.mkdir()
         append_request(folder, ControlRequest(id="sooner", author="ada", at_step=6, set={"method.v": 4}))
@@ -225,10 +225,12 @@ def test_a_change_of_v_while_responses_wait_is_repeated_after_a_crash(tmp_path: 
 @pytest.mark.parametrize("change", [{"rollout__temperature": 0.5}, {"rollout__ahead": "off"}, {"training__seed": 7}])
 def test_a_fork_with_other_sampling_settings_throws_away_what_waits(tmp_path: Path, change: dict[str, Any]) -> None:
     parent, fork = tmp_path / "parent", tmp_path / "fork"
-    train(parent, config(method__v=5, training__keep_checkpoints=9))
+    of_both = {"method__v": 5, "training__keep_checkpoints": 9, "rollout__ahead": "window"}
+    train(parent, config(**of_both))
     begin_fork(fork, parent, ForkOrigin(run_id="parent", step=6))
-    train(fork, config(method__v=5, training__keep_checkpoints=9, **change))
+    train(fork, config(**{**of_both, **change}))
     # Of steps 7 and 8.
-    first, *_ = steps_of(fork)
+    first, *_, last = steps_of(fork)
     assert first.cost.num_discarded_rollouts == 96
     assert first.cost.num_rollouts >= steps_of(parent)[5].cost.num_rollouts + 48
+    assert last.cost.num_rollouts_ahead == 0

@@ -331,6 +331,14 @@ def test_an_evaluation_shows_its_interval_and_the_base(run_detail: RunDetail) ->
     assert shown.note == "26–34\u202f%, base 20.0\u202f%"
 
 
+def test_rollouts_of_later_steps_are_not_compared_with_the_steps_so_far(run_detail: RunDetail) -> None:
+    # 50 steps of 32 · 8 responses, four more steps' that wait, and one step's that were thrown away.
+    run = run_detail.model_copy(update={"step": 50, "num_rollouts": 55 * 256})
+    newest = Series(steps=[50], columns={"bapo/cost/num_rollouts_ahead": [4 * 256.0]})
+    shown = {tile.name: tile for tile in tiles(run, NOTHING._replace(newest=newest), LIGHT)}
+    assert shown["rollouts"].note == "+2.0\u202f% vs fresh batches"
+
+
 @pytest.mark.parametrize(
     ("changes", "note"),
     [
