@@ -37,6 +37,10 @@ class ProbeConfig(MethodSection):
     planned_epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Epochs of the planned run, if its length is given in epochs."""
 
+    @property
+    def knows_prompts_ahead(self) -> bool:
+        return True
+
     def check(self, config: RunSections) -> None:
         if config.training.steps is None:
             raise broken_rule(
