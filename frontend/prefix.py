@@ -68,9 +68,9 @@ def _own_cookies(header: str, mark: str) -> str:
 
     One under our own name already is of a script that sets it, or of another dashboard: one with the mark goes first.
     """
-    given = [pair.strip() for pair in header.split(";")]
     if not mark:
-        return "; ".join(given)
+        return header
+    given = [pair.strip() for pair in header.split(";") if pair.strip()]
     marked = {pair.partition("=")[0] for pair in given} & {name + mark for name in _COOKIES}
     kept = []
     for pair in given:
