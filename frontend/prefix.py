@@ -5,7 +5,8 @@ proxy serves the dashboard, off each request and puts it before the addresses in
 `Location`) and scripts put it before theirs in the browser; elements of HTML and of Mantine are given `served(path)`.
 
 A browser sends the cookies of a host to every port of it, and those of / to every path. So that two dashboards on one
-host do not take each other's session, each has names of its own for its cookies there: `bapo_session_8001~bapo`.
+host do not take each other's session, the names of a dashboard's cookies end in its port and path:
+`bapo_session_8001~bapo`.
 """
 
 from __future__ import annotations
