@@ -152,6 +152,14 @@ def test_a_forged_session_is_none(visitor: httpx.Client) -> None:
     assert visitor.get("/runs").status_code == 303
 
 
+def test_a_cookie_that_no_server_made_is_no_session(visitor: httpx.Client) -> None:
+    for cookie in (b"bapo_session=\xff\xfe", b"bapo_session", b'bapo_session="a b"', b";;=;", b"a=b;"):
+        headers = {b"Cookie": cookie, b"Origin": str(visitor.base_url).rstrip("/").encode()}
+        assert visitor.get("/runs", headers=headers).status_code == 303
+        assert visitor.get("/api/v1/me", headers=headers).status_code == 401
+        assert visitor.post("/logout", headers=headers).json() == {"address": "/login"}
+
+
 def test_the_login_page_tells_where_the_link_is(visitor: httpx.Client) -> None:
     answer = visitor.get("/login?next=/runs/abc")
     assert answer.status_code == 200
