@@ -80,6 +80,7 @@ class LocalEngine:
         self._rollout_version = 0
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
+        self._rounded_model: PreTrainedModel | None = None
 
     # ------------------------------------------------------------ generation
 
@@ -146,7 +147,7 @@ class LocalEngine:
         rollout = self._config.rollout
         with forward_passes(self._config.engine, self._device):
             sampled = sample(
-                model,
+                self._for_rollouts(model),
                 [self._prompts[problem.prompt_id] for problem in problems],
                 group_size=group_size,
                 temperature=temperature,
@@ -165,6 +166,16 @@ class LocalEngine:
             return self._model
         assert self._rollout_model is not None
         return self._rollout_model
+
+    def _for_rollouts(self, model: PreTrainedModel) -> PreTrainedModel:
+        """Return the model with its weights in the format of `engine.rollout_weights`."""
+        if self._config.engine.rollout_weights == "float32":
+            return model
+        if self._rounded_model is None:
+            self._rounded_model = copy.deepcopy(model).bfloat16()
+        else:
+            self._rounded_model.load_state_dict(model.state_dict())
+        return self._rounded_model
 
     def _texts(self, group: SampledGroup) -> list[str]:
         return self._tokenizer.batch_decode(group.responses(), skip_special_tokens=True)

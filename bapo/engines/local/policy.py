@@ -19,6 +19,7 @@ from bapo.config import ConfigError, ConfigProblem
 from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.config.paths import SHIPPED_MODELS, shipped_models
+from bapo.engines.local.attention import use_grouped_attention
 from bapo.engines.local.cache import has_attention_only
 from bapo.pretrained.errors import PretrainedError
 from bapo.pretrained.folders import fetch, folder_of
@@ -107,6 +108,7 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
     # of the model would give other last digits, and a resumed run differ from an undisturbed one.
     for parameter in model.parameters():
         parameter.data = parameter.data.clone()
+    use_grouped_attention(model)
     # Dropout would make π_θ differ from the policy that generated; nothing else depends on the mode.
     model.train(False).to(device)
     return LanguageModel(model, tokenizer, _eos_token_ids(path, model, tokenizer))
