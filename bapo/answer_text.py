@@ -9,6 +9,8 @@ ANSWER_TEXT = "text"
 
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _OPEN, _CLOSE = "<answer>", "</answer>"
+_ANSWER_LINE = re.compile(r"\banswer\b[*_ ]*:[*_ \t]*(?P<said>[^\n]*)", re.IGNORECASE)
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def last_answer(text: str) -> str | None:
@@ -21,6 +23,22 @@ def last_tagged(text: str) -> str | None:
     start = text.rfind(_OPEN)
     end = text.find(_CLOSE, start)
     return text[start + len(_OPEN) : end].strip() if start >= 0 and end >= 0 else None
+
+
+def last_line(text: str) -> str | None:
+    """Return what follows the last `Answer:` on its line; None without one."""
+    *_, last = (None, *_ANSWER_LINE.finditer(text))
+    return last["said"].strip() if last else None
+
+
+def after_hashes(text: str) -> str | None:
+    """Return what follows the last `####` on its line, numbers without the commas that GSM8K writes; None without one.
+
+    Verifiers that compare letters would expect the commas.
+    """
+    _, mark, result = text.rpartition("####")
+    line = result.strip().partition("\n")[0].strip()
+    return (line.replace(",", "") if _THOUSANDS.fullmatch(line) else line) if mark else None
 
 
 def last_boxed(text: str) -> str | None:

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem
 
 Vectors = NDArray[np.float64]
 
@@ -19,6 +24,66 @@ SHARPNESS = 8.0
 """Attention falls e-fold where the cosine is 1/8 less."""
 
 _TOKEN = re.compile(r"\d+|[^\W\d]+")
+
+
+class Answered(NamedTuple):
+    """A prompt's latest fresh group."""
+
+    num_correct: int
+    group_size: int
+
+
+class ReferencePrompts:
+    """The prompts that training answered last, whose accuracies predict those of others."""
+
+    def __init__(self) -> None:
+        self._answered: OrderedDict[str, Answered] = OrderedDict()
+        """Least recently answered first."""
+        self._features: dict[str, Vectors] = {}
+        """Features of the references, and of the prompts read since."""
+
+    def __len__(self) -> int:
+        return len(self._answered)
+
+    def read(self, problems: Sequence[Problem]) -> None:
+        """Keep the features of prompts that are answered next."""
+        self._features |= {problem.prompt_id: text_features(problem.prompt) for problem in problems}
+
+    def observe(self, fresh: Sequence[RolloutGroup]) -> None:
+        """Make the prompts of these groups the most recent references."""
+        for group in fresh:
+            self._answered.pop(group.prompt_id, None)
+            self._answered[group.prompt_id] = Answered(group.num_correct, group.group_size)
+
+    def forget_all_but(self, number: int) -> None:
+        """Drop all but the most recent references."""
+        while len(self._answered) > number:
+            prompt_id, _ = self._answered.popitem(last=False)
+            self._features.pop(prompt_id, None)
+
+    def predicted(self, candidates: Sequence[Problem], pool: Sequence[Problem]) -> list[float]:
+        """Return the predicted success rate of each candidate. `pool`: all problems, with the references among them."""
+        missing = self._answered.keys() - self._features.keys()
+        if missing:
+            # After a checkpoint, which does not keep features.
+            self.read([problem for problem in pool if problem.prompt_id in missing])
+        predicted: list[float] = predicted_accuracies(
+            np.array([text_features(problem.prompt) for problem in candidates]),
+            np.array([self._features[prompt_id] for prompt_id in self._answered]),
+            [each.num_correct / each.group_size for each in self._answered.values()],
+        ).tolist()
+        return predicted
+
+    def state_dict(self) -> list[Any]:
+        """Return the references in order, ready for JSON."""
+        return [[prompt_id, *answered] for prompt_id, answered in self._answered.items()]
+
+    def load_state_dict(self, state: Sequence[Any]) -> None:
+        """Restore the references from `state_dict`."""
+        self._answered = OrderedDict(
+            (prompt_id, Answered(num_correct, group_size)) for prompt_id, num_correct, group_size in state
+        )
+        self._features = {}
 
 
 def text_features(text: str) -> Vectors:

@@ -9,9 +9,26 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Annotated, Literal
 
-from bapo.config.method import FilterConfig
+from pydantic import Field
+
+from bapo.config.section import Section
 from bapo.rollout import RolloutGroup
+
+
+class FilterConfig(Section):
+    """The filter of the fresh groups that become X1 (arXiv:2602.20722, A.3)."""
+
+    type: Literal["range", "gaussian", "uniform"] = "range"
+    """`range` keeps every group with mixed rewards; `gaussian` keeps those with a probability that peaks at `mean`;
+    `uniform` keeps a random share of all fresh groups."""
+    mean: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Accuracy that the gaussian filter always keeps."""
+    std: Annotated[float, Field(ge=0.001, le=10)] = 0.2
+    """Standard deviation of the gaussian filter, in accuracy."""
+    share: Annotated[float, Field(gt=0, le=1)] = 0.6
+    """Share of the fresh groups that the uniform filter keeps."""
 
 
 def keep_range(fresh: Sequence[RolloutGroup]) -> list[RolloutGroup]:

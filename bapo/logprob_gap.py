@@ -54,7 +54,8 @@ def gap_sums(differences: Float[Tensor, "tokens"], lengths: Sequence[int], objec
     if not len(differences):
         return GapSums()
     ratios = (response_means(differences, lengths) if objective.ratio_level == "sequence" else differences).exp()
-    is_outside = (ratios < 1 - objective.clip_low) | (ratios > 1 + objective.clip_high)
+    clip = objective.surrogate
+    is_outside = (ratios < 1 - clip.clip_low) | (ratios > 1 + clip.clip_high)
     num_outside = 0 if objective.needs_current else int(is_outside.sum())
     distances = differences.double().abs()
     return GapSums(len(differences), float(distances.sum()), float(distances.max()), num_outside)

@@ -104,7 +104,6 @@ class Deployment:
                 "eval_latest": "(number * 7919 %% 1000) / 1000.0",
                 "reward_mean": "(number::bigint * 104729 %% 1000) / 1000.0",
                 "import_source": "NULL",
-                "idempotency_key": "NULL",
             }
             columns = _columns(connection, "runs")
             statement = COPIED_RUN.format(

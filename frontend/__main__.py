@@ -10,7 +10,7 @@ from bapo.deploy import service_log
 from bapo.deploy.http_server import Server
 from bapo.deploy.settings import SettingsError, load, warn_of_unknown_variables
 from bapo.run.lasting_modules import lasting_modules
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 
 
 def main() -> None:

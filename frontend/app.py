@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import re
+import pkgutil
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from dash.exceptions import CallbackException, DependencyException, PreventUpdate
@@ -14,119 +15,23 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from bapo.report.document import ASSETS, SCRIPTS
-from frontend import shell
-from frontend.answers import malformed_call
-from frontend.calls import UNFIT, CallError
-from frontend.components import confirm, prompt_marking
+from frontend import pages, shell
+from frontend.components import dialogs, prompts
 from frontend.components.actions import in_toast
-from frontend.gate import Gate
-from frontend.icons import icon_styles
-from frontend.page import Page
-from frontend.pages import (
-    account,
-    alerts,
-    audit,
-    boards,
-    compare,
-    new_run,
-    paper,
-    people,
-    prices,
-    projects,
-    prompt,
-    prompt_lists,
-    prompts,
-    queue,
-    resources,
-    run,
-    runs,
-    storage,
-    studies,
-)
-from frontend.session import Api
-from frontend.settings import FrontendSettings
-from frontend.shared_boards import page_scripts
-from frontend.shipping import OWN, Bundle, Pages, Shipping, own_files
+from frontend.components.icon import icon_styles
+from frontend.components.page import Page
+from frontend.delivery.files import OWN, Bundle, PageFiles, Pages, own_files
+from frontend.request.answers import malformed_call
+from frontend.request.calls import UNFIT, CallError
+from frontend.request.session import Api
+from frontend.server.gate import Gate
+from frontend.server.settings import FrontendSettings
+from frontend.server.shared_boards import page_scripts
 
 LOG = logging.getLogger(__name__)
-PAGES = (
-    Page(re.compile(r"/runs"), "Runs", runs.layout, section="runs", query_makes_page=False, events="/api/v1/events"),
-    Page(
-        re.compile(r"/runs/(?P<run_id>[^/]+)"),
-        "Run",
-        run.layout,
-        section="a-run",
-        query_makes_page=False,
-        events="/api/v1/runs/{run_id}/events",
-    ),
-    Page(
-        re.compile(r"/runs/(?P<run_id>[^/]+)/prompts/(?P<prompt_id>.+)"),
-        "Prompt",
-        prompt.layout,
-        section="a-run",
-        query_makes_page=True,
-    ),
-    Page(
-        re.compile(r"/prompts"), "Prompts", prompts.list_layout, section="prompts-over-all-runs", query_makes_page=True
-    ),
-    Page(
-        re.compile(r"/prompts/(?P<prompt_id>.+)"),
-        "Prompt",
-        prompts.layout,
-        section="prompts-over-all-runs",
-        query_makes_page=True,
-    ),
-    Page(
-        re.compile(r"/prompt-lists"),
-        "Prompt lists",
-        prompt_lists.list_layout,
-        section="prompt-lists",
-        query_makes_page=True,
-    ),
-    Page(
-        re.compile(r"/prompt-lists/(?P<list_id>[^/]+)"),
-        "Prompt list",
-        prompt_lists.layout,
-        section="prompt-lists",
-        query_makes_page=True,
-    ),
-    Page(re.compile(r"/new"), "New run", new_run.layout, section="new-run", query_makes_page=True),
-    Page(re.compile(r"/paper"), "Paper view", paper.layout, section="paper-view-and-reports", query_makes_page=True),
-    Page(re.compile(r"/compare"), "Compare", compare.layout, section="compare", query_makes_page=False),
-    Page(re.compile(r"/boards"), "Boards", boards.list_layout, section="boards", query_makes_page=False),
-    Page(
-        re.compile(r"/boards/(?P<board_id>[^/]+)"),
-        "Board",
-        boards.layout,
-        section="boards",
-        query_makes_page=False,
-        events="/api/v1/events",
-    ),
-    Page(re.compile(r"/studies"), "Studies", studies.list_layout, section="studies", query_makes_page=False),
-    Page(re.compile(r"/studies/new"), "New study", studies.new_layout, section="studies", query_makes_page=True),
-    Page(
-        re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, section="studies", query_makes_page=False
-    ),
-    Page(re.compile(r"/queue"), "Queue", queue.queue_layout, section="queue", query_makes_page=False),
-    Page(re.compile(r"/workers"), "Workers", queue.workers_layout, section="workers", query_makes_page=False),
-    Page(re.compile(r"/account"), "Account", account.layout, section="account", query_makes_page=False),
-    Page(re.compile(r"/people"), "People", people.layout, section="people-and-projects", query_makes_page=False),
-    Page(
-        re.compile(r"/worker-tokens"),
-        "Worker tokens",
-        people.worker_tokens_layout,
-        section="workers",
-        query_makes_page=False,
-    ),
-    Page(re.compile(r"/projects"), "Projects", projects.layout, section="people-and-projects", query_makes_page=False),
-    Page(re.compile(r"/audit"), "Audit trail", audit.layout, section="audit-trail", query_makes_page=True),
-    Page(re.compile(r"/prices"), "Prices", prices.layout, section="prices", query_makes_page=False),
-    Page(re.compile(r"/storage"), "Storage", storage.layout, section="storage", query_makes_page=False),
-    Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, section="alerts", query_makes_page=False),
-    Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, section="alerts", query_makes_page=False),
-    Page(re.compile(r"/alerts/webhooks"), "Webhooks", alerts.webhooks_layout, section="alerts", query_makes_page=False),
-    Page(re.compile(r"/data"), "Data and models", resources.layout, section="data--models", query_makes_page=False),
-)
+_MODULES = [import_module(each.name) for each in pkgutil.walk_packages(pages.__path__, f"{pages.__name__}.")]
+"""Modules of the pages: `PAGES` are the addresses of one, and its function `register` makes it react."""
+PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 
 
 def _no_such_file(_: Request, __: Exception) -> Response:
@@ -181,30 +86,11 @@ def create_app(settings: FrontendSettings) -> Gate:
     )
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
-    confirm.register(app)
-    prompt_marking.register(app, api)
-    for page in (
-        runs,
-        run,
-        prompt,
-        prompts,
-        prompt_lists,
-        new_run,
-        paper,
-        queue,
-        resources,
-        compare,
-        boards,
-        studies,
-        account,
-        people,
-        projects,
-        audit,
-        prices,
-        storage,
-        alerts,
-    ):
-        page.register(app, api)
+    dialogs.register(app)
+    prompts.register(app, api)
+    for module in _MODULES:
+        if hasattr(module, "register"):
+            module.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
     # would come without our assets.
     untyped: Any = app
@@ -214,5 +100,5 @@ def create_app(settings: FrontendSettings) -> Gate:
     app.server.add_exception_handler(PreventUpdate, _no_change)
     app.server.add_exception_handler(CallbackException, _unfit_call)
     shared = page_scripts()
-    static = Shipping(app.server, app, [scripts, styles, shared])
+    static = PageFiles(app.server, app, [scripts, styles, shared])
     return Gate(app.server, static, settings, app.csp_hashes(), api, shared.address, app.callback_map)

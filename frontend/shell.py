@@ -15,21 +15,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bapo.figures.theme import css_variables, mantine_theme, mantine_variables
-from frontend.clientside import clientside
-from frontend.components.actions import FAILURES
-from frontend.components.address import Link, Location
-from frontend.components.attributes import attributes
+from frontend.components.actions import FAILURES, clientside
+from frontend.components.choices import writable_projects
 from frontend.components.controls import button_around
+from frontend.components.elements import Link, Location, Store, attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.markup import lean
-from frontend.components.store import Store
-from frontend.documents import DASHBOARD, START, address, documents
-from frontend.page import Page, query_of
-from frontend.prefix import PREFIX, served, within
-from frontend.projects import writable_projects
-from frontend.routing import Shown, page_at
-from frontend.session import Api
-from frontend.shipping import plotly_address
+from frontend.components.page import Page, Shown, page_at, query_of
+from frontend.delivery.documents import DASHBOARD, START, address, documents
+from frontend.delivery.files import plotly_address
+from frontend.request.prefix import PREFIX, served, within
+from frontend.request.session import Api
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
@@ -179,6 +175,8 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                     dmc.TextInput(
                         id="search",
                         placeholder="Search runs",
+                        # Enter sends the text with it, which otherwise follows each letter when the page is idle.
+                        debounce=True,
                         leftSection=icon("search", 16),
                         rightSection=dmc.Kbd("/", size="xs"),
                         size="xs",

@@ -29,8 +29,8 @@ MARKS_OF_LANES = ("browser", "e2e", "chaos", "verl", "trl", "model", "containers
 ENVIRONMENT = ("pyproject.toml#project", "pyproject.toml#tool.pytest", "requirements.lock", "scripts/setup.sh")
 """Inputs of every lane in .venv: its installation and its runner."""
 TRAINER = (
-    *("bapo/*.py", "bapo/buffers", "bapo/config", "bapo/engines", "bapo/files", "bapo/methods", "bapo/run"),
-    "bapo/tasks",
+    *("bapo/*.py", "bapo/buffers", "bapo/config", "bapo/engines", "bapo/files", "bapo/methods", "bapo/records"),
+    *("bapo/run", "bapo/tasks"),
 )
 """Algorithm 1, its engines and a run."""
 SERVICES = (
@@ -170,7 +170,7 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
             "trl",
             [Check("TRL environment", ["sh", "scripts/setup_trl.sh"], cores=0.0), trl],
             inputs=(
-                *("bapo/observe", "bapo/client", "bapo/records.py", "bapo/rollout.py", "bapo/run/journal.py"),
+                *("bapo/*.py", "bapo/client", "bapo/files", "bapo/observe", "bapo/records", "bapo/run/journal.py"),
                 *("bapo/api/imports.py", "bapo/api/records.py", "backend/launch/imports", "backend/records"),
                 *("tests/trl", "tests/conftest.py", "tests/support", "examples/observe_trl.py"),
                 *(*ENVIRONMENT, "requirements-trl.lock", "scripts/setup_trl.sh"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from backend.settings.environment import Settings
 from bapo.deploy.settings import KNOWN_FILE, OTHER_VARIABLES, ServiceSettings, Setting, describe
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 from bapo.api.workers import Claim
-from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
 from bapo.config.paths import PermittedFolders, named_paths
+from bapo.config.resolve import config_digest
 from bapo.records import EventRecord, StepRecord, dump_record
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.fork import ForkOrigin, begin_fork
@@ -40,6 +41,16 @@ def runs_dir_here(servers: Path, own: Path, *, is_shared: bool) -> Path:
 def folder_here(run_dir: str, runs_dir: Path) -> Path:
     """Return the folder below `runs_dir`, on this machine, for the server's path of a run."""
     return runs_dir / Path(run_dir).name
+
+
+def submitted_config(claim: Claim) -> RunConfig:
+    """Return the config of a claimed run. Raises ConfigError where it is not the one that was checked and submitted."""
+    digest = config_digest(claim.config)
+    # Servers of earlier releases send none.
+    if claim.config_digest not in (None, digest):
+        remedy = f"the config has changed since it was checked (now: {digest}): clone the run to check it again"
+        raise ConfigError([ConfigProblem("config_digest", claim.config_digest, remedy)])
+    return parse_config(claim.config)
 
 
 def check_paths(config: RunConfig, run_folder: Path, claim: Claim) -> None:

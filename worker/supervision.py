@@ -13,7 +13,7 @@ import httpx
 
 from bapo.api.workers import AttemptOutcome, Claim, PendingControl
 from bapo.client import ApiError, Client
-from bapo.config import ConfigError, resolve
+from bapo.config import ConfigError
 from bapo.deploy import service_log as log_lines
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.engines.verl.leftovers import clean_up_after
@@ -26,7 +26,7 @@ from bapo.run.trainer import cannot_write
 from bapo.run.trainer_process import TrainerProcess
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.contents import fetch_contents
-from worker.run_folders import check_paths, prepare, record_stop
+from worker.run_folders import check_paths, prepare, record_stop, submitted_config
 from worker.trainer_process import (
     end_rest_of_session,
     ending_of,
@@ -208,7 +208,7 @@ class AttemptSupervisor(threading.Thread):
             trainer = find_trainer(self.attempt)
         elif self.attempt.ending is None:
             try:
-                config = resolve(self._claim.config).config
+                config = submitted_config(self._claim)
                 check_paths(config, self.attempt.run_folder, self._claim)
                 fetch_contents(self._client, self.attempt.run_id, self._claim.contents)
                 claim_config(self.attempt.run_folder, config)

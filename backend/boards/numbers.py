@@ -19,7 +19,7 @@ from backend.readings.compare.held_out_curves import of_one_set
 from backend.runs import where
 from backend.runs.columns import REPLICATE
 from backend.runs.grouping import number_of
-from backend.runs.held_out import EVALUATED, different_sets
+from backend.runs.held_out import num_sets
 from bapo.analysis.live_numbers import (
     METRIC,
     OVER_STEPS,
@@ -89,9 +89,8 @@ def _values(
     conditions = selection.conditions(session, board, panel, number.where)
     if number.column is None:
         return [(run_id, 0.0) for run_id in session.scalars(select(Run.id).where(*conditions))]
-    if number.column in EVALUATED:
-        _refuse_several_sets(session, number, conditions)
     if number.figure not in OVER_STEPS:
+        _refuse_several_sets(session, number, number.column, conditions)
         of_run = number_of(number.column, "column")
         query = select(REPLICATE, of_run).where(*conditions).order_by(Run.created_at.desc()).limit(MOST_COUNTED)
         return [(key, float(value)) for key, value in session.execute(query) if value is not None]
@@ -116,11 +115,13 @@ def _values(
     return [(each, value) for each, value in found]
 
 
-def _refuse_several_sets(session: Session, number: LiveNumber, conditions: Sequence[ColumnElement[bool]]) -> None:
+def _refuse_several_sets(
+    session: Session, number: LiveNumber, column: str, conditions: Sequence[ColumnElement[bool]]
+) -> None:
     """Raise LiveNumberError if the runs were evaluated on different held-out sets."""
-    num_sets = session.scalar(select(different_sets()).where(*conditions)) or 0
-    if num_sets > 1:
-        remedy = f"the runs were evaluated on {num_sets} different held-out sets: narrow them with “of” to one"
+    number_of_sets = num_sets(session, column, conditions)
+    if number_of_sets > 1:
+        remedy = f"the runs were evaluated on {number_of_sets} different held-out sets: narrow them with “of” to one"
         raise LiveNumberError(number.source, remedy)
 
 

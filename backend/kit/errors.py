@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from bapo.api.base import ErrorBody, FieldProblem
 from bapo.config import ConfigError, ConfigProblem
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 
 LOG = logging.getLogger(__name__)
 

@@ -67,13 +67,6 @@ class Run(Base):
         Index("ix_runs_tags", "tags", postgresql_using="gin"),
         Index("ix_runs_trashed", "trashed_at", postgresql_where=text("trashed_at IS NOT NULL")),
         Index(
-            "uq_runs_idempotency",
-            "owner_id",
-            "idempotency_key",
-            unique=True,
-            postgresql_where=text("idempotency_key IS NOT NULL"),
-        ),
-        Index(
             "uq_runs_import",
             "project_id",
             "import_source",
@@ -98,14 +91,14 @@ class Run(Base):
     method: Mapped[str]
     # JSON, not JSONB, which would lose the order of the fields.
     config: Mapped[dict[str, Any]] = mapped_column(JSON)
+    config_digest: Mapped[str | None]
+    """`bapo.config.resolve.config_digest` of the config as it was checked; a worker rejects another. A migration that
+    changes configs sets it to `None`, as it is for runs of earlier releases."""
     explicit: Mapped[dict[str, Any]] = mapped_column(JSON)
     diff: Mapped[dict[str, Any]] = mapped_column(JSON)
     tags: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
     notes: Mapped[str] = mapped_column(server_default="")
     priority: Mapped[int] = mapped_column(server_default="50")
-    idempotency_key: Mapped[str | None]
-    request_hash: Mapped[str | None]
-    """SHA-256 of the body that came with the idempotency key."""
     import_source: Mapped[str | None]
     """Identifies the folder of an imported run."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -13,7 +13,7 @@ from backend.models import Run
 from backend.models.records import VISIT_FIELDS
 from backend.records import bounds
 from bapo.api.workers import RecordBatch
-from bapo.config.findings import error_said
+from bapo.config.error_messages import error_said
 from bapo.records import (
     AnyRecord,
     EventRecord,

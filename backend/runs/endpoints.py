@@ -37,7 +37,7 @@ def list_runs(caller: Reader, session: DbSession, settings: SettingsOf, query: A
     page = listing.list_runs(session, query, caller.id)
     prices = prices_in_force(session, settings)
     items = [presentation.summary(row, prices) for row in page.rows]
-    return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)
+    return RunPage(items=items, total=page.total, next_cursor=page.next_cursor, num_sets=page.num_sets)
 
 
 @router.get(

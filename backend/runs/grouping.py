@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, cast, func, literal, select
+from sqlalchemy import ColumnElement, case, cast, func, null, select
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 from sqlalchemy.orm import Session
 
@@ -14,7 +14,7 @@ from backend.kit.errors import Problem
 from backend.models import Run
 from backend.runs import filters as run_filters
 from backend.runs.columns import NO_NUMBER, Column, as_text, column
-from backend.runs.held_out import EVALUATED, held_out_key
+from backend.runs.held_out import set_behind
 from bapo.analysis.comparison import SEED_FIELDS
 from bapo.api.runs import Aggregate, GroupedRuns, RunGrouping, RunGroups, RunStatus
 from bapo.config.method import method_name
@@ -28,19 +28,20 @@ SHOWN_DIFFERENCES = 4
 def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
     """Return the groups of this page. Raises Problem 422 for a column that is not groupable, or holds no numbers."""
     by = _by(query.by)
-    numbers = [number_of(name, "metrics") for name in dict.fromkeys(query.metrics)]
-    held_out = held_out_key(Run.eval_name, Run.eval_problems).label("held_out")
+    names = list(dict.fromkeys(query.metrics))
+    sets = [set_behind(name) for name in names]
     parts = (
-        *(by.expression.label("value"), Run.status, Run.id, held_out),
-        *(each.label(f"n{i}") for i, each in enumerate(numbers)),
+        *(by.expression.label("value"), Run.status, Run.id),
+        *(number_of(name, "metrics").label(f"n{i}") for i, name in enumerate(names)),
+        *((null() if each is None else each).label(f"s{i}") for i, each in enumerate(sets)),
     )
     runs = select(*parts).where(*run_filters.conditions(query, viewer_id)).subquery()
-    figures = [figure for i in range(len(numbers)) for figure in _figures(runs.c[f"n{i}"])]
+    figures = [figure for i in range(len(names)) for figure in _figures(runs.c[f"n{i}"], runs.c[f"s{i}"])]
     states = [func.count().filter(runs.c.status == status) for status in RunStatus]
     rows = session.execute(
         select(
             *(runs.c.value, func.min(runs.c.id), func.count().over(), func.count()),
-            *(func.count(runs.c.held_out.distinct()), *states, *figures),
+            *(*states, *figures),
         )
         .group_by(runs.c.value)
         .order_by(func.count().desc(), runs.c.value)
@@ -49,7 +50,7 @@ def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
     ).all()
     labels = _config_labels(session, [row[1] for row in rows]) if query.by == "config" else {}
     items = []
-    for value, sample_id, _, number, num_sets, *rest in rows:
+    for value, sample_id, _, number, *rest in rows:
         common = _value(by, value)
         counts, of_columns = rest[: len(states)], rest[len(states) :]
         items.append(
@@ -60,7 +61,7 @@ def groups(session: Session, query: RunGrouping, viewer_id: str) -> RunGroups:
                 tag=common if by.name == TAG else None,
                 num_runs=number,
                 states={status: count for status, count in zip(RunStatus, counts, strict=True) if count},
-                aggregates=_aggregates(list(dict.fromkeys(query.metrics)), of_columns, num_sets),
+                aggregates=_aggregates(names, of_columns),
             )
         )
     return RunGroups(items=items, total=rows[0][2] if rows else 0)
@@ -92,18 +93,19 @@ def number_of(name: str, field: str) -> ColumnElement[Any]:
     raise Problem(422, "invalid_request", remedy, field=field, value=name)
 
 
-def _figures(number: ColumnElement[Any]) -> tuple[ColumnElement[Any], ...]:
+def _figures(number: ColumnElement[Any], held_out: ColumnElement[Any]) -> tuple[ColumnElement[Any], ...]:
     # Of values that are all the same there is no deviation to give.
     deviation = func.nullif(func.stddev_samp(number), 0)
-    return func.count(number), func.avg(number), deviation, func.min(number), func.max(number)
+    num_sets = func.count(held_out.distinct()).filter(number.is_not(None))
+    return func.count(number), num_sets, func.avg(number), deviation, func.min(number), func.max(number)
 
 
-def _aggregates(names: Sequence[str], figures: Sequence[Any], num_sets: int) -> dict[str, Aggregate]:
-    width = len(_figures(literal(0)))
+def _aggregates(names: Sequence[str], figures: Sequence[Any]) -> dict[str, Aggregate]:
+    width = len(figures) // len(names) if names else 0
     found = {}
     for i, name in enumerate(names):
-        num_runs, *values = figures[i * width : (i + 1) * width]
-        is_mixed = name in EVALUATED and num_sets > 1
+        num_runs, num_sets, *values = figures[i * width : (i + 1) * width]
+        is_mixed = num_sets > 1
         mean, std, low, high = [None] * len(values) if is_mixed else values
         found[name] = Aggregate(
             num_runs=num_runs, mean=mean, std=std, min=low, max=high, num_sets=num_sets if is_mixed else None

@@ -24,6 +24,15 @@ URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
 """From the most patient to the least."""
 
 
+def begin(session: Session, run: Run, action: str, *, author: str, detail: dict[str, Any], start: bool) -> None:
+    """Note how a run came about, and queue it or announce the draft."""
+    add_audit(session, run.id, author, action, detail)
+    if start:
+        move(session, run, RunStatus.QUEUED, author=author)
+    else:
+        announce_status(session, run)
+
+
 def move(
     session: Session,
     run: Run,

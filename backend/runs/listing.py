@@ -19,6 +19,7 @@ from backend.kit.errors import Problem
 from backend.models import Run
 from backend.runs import columns
 from backend.runs import filters as run_filters
+from backend.runs.held_out import num_sets
 from backend.runs.repository import RunRow, completed, rows
 from bapo.api.runs import RunFilters, RunQuery
 
@@ -32,6 +33,8 @@ class RunRows:
     rows: list[RunRow]
     total: int
     next_cursor: str | None
+    num_sets: int | None
+    """Number of held-out sets behind the accuracies that order all matches, if there are several."""
 
 
 def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
@@ -59,12 +62,14 @@ def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
     num_matches = page[0][2] if page else 0
     if not page and (query.offset or query.cursor is not None):
         num_matches = session.scalars(select(func.count()).select_from(Run).where(*conditions)).one()
+    sets = num_sets(session, query.sort.removeprefix("-"), conditions)
     has_more = len(page) > query.limit
     page = page[: query.limit]
     return RunRows(
         rows=rows_by_id(session, [row[0] for row in page], viewer_id, query.columns),
         total=num_matches,
         next_cursor=encode(f"runs {query.sort}", [page[-1][1], page[-1][0]]) if has_more else None,
+        num_sets=sets if sets > 1 else None,
     )
 
 

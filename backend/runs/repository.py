@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, defer
 
 from backend.kit import events
 from backend.kit.errors import Problem, existing
+from backend.kit.principal import Principal
 from backend.models import (
     Attempt,
     Control,
@@ -28,6 +29,10 @@ from backend.models import (
 )
 from backend.runs.usage import Usage, usage_of
 from bapo.analysis.result import AppliedChange
+from bapo.api.configs import ConfigDraft
+from bapo.api.runs import RunStatus
+from bapo.config import RunConfig
+from bapo.config.resolve import config_digest
 
 
 class RunRow(NamedTuple):
@@ -112,16 +117,16 @@ def get(session: Session, run_id: str) -> Run:
     return existing(session.get(Run, run_id), "run", run_id)
 
 
+def parent_of(session: Session, draft: ConfigDraft) -> Run | None:
+    """Return the run that a draft starts from; `None` if it starts from a recipe. Raises Problem 404."""
+    # Both a recipe and a parent are refused by the check of the draft.
+    return None if draft.parent_id is None or draft.recipe is not None else get(session, draft.parent_id)
+
+
 def lock(session: Session, run_id: str) -> Run:
     """Return one run, held against every other change until the transaction ends. Raises Problem 404."""
     query = select(Run).where(Run.id == run_id).with_for_update(key_share=True)
     return existing(session.scalars(query.execution_options(populate_existing=True)).one_or_none(), "run", run_id)
-
-
-def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:
-    """Return the run that an earlier request with this key made, in whichever project."""
-    query = select(Run).where(Run.owner_id == owner_id, Run.idempotency_key == key)
-    return session.scalars(query.execution_options(all_projects=True, with_trash=True)).one_or_none()
 
 
 def with_import_source(session: Session, project_id: str, source: str) -> Run | None:
@@ -134,6 +139,33 @@ def is_in_trash(session: Session, run_id: str) -> bool:
     """Return whether a run that this session does not find waits in the trash."""
     query = select(Run.id).where(Run.id == run_id, Run.trashed_at.is_not(None))
     return session.scalars(query.execution_options(with_trash=True)).one_or_none() is not None
+
+
+def new_run(
+    session: Session, name: str, config: RunConfig, caller: Principal, *, project_id: str, group: str | None
+) -> Run:
+    """Return a draft that is not in the session yet."""
+    needs, values = config.needs, config.model_dump(mode="json")
+    return Run(
+        project_id=project_id,
+        owner_id=caller.id,
+        group_id=None if group is None else ensure_group(session, project_id, group),
+        name=name,
+        status=RunStatus.DRAFT,
+        method=config.method.type,
+        config=values,
+        config_digest=config_digest(values),
+        explicit={},
+        diff={},
+        # With epochs the trainer says how many steps they are.
+        num_steps=config.training.steps or 0,
+        num_gpus_needed=needs.gpus,
+        gpus_optional=needs.gpus_optional,
+        memory_gib=needs.memory_gib,
+        gpu_memory_gib=needs.gpu_memory_gib,
+        num_cluster_gpus=needs.cluster_gpus,
+        max_retries=config.resources.retries,
+    )
 
 
 def ensure_group(session: Session, project_id: str, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, StrictBool
 
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Body, Name, Page, Text
 
 MIN_PASSWORD = 12
 MAX_PASSWORD = 1_000
@@ -131,7 +131,7 @@ class SessionPage(Page):
 class TokenCreate(Body):
     """A token for scripts."""
 
-    name: Text = Field(min_length=1, max_length=100, examples=["nightly sweep"])
+    name: Name = Field(min_length=1, max_length=100, examples=["nightly sweep"])
     scopes: Sequence[Scope] = Field(default=("read",), min_length=1, max_length=3)
     """`read`: read only; `write`: also submit runs and change one's own; `admin`: everything the owner may do."""
     expires_in_days: int | None = Field(default=90, ge=1, le=3_650)
@@ -141,7 +141,7 @@ class TokenCreate(Body):
 class WorkerTokenCreate(Body):
     """A token for workers."""
 
-    name: Text = Field(min_length=1, max_length=100, examples=["rack 3"])
+    name: Name = Field(min_length=1, max_length=100, examples=["rack 3"])
     expires_in_days: int | None = Field(default=None, ge=1, le=3_650)
     """Null for a token that does not expire."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Body, Name, Page, Text
 from bapo.api.findings import LABELS, FindingKind, Severity
 from bapo.config import patterns
 
@@ -163,7 +163,7 @@ class RuleDraft(Body):
 class RuleWrite(RuleDraft):
     """A named rule."""
 
-    name: Text = Field(min_length=1, max_length=200, examples=["Entropy collapses"])
+    name: Name = Field(min_length=1, max_length=200, examples=["Entropy collapses"])
     enabled: StrictBool = True
 
 
@@ -171,6 +171,7 @@ class RuleInfo(RuleWrite):
     """A rule of a project. Its author and the project's administrators may change it."""
 
     id: str
+    name: str
     sentence: str
     """The rule in plain words."""
     owner: str

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from bapo.config.descriptions import describe_properties
 from bapo.config.errors import FieldProblem
+from bapo.config.patterns import visible
 
 __all__ = ["FieldProblem"]
 
@@ -44,6 +45,8 @@ def _storable(value: Any) -> Any:
 
 Text = Annotated[str, AfterValidator(_storable)]
 """Text that can be stored."""
+Name = Annotated[Text, AfterValidator(visible)]
+"""Name or label of something, in which every character can be seen."""
 JsonObject = Annotated[dict[str, Any], AfterValidator(_storable)]
 """A JSON object that can be stored."""
 

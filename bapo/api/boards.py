@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StringConstraints
 
-from bapo.api.base import Body, JsonObject, Page, Text
+from bapo.api.base import Body, JsonObject, Name, Page, Text
 from bapo.api.compare import ComparedCurve
 from bapo.api.runs import RunFilters
 from bapo.config import patterns
@@ -91,7 +91,7 @@ Panel = Annotated[ChartPanel | TextPanel | PaperPanel, Field(discriminator="kind
 class BoardWrite(Body):
     """A board as it is saved."""
 
-    name: Text = Field(min_length=1, max_length=200, examples=["Does BAPO help?"])
+    name: Name = Field(min_length=1, max_length=200, examples=["Does BAPO help?"])
     filters: RunFilters = RunFilters()
     """Runs of the whole board; panels narrow them."""
     panels: Sequence[Panel] = Field(default=(), max_length=MOST_PANELS)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from pydantic import Field, StrictBool
 
-from bapo.api.base import Body, JsonObject, Text
+from bapo.api.base import Body, JsonObject, Name, Text
 
 
 class ImportCreate(Body):
     """A run that trained without a server."""
 
-    name: Text = Field(min_length=1, max_length=200)
+    name: Name = Field(min_length=1, max_length=200)
     source: Text = Field(min_length=1, max_length=200)
     """Identifies the folder, such as a digest of its config and first record; importing it again continues the import.
     """
@@ -22,7 +22,7 @@ class ImportCreate(Body):
     """Number of the newest attempt in the folder."""
     tags: Sequence[Text] = Field(default=(), max_length=50)
     notes: Text = Field(default="", max_length=100_000)
-    group: Text | None = Field(default=None, max_length=200)
+    group: Name | None = Field(default=None, max_length=200)
     project: Text | None = Field(default=None, max_length=200)
     """Name of the run's project; empty: the caller's only or first one."""
     live: StrictBool = False

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, StrictBool
 
 from bapo.api.accounts import MembershipInfo, Role
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Body, Name, Page, Text
 from bapo.config import patterns
 
 MAX_EMAIL = 320
@@ -25,7 +25,7 @@ class MembershipWrite(Body):
 class PersonCreate(Body):
     """A new user, who sets a password with a one-time link."""
 
-    name: Text = Field(min_length=1, max_length=100, pattern=patterns.PERSON_NAME, examples=["ada"])
+    name: Name = Field(min_length=1, max_length=100, pattern=patterns.PERSON_NAME, examples=["ada"])
     role: Role = "member"
     """The user's highest role anywhere; an administrator may do everything."""
     email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=patterns.EMAIL)
@@ -93,14 +93,14 @@ class NewPerson(PersonInfo):
 class ProjectCreate(Body):
     """A new project."""
 
-    name: Text = Field(min_length=1, max_length=100, pattern=patterns.PERSON_NAME, examples=["planning"])
+    name: Name = Field(min_length=1, max_length=100, pattern=patterns.PERSON_NAME, examples=["planning"])
     description: Text = Field(default="", max_length=10_000)
 
 
 class ProjectUpdate(Body):
     """Fields to change; omitted fields stay as they are."""
 
-    name: Text | None = Field(default=None, min_length=1, max_length=100, pattern=patterns.PERSON_NAME)
+    name: Name | None = Field(default=None, min_length=1, max_length=100, pattern=patterns.PERSON_NAME)
     description: Text | None = Field(default=None, max_length=10_000)
     archived: StrictBool | None = None
     """An archived project keeps its runs and accepts no new ones."""

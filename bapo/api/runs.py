@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, Field, StrictBool, StringConstraints, model_
 
 from bapo.analysis.findings.finding import Severity
 from bapo.analysis.result import AppliedChange
-from bapo.api.base import Body, JsonObject, Page, Parameters, Text
+from bapo.api.base import Body, JsonObject, Name, Page, Parameters, Text
 from bapo.api.configs import ConfigDraft
 from bapo.run.control import StopMoment
 
@@ -46,17 +46,17 @@ TERMINAL_STATUSES = frozenset({RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStat
 """Nothing happens to a run in one of these by itself; a failed one can be tried again by hand."""
 
 
-Tag = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Tag = Annotated[Name, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 """A word or two on a run."""
 
 
 class RunCreate(ConfigDraft):
     """A run to submit."""
 
-    name: Text = Field(min_length=1, max_length=200, examples=["BAPO with a wider c1"])
+    name: Name = Field(min_length=1, max_length=200, examples=["BAPO with a wider c1"])
     tags: Sequence[Tag] = Field(default=(), max_length=MAX_TAGS, examples=[["demo"]])
     notes: Text = Field(default="", max_length=100_000)
-    group: Text | None = Field(default=None, max_length=200)
+    group: Name | None = Field(default=None, max_length=200)
     """Name of the group that the run belongs to."""
     priority: int = Field(default=50, ge=0, le=100)
     """Higher starts first."""
@@ -67,7 +67,7 @@ class RunCreate(ConfigDraft):
 class RunUpdate(Body):
     """Fields to change; omitted fields stay as they are."""
 
-    name: Text | None = Field(default=None, min_length=1, max_length=200, examples=["a better name"])
+    name: Name | None = Field(default=None, min_length=1, max_length=200, examples=["a better name"])
     tags: Sequence[Tag] | None = Field(default=None, max_length=MAX_TAGS)
     notes: Text | None = Field(default=None, max_length=100_000)
     """Markdown."""
@@ -305,12 +305,12 @@ class RunFork(Body):
 
     step: int = Field(ge=1, examples=[25])
     """Step of one of the parent's checkpoints."""
-    name: Text = Field(min_length=1, max_length=200, examples=["wider c1 from step 25"])
+    name: Name = Field(min_length=1, max_length=200, examples=["wider c1 from step 25"])
     changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25}])
     """Dotted fields and their new values, against the config in force at that step."""
     tags: Sequence[Tag] = Field(default=(), max_length=MAX_TAGS)
     notes: Text = Field(default="", max_length=100_000)
-    group: Text | None = Field(default=None, max_length=200)
+    group: Name | None = Field(default=None, max_length=200)
     priority: int = Field(default=50, ge=0, le=100)
     start: StrictBool = True
     """False keeps the fork as a draft."""
@@ -322,6 +322,9 @@ class RunPage(Page):
     items: Sequence[RunSummary]
     total: int
     """Number of matching runs on all pages."""
+    num_sets: int | None = None
+    """Number of held-out sets behind the accuracies that the runs are sorted by if there are several: then their order
+    compares different measurements. Null otherwise."""
 
 
 class ColumnInfo(Body):

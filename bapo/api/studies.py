@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, StrictBool, model_validator
 
 from bapo.analysis.fork.results import ForkExperiment
-from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
+from bapo.api.base import Body, FieldProblem, JsonObject, Name, Page, Text
 from bapo.api.configs import ConfigDraft, EstimateRange
 from bapo.api.runs import MAX_TAGS, RunStatus, Tag
 from bapo.run.control import StopMoment
@@ -41,7 +41,7 @@ class StudyWrite(ConfigDraft):
 
     text: Text | None = Field(default=None, min_length=1, max_length=200_000)
     """Study file in TOML, as `bapo study` reads it. It says everything itself: give nothing else but the project."""
-    name: Text | None = Field(default=None, min_length=1, max_length=150, examples=["c1 against v"])
+    name: Name | None = Field(default=None, min_length=1, max_length=150, examples=["c1 against v"])
     """Each run of a grid or list is named after it and after the fields that it sets."""
     grid: Mapping[Text, Sequence[Any]] = Field(default={}, max_length=20, examples=[{"method.c1": [0.125, 0.25]}])
     """Dotted fields and their values: every combination is a run."""

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from pydantic import Field
 
-from bapo.api.base import Body, Text
+from bapo.api.base import Body, Name, Text
 from bapo.api.runs import SORT_CHARACTERS, ColumnName, RunFilters
 
 
 class ViewWrite(Body):
     """A named view: filters, order and columns."""
 
-    name: Text = Field(min_length=1, max_length=100, examples=["BAPO, failed this week"])
+    name: Name = Field(min_length=1, max_length=100, examples=["BAPO, failed this week"])
     filters: RunFilters = RunFilters()
     sort: Text = Field(default="-created_at", max_length=SORT_CHARACTERS)
     columns: Sequence[Text] = Field(default=(), max_length=100)
@@ -27,6 +27,7 @@ class ViewInfo(ViewWrite):
     """A saved view. Everybody in the project can open it; its author may change it."""
 
     id: str
+    name: str
     owner: str
     is_own: bool
     """True if the caller may change it."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictBool
 
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Body, Name, Page, Text
 
 WebhookEvent = Literal[
     "run.queued",
@@ -30,7 +30,7 @@ WebhookFormat = Literal["json", "slack", "discord", "text"]
 class WebhookWrite(Body):
     """A webhook: address, format and events."""
 
-    name: Text = Field(min_length=1, max_length=100, examples=["Team channel"])
+    name: Name = Field(min_length=1, max_length=100, examples=["Team channel"])
     url: Text = Field(min_length=1, max_length=2_000, examples=["https://hooks.example.org/bapo"])
     """http or https, without a user name or password in it. The address behind the name must be a public one, unless
     the administrator permits it in BAPO_WEBHOOK_ALLOWED_HOSTS."""
@@ -49,6 +49,7 @@ class WebhookInfo(WebhookWrite):
     """A webhook. Its author and the project's administrators see it."""
 
     id: str
+    name: str
     owner: str
     created_at: datetime
     updated_at: datetime

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictBool, field_validator
 
-from bapo.api.base import Body, Page, Text
+from bapo.api.base import Body, Name, Page, Text
 from bapo.run.control import StopMoment
 
 Delivery = Literal["broker", "https"]
@@ -68,7 +68,7 @@ class WorkerPage(Page):
 class WorkerRegistration(Body):
     """Sent by a worker at every start."""
 
-    name: Text = Field(min_length=1, max_length=200)
+    name: Name = Field(min_length=1, max_length=200)
     host: Text
     slots: int = Field(ge=1, le=1024)
     gpus: Sequence[GpuInfo] = Field(default=(), max_length=1024)
@@ -158,6 +158,8 @@ class Claim(Body):
     """Sent with every later message about this attempt; old tokens are refused."""
     config: dict[str, Any]
     """The complete config."""
+    config_digest: str | None = None
+    """SHA-256 of the config when it was checked: JSON with sorted keys. Null for a run of an earlier release."""
     run_dir: str
     """Folder that the trainer writes to."""
     fork: ForkSource | None = None

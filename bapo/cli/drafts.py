@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from bapo.config import ConfigError, ConfigProblem
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 from bapo.config.resolve import flatten
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

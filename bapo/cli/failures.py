@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from bapo.client.errors import ApiError, BapoError, InvalidRequestError, UnreachableError
 from bapo.client.servers import AddressError
 from bapo.config import ConfigError
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 from bapo.files.safe_paths import OutsideError
 from bapo.run.journal import JournalError
 from bapo.run.line_reader import LineTooLongError

@@ -140,6 +140,11 @@ def runs(
         say("no runs match")
     else:
         with_columns(recorded).print(page.items, chosen)
+        if page.num_sets is not None:
+            say(
+                f"the runs were evaluated on {page.num_sets} different held-out sets: their order by "
+                f"{sort.removeprefix('-')} compares different measurements"
+            )
         if page.total > len(page.items):
             say(f"{len(page.items):,} of {page.total:,} runs: use --limit to show more, or search")
 
@@ -147,10 +152,10 @@ def runs(
 def first_runs(client: Client, limit: int, **filters: Any) -> RunPage:
     """Return the first runs of a list, from as many pages as needed."""
     found: list[RunSummary] = []
-    total, cursor = 0, None
+    total, cursor, num_sets = 0, None, None
     for page in client.pages(client.runs, limit=min(limit, PAGE), **filters):
         found += page.items
-        total, cursor = page.total, page.next_cursor
+        total, cursor, num_sets = page.total, page.next_cursor, page.num_sets
         if len(found) >= limit:
             break
-    return RunPage(items=found[:limit], total=total, next_cursor=cursor)
+    return RunPage(items=found[:limit], total=total, next_cursor=cursor, num_sets=num_sets)

@@ -14,10 +14,9 @@ import typer
 from bapo.cli.failures import plain_errors
 from bapo.cli.progress import TrainingProgress
 from bapo.cli.prompt_files import entries_of
-from bapo.config import apply_changes, parse_assignments, resolve
+from bapo.config import RunConfig, apply_changes, parse_assignments, resolve
 from bapo.config.prompt_weights import texts_of
 from bapo.config.recipes import load_recipe
-from bapo.config.resolve import Resolution
 from bapo.engines.verl.interpreter import trainer_python
 
 if TYPE_CHECKING:
@@ -56,21 +55,21 @@ def train(
         changes = parse_assignments(assignments or [])
         if prompt_list is not None:
             changes["task.prompt_weights"] = texts_of({each.prompt_id: each.weight for each in entries_of(prompt_list)})
-        resolution = resolve(apply_changes(starting_point.explicit, changes))
-        summary = train_here(resolution, out or Path("runs") / starting_point.name)
+        config = resolve(apply_changes(starting_point.explicit, changes)).config
+        summary = train_here(config, out or Path("runs") / starting_point.name)
     print(summary.model_dump_json(), flush=True)
     if summary.status == "stopped":
         raise SystemExit(EXIT_STOPPED)
 
 
-def train_here(resolution: Resolution, run_folder: Path) -> TrainingSummary:
+def train_here(config: RunConfig, run_folder: Path) -> TrainingSummary:
     """Train in this process with its progress on standard error, or as the same command where verl is installed."""
-    python = trainer_python(resolution.config)
+    python = trainer_python(config)
     if python != sys.executable:
         os.execv(python, [python, "-m", "bapo", *sys.argv[1:]])  # noqa: S606  (the same command, where verl is)
     stop = threading.Event()
-    with TrainingProgress(resolution.config.training.steps) as progress:
-        for warning in resolution.warnings:
+    with TrainingProgress(config.training.steps) as progress:
+        for warning in config.warnings:
             progress.say(f"warning: {warning}")
         progress.say(f"run folder: {run_folder}; loading the model")
 
@@ -86,4 +85,4 @@ def train_here(resolution: Resolution, run_folder: Path) -> TrainingSummary:
         # Only now: importing PyTorch takes seconds, and a mistyped field should not wait for it.
         from bapo.run import trainer  # noqa: PLC0415
 
-        return trainer.train(run_folder, resolution.config, observer=progress, stop=stop)
+        return trainer.train(run_folder, config, observer=progress, stop=stop)

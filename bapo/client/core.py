@@ -305,7 +305,11 @@ def bearer(token: str | None, cookie: str | None) -> dict[str, str]:
 
 
 def _user_and_secret(response: httpx.Response) -> tuple[UserInfo, str]:
-    return UserInfo.model_validate_json(response.content, extra="ignore"), response.cookies[SESSION_COOKIE]
+    # A dashboard adds its port and path to the name.
+    secrets = [value for name, value in response.cookies.items() if name.startswith(SESSION_COOKIE)]
+    if not secrets:
+        raise KeyError(SESSION_COOKIE)
+    return UserInfo.model_validate_json(response.content, extra="ignore"), secrets[0]
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncGenerator[StreamEvent, None]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from bapo.config.errors import broken_rule
 from bapo.config.section import PlainText, Section
 
 _RAY_ADDRESS = re.compile(r"auto|(ray://)?([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}")
@@ -72,6 +73,9 @@ class EngineConfig(Section):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Number format of the local engine's forward passes. Weights, optimizer and probabilities stay float32. verl has
     `engine.verl.dtype`."""
+    rollout_weights: Literal["float32", "bfloat16"] = "float32"
+    """Number format of the local engine's weights while it generates. bfloat16: faster for large models on a GPU and on
+    a CPU with AMX or AVX512-BF16; log-probabilities differ from those in training by some 0.01."""
     verl: VerlConfig = VerlConfig()
     """For the verl engine only."""
 
@@ -79,43 +83,51 @@ class EngineConfig(Section):
     def _verl_fields_belong_to_verl(self) -> Self:
         if self.type == "local" and self.verl != VerlConfig():
             field = next(name for name in VerlConfig.model_fields if getattr(self.verl, name) != _DEFAULTS[name])
-            raise ValueError(f"engine.verl.{field}|the local engine takes no such field: set engine.type to verl")
+            raise broken_rule(f"engine.verl.{field}", "the local engine takes no such field: set engine.type to verl")
         return self
 
     @model_validator(mode="after")
     def _verl_has_a_number_format_of_its_own(self) -> Self:
         if self.type == "verl" and self.dtype != "float32":
-            raise ValueError(f"engine.dtype|this is the local engine's: set engine.verl.dtype to {self.dtype}")
+            raise broken_rule("engine.dtype", f"this is the local engine's: set engine.verl.dtype to {self.dtype}")
+        if self.type == "verl" and self.rollout_weights != "float32":
+            raise broken_rule(
+                "engine.rollout_weights", f"this is the local engine's: set engine.verl.dtype to {self.rollout_weights}"
+            )
         return self
 
     @model_validator(mode="after")
     def _model_copies_fill_the_gpus(self) -> Self:
         num_gpus = self.verl.gpus_per_node * self.verl.nodes
         if num_gpus % self.verl.tensor_parallel:
-            raise ValueError(
-                f"engine.verl.tensor_parallel|{num_gpus} GPUs cannot be divided among copies of the model on "
-                f"{self.verl.tensor_parallel} each: choose a divisor of {num_gpus}"
+            raise broken_rule(
+                "engine.verl.tensor_parallel",
+                f"{num_gpus} GPUs cannot be divided among copies of the model on "
+                f"{self.verl.tensor_parallel} each: choose a divisor of {num_gpus}",
             )
         for field in ("megatron_tensor_parallel", "megatron_pipeline_parallel"):
             if self.verl.strategy != "megatron" and getattr(self.verl, field) > 1:
-                raise ValueError(f"engine.verl.{field}|FSDP has no such field: set engine.verl.strategy to megatron")
+                raise broken_rule(
+                    f"engine.verl.{field}", "FSDP has no such field: set engine.verl.strategy to megatron"
+                )
         per_copy = self.verl.megatron_tensor_parallel * self.verl.megatron_pipeline_parallel
         if num_gpus % per_copy:
-            raise ValueError(
-                f"engine.verl.megatron_pipeline_parallel|{num_gpus} GPUs cannot be divided among copies of the model "
-                f"on {per_copy} each (tensor times pipeline): choose sizes whose product divides {num_gpus}"
+            raise broken_rule(
+                "engine.verl.megatron_pipeline_parallel",
+                f"{num_gpus} GPUs cannot be divided among copies of the model "
+                f"on {per_copy} each (tensor times pipeline): choose sizes whose product divides {num_gpus}",
             )
         if self.verl.strategy == "megatron" and self.device == "cpu":
-            raise ValueError("engine.verl.strategy|Megatron trains on GPUs only: choose fsdp2")
+            raise broken_rule("engine.verl.strategy", "Megatron trains on GPUs only: choose fsdp2")
         if self.verl.strategy == "megatron" and self.verl.attention != "auto":
-            raise ValueError("engine.verl.attention|Megatron chooses its own attention: choose auto")
+            raise broken_rule("engine.verl.attention", "Megatron chooses its own attention: choose auto")
         if self.verl.attention == "flash_attention_2" and self.verl.dtype == "float32":
-            raise ValueError("engine.verl.attention|flash attention computes in bfloat16 only: choose sdpa or auto")
+            raise broken_rule("engine.verl.attention", "flash attention computes in bfloat16 only: choose sdpa or auto")
         if self.verl.strategy == "megatron" and self.verl.dtype == "float32":
-            raise ValueError("engine.verl.dtype|Megatron computes in bfloat16 only: choose bfloat16 or auto")
+            raise broken_rule("engine.verl.dtype", "Megatron computes in bfloat16 only: choose bfloat16 or auto")
         if self.verl.nodes > 1 and self.verl.ray_address is None:
-            raise ValueError(
-                "engine.verl.ray_address|several machines need a Ray cluster that runs on them: give its address"
+            raise broken_rule(
+                "engine.verl.ray_address", "several machines need a Ray cluster that runs on them: give its address"
             )
         return self
 

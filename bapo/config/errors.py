@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticCustomError
 
 from bapo.config.descriptions import describe_properties
 
@@ -33,6 +34,14 @@ class ConfigError(ValueError):
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+BROKEN_RULE = "broken_rule"
+
+
+def broken_rule(field: str, remedy: str) -> PydanticCustomError:
+    """Return the error of a rule between fields, for validators to raise; `field` is the one to correct."""
+    return PydanticCustomError(BROKEN_RULE, "{field}: {remedy}", {"field": field, "remedy": remedy})
 
 
 class FieldProblem(BaseModel):

@@ -46,7 +46,10 @@ def _by_type(registry: Registry[Any], definitions: dict[str, Any]) -> dict[str, 
         if model is not registry.default:
             own["required"] = ["type"]
         definitions[model.__name__] = own
-    return {"anyOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in registry.classes.values()]}
+    return {
+        "anyOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in registry.classes.values()],
+        "default": registry.default_section().model_dump(mode="json"),
+    }
 
 
 def _without_required(schema: Any) -> Any:

@@ -24,12 +24,36 @@ class LengthPenalty:
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
-    """Settings of the policy loss."""
+class Clipped:
+    """PPO-clip of the ratio to the behaviour policy (arXiv:1707.06347, Eq. 7)."""
 
     clip_low: float = 0.2
     clip_high: float = 0.2
     dual_clip: float | None = None
+    """Bound on the loss of a negative advantage, as a multiple of the advantage; None: no bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedClip(Clipped):
+    """The same around π_k / b, of the policy π_k before the step's update, in place of 1 (arXiv:2507.06892)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecoupledClip(Clipped):
+    """PPO-clip of π_θ / π_k, with each token weighed by π_k / b up to a cap (released code of arXiv:2602.20722)."""
+
+    cap: float = 3.0
+
+
+Surrogate = Clipped | ShiftedClip | DecoupledClip
+"""Policy term of the loss; `bapo.losses` computes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Settings of the policy loss."""
+
+    surrogate: Surrogate = Clipped()
     kl_coefficient: float = 0.0
     kl_estimator: KlEstimator = "unbiased"
     kl_reference_share: float = 0.0
@@ -37,10 +61,6 @@ class Objective:
     entropy_coefficient: float = 0.0
     aggregation: Aggregation = "token-mean"
     ratio_level: RatioLevel = "token"
-    shifts_clip_range: bool = False
-    """Clip around π_k / b, of the policy π_k before the step's update, in place of 1."""
-    behaviour_ratio_cap: float | None = None
-    """Clip π_θ / π_k, and weigh the token by π_k / b up to this. None: clip π_θ / b."""
     sample_deviation: bool = False
     """Divide by the sample deviation of a group's rewards, in place of the population's."""
     drops_overlong: bool = False
@@ -54,4 +74,4 @@ class Objective:
     @property
     def needs_current(self) -> bool:
         """True if the loss reads log-probabilities of π_k, the policy before the step's update."""
-        return self.shifts_clip_range or self.behaviour_ratio_cap is not None
+        return isinstance(self.surrogate, ShiftedClip | DecoupledClip)

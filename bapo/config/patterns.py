@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -29,3 +30,21 @@ IN_WORDS: Mapping[str, str] = {
     PANEL_ID: "must be 1 to 40 letters, digits, - and _",
     CHART_X: "must be step, rollouts, time, or metric. with a metric's name behind it",
 }
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of control characters, of those that are zero wide or change the order of letters, and of ends of
+lines."""
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols without ink."""
+
+
+def visible(name: str) -> str:
+    """Return the name. Raises ValueError that names a character in it that cannot be seen.
+
+    Such a name may look like another, or change how the text around it reads.
+    """
+    for character in name:
+        if unicodedata.category(character) in _INVISIBLE or character in _BLANK:
+            called = unicodedata.name(character, "control character")
+            raise ValueError(f"the character U+{ord(character):04X} ({called}) cannot be seen in a name: remove it")
+    return name

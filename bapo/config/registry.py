@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint
@@ -11,6 +13,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union
 from pydantic import Field, TypeAdapter
 
 from bapo.config import plugins
+from bapo.config.errors import broken_rule
 from bapo.config.fields import section_fields
 from bapo.config.plugins import PluginError
 from bapo.config.section import TypedSection
@@ -22,8 +25,10 @@ S = TypeVar("S", bound=TypedSection)
 
 class _Found(NamedTuple, Generic[S]):
     classes: Mapping[str, type[S]]
+    described: Mapping[str, type[S]]
+    """Classes that configs may hold and nothing offers."""
     implementations: Mapping[type[S], Any]
-    """Config class → the class that an installed package offers for it."""
+    """Config class → the class that does its work."""
     errors: Mapping[str, PluginError]
     """Entry point → why it cannot be used."""
 
@@ -31,25 +36,33 @@ class _Found(NamedTuple, Generic[S]):
 class Registry(Generic[S]):
     """The config classes of one section.
 
-    An entry point names the class that does the work; its `config_class` is the section's class, whose `type` is the
-    name of the entry point. Packages are imported when a config of the section is first needed. One that cannot be used
-    is reported once, in the log, and again to each config that names its type; all others work.
+    A class that does a section's work names the section's class as its `config_class`. BAPO's own are found in the
+    modules of a package of ours, those of installed packages by entry points: the name of an entry point is the `type`
+    of its config class. Both are imported when a config of the section is first needed. An entry point that cannot be
+    used is reported once, in the log, and again to each config that names its type; all others work.
     """
 
     def __init__(
-        self, section: str, group: str, base: type[S], shipped: Sequence[type[S]], *, described: Sequence[type[S]] = ()
+        self, section: str, group: str, base: type[S], *, default: str, shipped: Sequence[type[S]] | None = None
     ) -> None:
-        """Create the registry. `section`: its name in a config. `group`: of the entry points. The first of `shipped` is
-        the default.
+        """Create the registry. `section`: its name in a config. `group`: of the entry points. `default`: a type.
 
-        `described`: classes that only describe what happened elsewhere; configs may hold them, and nothing offers them.
+        `shipped`: config classes of BAPO. None: those of the package of ours that is named like the group.
         """
         self.section = section
         self.group = group
-        self.default = shipped[0]
         self._base = base
-        self._shipped = {each.type_name(): each for each in shipped}
-        self._described = {each.type_name(): each for each in described}
+        self._default = default
+        self._shipped = shipped
+
+    @property
+    def default(self) -> type[S]:
+        """Config class of a section that names no type."""
+        return self.classes[self._default]
+
+    def default_section(self) -> S:
+        """Return the section of a config that names none."""
+        return self.default.model_validate({})
 
     @property
     def classes(self) -> Mapping[str, type[S]]:
@@ -58,10 +71,10 @@ class Registry(Generic[S]):
 
     def get(self, name: object) -> type[S] | None:
         """Return the config class of a type; None if this installation does not know it."""
-        return self.classes.get(str(name)) or self._described.get(str(name))
+        return self.classes.get(str(name)) or self._found.described.get(str(name))
 
     def implementation(self, config_class: type[S]) -> Any:
-        """Return the class that an installed package offers for its config class."""
+        """Return the class that does the work of a config class."""
         return self._found.implementations[config_class]
 
     def validate(self, given: object) -> S:
@@ -69,8 +82,12 @@ class Registry(Generic[S]):
         named = given.get("type") if isinstance(given, Mapping) else None
         error = self._found.errors.get(named) if isinstance(named, str) else None
         if error is not None:
-            raise ValueError(f"{self.section}.type|{error}")
+            raise broken_rule(f"{self.section}.type", str(error))
         return self._adapter.validate_python(given)
+
+    def import_shipped(self) -> None:
+        """Import BAPO's own classes, and none of packages: for a process that is going to be forked."""
+        self._shipped_implementations()
 
     def forget(self) -> None:
         """Look again at the next use; for tests that install a package."""
@@ -78,20 +95,26 @@ class Registry(Generic[S]):
         self.__dict__.pop("_adapter", None)
         plugins.offered.cache_clear()
 
+    def _shipped_implementations(self) -> Mapping[type[S], Any]:
+        return {} if self._shipped is not None else dict(_implementations_in(self.group))
+
     @cached_property
     def _adapter(self) -> TypeAdapter[S]:
-        members: Any = Union[(*self.classes.values(), *self._described.values())]
+        members: Any = Union[(*self.classes.values(), *self._found.described.values())]
         return TypeAdapter(Annotated[members, Field(discriminator="type")])
 
     @cached_property
     def _found(self) -> _Found[S]:
-        classes = dict(self._shipped)
-        implementations: dict[type[S], Any] = {}
+        implementations = dict(self._shipped_implementations())
+        shipped = {each.type_name(): each for each in self._shipped or implementations}
+        described = {name: each for name, each in shipped.items() if not each.is_trainable}
+        classes = {self._default: shipped[self._default], **shipped}
+        classes = {name: each for name, each in classes.items() if name not in described}
         errors: dict[str, PluginError] = {}
         for point in self._points():
             try:
                 implementation = plugins.load(point)
-                config_class = self._checked(point, implementation, classes)
+                config_class = self._checked(point, implementation, classes, described)
             except PluginError as error:
                 LOG.warning("%s", error)
                 if point.name not in classes:
@@ -99,18 +122,20 @@ class Registry(Generic[S]):
                 continue
             classes[point.name] = config_class
             implementations[config_class] = implementation
-        return _Found(classes, implementations, errors)
+        return _Found(classes, described, implementations, errors)
 
     def _points(self) -> Iterator[EntryPoint]:
         for points in plugins.offered(self.group).values():
             yield from points
 
-    def _checked(self, point: EntryPoint, implementation: Any, known: Mapping[str, type[S]]) -> type[S]:
+    def _checked(
+        self, point: EntryPoint, implementation: Any, known: Mapping[str, type[S]], described: Mapping[str, type[S]]
+    ) -> type[S]:
         """Return the config class of a package's class. Raises PluginError if it conflicts with the others."""
         found = getattr(implementation, "config_class", None)
         if not (isinstance(found, type) and issubclass(found, self._base)):
             raise plugins.unusable(point, f"it has no config_class that is a subclass of {self._base.__name__}")
-        if point.name in known or point.name in self._described:
+        if point.name in known or point.name in described:
             raise plugins.unusable(point, f"there is a {self.section} of that name already")
         name = found.model_fields["type"].default
         if name != point.name:
@@ -130,6 +155,15 @@ class Registry(Generic[S]):
                     f"{clash} is of kind {kinds[clash]}, but {theirs[clash]} in {other.type_name()}; rename it",
                 )
         return found
+
+
+def _implementations_in(package: str) -> Iterator[tuple[type[Any], type[Any]]]:
+    """Return the config class and the class of each pair that a module of the package defines, in order of their
+    modules."""
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        for found in vars(importlib.import_module(module.name)).values():
+            if isinstance(found, type) and found.__module__ == module.name and "config_class" in vars(found):
+                yield vars(found)["config_class"], found
 
 
 def _kinds(section: str, config_class: type[TypedSection]) -> dict[str, str]:

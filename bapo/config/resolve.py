@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import MOST_PROBLEMS, problem_of, problems_of
+from bapo.config.error_messages import MOST_PROBLEMS, problem_of, problems_of
+from bapo.config.errors import BROKEN_RULE, ConfigError, ConfigProblem
 from bapo.config.run import REGISTRIES, RunConfig
 
 _WORD = re.compile(r"\w+")
@@ -22,36 +23,49 @@ ExplicitConfig = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
-    """A config that can run, with its warnings."""
+class ResolvedConfig:
+    """A config that can be trained: complete, with what was set of it.
+
+    A run's config is resolved once, when the run is submitted. From there it is carried as it is, with its digest, and
+    only parsed: by the worker and by the trainer.
+    """
 
     config: RunConfig
     explicit: ExplicitConfig
-    warnings: tuple[ConfigProblem, ...]
 
 
-def resolve(explicit: Mapping[str, Any], *, may_be_observed: bool = False) -> Resolution:
-    """Fill in the defaults and check everything. Raises ConfigError naming each field, value and remedy.
+def resolve(explicit: Mapping[str, Any]) -> ResolvedConfig:
+    """Fill in the defaults and check everything. Raises ConfigError naming each field, value and remedy."""
+    config = parse_config(explicit)
+    if not config.method.is_trainable:
+        remedy = "it describes runs of other trainers and cannot be trained: choose one of the methods"
+        raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
+    return ResolvedConfig(config, deepcopy(dict(explicit)))
 
-    `may_be_observed`: also what describes the run of another trainer, which is read and never trained.
+
+def parse_config(values: Mapping[str, Any]) -> RunConfig:
+    """Return the config with these values, such as a recorded one: also of another trainer's run.
+
+    Raises ConfigError naming each field, value and remedy.
     """
     try:
-        config = RunConfig.model_validate(explicit)
+        return RunConfig.model_validate(values)
     except ValidationError as error:
         problems = problems_of(error)
         # Of very many problems not all are known, and no rule would be judged by the fields that are left.
-        behind = [] if len(problems) > MOST_PROBLEMS else _rules_behind(explicit, problems)
+        behind = [] if len(problems) > MOST_PROBLEMS else _rules_behind(values, problems)
         raise ConfigError([*problems, *behind]) from None
-    if not (may_be_observed or config.method.is_trainable):
-        remedy = "it describes runs of other trainers and cannot be trained: choose one of the methods"
-        raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
-    return Resolution(config, deepcopy(dict(explicit)), tuple(config.method.warnings(config)))
 
 
-def _rules_behind(explicit: Mapping[str, Any], refused: Sequence[ConfigProblem]) -> list[ConfigProblem]:
+def config_digest(config: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a complete config in JSON's types, whatever the order of its fields."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+
+
+def _rules_behind(values: Mapping[str, Any], refused: Sequence[ConfigProblem]) -> list[ConfigProblem]:
     """Return the rules between fields that the other fields break: pydantic checks a rule only where each of its fields
     is legal."""
-    kept: Any = explicit
+    kept: Any = values
     for problem in refused:
         section, _, name = problem.field.rpartition(".")
         # A type decides which fields its section has.
@@ -59,7 +73,9 @@ def _rules_behind(explicit: Mapping[str, Any], refused: Sequence[ConfigProblem])
     try:
         RunConfig.model_validate(kept)
     except ValidationError as error:
-        rules = [finding for finding in error.errors(include_url=False) if finding["type"] == "value_error"]
+        rules = [
+            finding for finding in error.errors(include_url=False) if finding["type"] in (BROKEN_RULE, "value_error")
+        ]
         names = {problem.field.rpartition(".")[2] for problem in refused}
         # A rule about a field that was refused would be judged by the field's default.
         told = map(problem_of, rules)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    Field,
     PlainValidator,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
@@ -16,7 +17,8 @@ from pydantic import (
 )
 
 from bapo.config.engine import EngineConfig
-from bapo.config.method import METHODS, ActorCritic, BapoConfig, CriticConfig, MethodSection
+from bapo.config.errors import ConfigProblem, broken_rule
+from bapo.config.method import METHODS, ActorCritic, CriticConfig, MethodSection
 from bapo.config.objective import LengthPenalty, Objective
 from bapo.config.registry import Registry
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
@@ -43,7 +45,9 @@ class RunConfig(Section):
     """The base model."""
     task: Annotated[SerializeAsAny[TaskSection], PlainValidator(TASKS.validate)] = CountdownTaskConfig()
     """Problems and their verifier; setting `type` replaces the section by that type's defaults."""
-    method: Annotated[SerializeAsAny[MethodSection], PlainValidator(METHODS.validate)] = BapoConfig()
+    method: Annotated[SerializeAsAny[MethodSection], PlainValidator(METHODS.validate)] = Field(
+        default_factory=METHODS.default_section
+    )
     """The algorithm; setting `type` replaces the section by that method's defaults."""
     rollout: RolloutConfig = RolloutConfig()
     """Generation of responses."""
@@ -71,8 +75,9 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _length_given_once(self) -> Self:
         if (self.training.steps is None) == (self.training.epochs is None):
-            raise ValueError(
-                "training.steps|give exactly one of training.steps and training.epochs: set one, leave the other empty"
+            raise broken_rule(
+                "training.steps",
+                "give exactly one of training.steps and training.epochs: set one, leave the other empty",
             )
         return self
 
@@ -84,9 +89,10 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _weights_take_effect(self) -> Self:
         if self.method.chooses_prompts and self.task.weights:
-            raise ValueError(
-                f"task.prompt_weights|{self.method.label} selects prompts itself and ignores weights: "
-                "use only the weights 0 and 1, or another method"
+            raise broken_rule(
+                "task.prompt_weights",
+                f"{self.method.label} selects prompts itself and ignores weights: "
+                "use only the weights 0 and 1, or another method",
             )
         return self
 
@@ -96,7 +102,7 @@ class RunConfig(Section):
         # With `auto` the local engine trains on the CPU where it is given no GPU.
         used = 0 if engine.type == "local" and engine.device == "auto" else gpus_used(engine)
         if given is not None and given < used:
-            raise ValueError(f"resources.gpus|the engine uses {used} GPUs: reserve as many, or leave it empty")
+            raise broken_rule("resources.gpus", f"the engine uses {used} GPUs: reserve as many, or leave it empty")
         return self
 
     @model_serializer(mode="wrap")
@@ -119,6 +125,11 @@ class RunConfig(Section):
         return needs(self.engine, self.resources)
 
     @property
+    def warnings(self) -> Sequence[ConfigProblem]:
+        """Notes on what is legal but probably a mistake."""
+        return tuple(self.method.warnings(self))
+
+    @property
     def critic(self) -> CriticConfig | None:
         """The value model of a method that has one."""
         return self.method.critic if isinstance(self.method, ActorCritic) else None
@@ -129,9 +140,11 @@ class RunConfig(Section):
         loss, method = self.loss, self.method
         clip_low, clip_high = method.clip_range
         return Objective(
-            clip_low=clip_low if loss.clip_low is None else loss.clip_low,
-            clip_high=clip_high if loss.clip_high is None else loss.clip_high,
-            dual_clip=loss.dual_clip,
+            surrogate=method.surrogate(
+                clip_low=clip_low if loss.clip_low is None else loss.clip_low,
+                clip_high=clip_high if loss.clip_high is None else loss.clip_high,
+                dual_clip=loss.dual_clip,
+            ),
             kl_coefficient=loss.kl_coefficient,
             kl_estimator=loss.kl_estimator,
             kl_reference_share=(
@@ -140,8 +153,6 @@ class RunConfig(Section):
             entropy_coefficient=loss.entropy_coefficient,
             aggregation=method.aggregation if loss.aggregation == "auto" else loss.aggregation,
             ratio_level=method.ratio_level if loss.ratio_level == "auto" else loss.ratio_level,
-            shifts_clip_range=method.shifts_clip_range,
-            behaviour_ratio_cap=method.behaviour_ratio_cap,
             sample_deviation=method.sample_deviation,
             drops_overlong=loss.drops_overlong,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -20,6 +20,10 @@ class Section(BaseModel):
 
 class TypedSection(Section):
     """A section with several classes, selected by `type`; each class narrows it to one name, the default."""
+
+    is_trainable: ClassVar[bool] = True
+    """True if runs with it can be trained here. False: it describes another trainer's run, a config holds only what is
+    known of that, and nothing offers it."""
 
     type: str
 

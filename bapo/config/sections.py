@@ -18,10 +18,13 @@ class ModelConfig(Section):
     or one of `bapo model list`, which the machine that trains fetches where it is missing."""
 
 
+MAX_GROUP_SIZE = 1024
+
+
 class RolloutConfig(Section):
     """Generation of responses."""
 
-    group_size: Annotated[int, Field(ge=2, le=1024)] = 8
+    group_size: Annotated[int, Field(ge=2, le=MAX_GROUP_SIZE)] = 8
     """Group size G: responses per prompt."""
     batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
     """Fresh prompts rolled out per step."""

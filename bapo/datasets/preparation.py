@@ -15,7 +15,7 @@ import pyarrow.parquet
 from pydantic import BaseModel, ConfigDict
 
 from bapo.datasets.catalogue import Columns, Part, PublishedData
-from bapo.tasks.bounded import CallFailedError
+from bapo.isolation.function import CallFailedError
 from bapo.tasks.mathematics import is_understood
 from bapo.tasks.problem_files import RowError
 

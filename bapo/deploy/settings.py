@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bapo.client.servers import is_loopback
-from bapo.config.findings import said
+from bapo.config.error_messages import said
 from bapo.deploy.service_log import LogFormat, LogLevel, mask
 
 PREFIX = "BAPO_"

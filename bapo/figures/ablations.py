@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import SEED_FIELD, value_text
-from bapo.config.method import BapoConfig, GrpoConfig, ablations, method_label
+from bapo.config.method import ablations, method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of, evaluations_on
 from bapo.figures.curve_panels import CurvePanel, curves_figure, reward_scale
 from bapo.figures.groups import Group, comparable, differing, most_common, shared_seeds
 from bapo.figures.recorded import REWARD, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
 from bapo.figures.theme import Palette
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.grpo import GrpoConfig
 
 FREQUENCIES = frozenset({"method.v", "method.m"})
 THRESHOLDS = frozenset({"method.c1", "method.c2", "method.c3"})

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import SEED_FIELD
-from bapo.config.method import BapoConfig, method_label
+from bapo.config.method import method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of
 from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group, comparable, differing, grouped, most_common
@@ -16,6 +16,7 @@ from bapo.figures.peaks import Peak, best_of
 from bapo.figures.recorded import GRAD_NORM, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
 from bapo.figures.theme import Palette
+from bapo.methods.bapo import BapoConfig
 
 FILTER_FIELD = "method.filter"
 USUAL_FILTER = "filter range"

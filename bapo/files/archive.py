@@ -97,7 +97,7 @@ def unpack(path: Path, folder: Path, limits: ArchiveLimits | None = None) -> Non
             for info in files:
                 _unpack_file(archive, info, folder)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise ArchiveError(f"{path.name} is not a valid zip archive: {error}") from None
+        raise ArchiveError(f"this is not a valid zip archive: {error}") from None
 
 
 def _check_all(archive: zipfile.ZipFile, limits: ArchiveLimits) -> None:
@@ -125,7 +125,7 @@ def _check_entry(info: zipfile.ZipInfo, limits: ArchiveLimits) -> None:
         raise ArchiveError(f"the archive names {name[:200]!r}: {error}") from None
     if len(parts) > limits.depth or len(name.encode("utf-8", "surrogateescape")) > limits.name_bytes:
         raise ArchiveError(f"the archive names {name[:200]!r}, which is too long or too deep")
-    if any(_RESERVED.fullmatch(part) or part != part.strip(" .") or ":" in part for part in parts):
+    if any(_RESERVED.fullmatch(part) or part != part.lstrip(" ").rstrip(" .") or ":" in part for part in parts):
         raise ArchiveError(f"the archive names {name[:200]!r}, which is not a valid file name on every system")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind and kind != (stat.S_IFDIR if info.is_dir() else stat.S_IFREG):

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
-from bapo.buffers import HighQualityBuffer
-from bapo.config.method import ArpoConfig
-from bapo.config.run import RunConfig
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.lines import Rule
 from bapo.methods.relative import relative_advantages
-from bapo.methods.replay import ReplayMethod
+from bapo.methods.replay import StoredGroups
 from bapo.rollout import BatchSource, RolloutGroup
 
 
-class Arpo(ReplayMethod[HighQualityBuffer]):
+class ArpoConfig(DelayedSection):
+    """ARPO's replay rule: in a group that failed, a stored success replaces a response (arXiv:2505.16282)."""
+
+    label: ClassVar = "ARPO"
+    look: ClassVar = Look(10, "dash", "square-open")
+    reuses_groups: ClassVar = True
+
+    type: Literal["arpo"] = "arpo"
+    replaces: Literal["response", "batch"] = "response"
+    """`response`, the source's rule: in each group that failed, a stored correct response to the same prompt replaces
+    one of its responses. `batch`, as arXiv:2602.20722 describes it: where a whole batch failed, the step trains on
+    stored groups instead."""
+    capacity: Capacity | None = None
+    """Maximum number of groups stored, one per prompt. Empty: 256 if whole batches are replaced, else no limit."""
+    max_age_steps: StepInterval | None = None
+    """Steps after which a stored group is no longer reused. Empty: no limit."""
+
+
+class Arpo(StoredGroups):
     """GRPO that falls back on stored groups with a reward, whole ones or single responses of them."""
 
+    config_class: ClassVar = ArpoConfig
+    _method: ArpoConfig
     stores: ClassVar[Rule] = Rule(
         "Store the groups in which some response is right.",
         "A success is rare on hard prompts, and worth keeping.",
@@ -29,27 +47,12 @@ class Arpo(ReplayMethod[HighQualityBuffer]):
         "A group, or a batch, without any success has no gradient (arXiv:2505.16282).",
     )
 
-    def __init__(self, config: RunConfig) -> None:
-        method = _section(config)
-        super().__init__(HighQualityBuffer(_capacity(method), method.max_age_steps))
-        self._candidates: Mapping[str, RolloutGroup] = {}
-        self.reconfigure(config)
+    def _capacity(self) -> int | None:
+        # Single responses are looked up by prompt, for which all groups are needed.
+        return 256 if self._method.capacity is None and self._method.replaces == "batch" else self._method.capacity
 
-    def reconfigure(self, config: RunConfig) -> None:
-        self._method = _section(config)
-        self._sync_interval = self._method.v
-        self._buffer.capacity = _capacity(self._method)
-        self._buffer.max_age_steps = self._method.max_age_steps
-        self._batch_size = config.training.batch_size
-        self._seed = config.training.seed
-
-    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
-        super().observe_fresh(step, fresh)
-        self._buffer.begin_step()
-        self._candidates = {group.prompt_id: group for group in self._buffer.groups()}
-        for group in fresh:
-            if group.num_correct:
-                self._buffer.put(group)
+    def _is_stored(self, group: RolloutGroup, step: int) -> bool:
+        return group.num_correct > 0
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size, repeats_prompts=True)
@@ -61,7 +64,7 @@ class Arpo(ReplayMethod[HighQualityBuffer]):
 
     def _replace_batch(self, step: int, composition: Composition) -> None:
         """Train on up to as many stored groups with mixed rewards instead, if every fresh response failed."""
-        mixed = [group for group in self._candidates.values() if not group.is_homogeneous]
+        mixed = [group for group in self._candidates if not group.is_homogeneous]
         composition.count(x3_candidates=len(mixed))
         if any(group.num_correct for group in self._fresh) or not mixed:
             for group in self._fresh:
@@ -76,9 +79,10 @@ class Arpo(ReplayMethod[HighQualityBuffer]):
     def _replace_responses(self, step: int, composition: Composition) -> None:
         """Replace the first response of each all-wrong group by a random stored success of the same prompt."""
         draw = generator(self._seed, step, "reuse")
+        stored_groups = {group.prompt_id: group for group in self._candidates}
         num_candidates = 0
         for group in self._fresh:
-            stored = None if group.num_correct else self._candidates.get(group.prompt_id)
+            stored = None if group.num_correct else stored_groups.get(group.prompt_id)
             num_candidates += stored is not None
             if stored is None or not composition.room:
                 composition.train_on_fresh(group)
@@ -90,18 +94,3 @@ class Arpo(ReplayMethod[HighQualityBuffer]):
             )
             composition.join(stored, BatchSource.REUSED, responses=(success,), advantages=(first,))
         composition.count(x3_candidates=num_candidates)
-
-
-_DEFAULT_CAPACITY = 256
-"""Groups held where whole batches are replaced: single responses are looked up by prompt, for which all are needed."""
-
-
-def _capacity(method: ArpoConfig) -> int | None:
-    if method.capacity is None and method.replaces == "batch":
-        return _DEFAULT_CAPACITY
-    return method.capacity
-
-
-def _section(config: RunConfig) -> ArpoConfig:
-    assert isinstance(config.method, ArpoConfig)
-    return config.method

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bapo.config.method import BapoConfig
 from bapo.methods.lines import (
     SYNC,
     UPDATE,
@@ -20,6 +20,9 @@ from bapo.methods.lines import (
 )
 from bapo.records import PromptVisit, ThresholdValues
 from bapo.rollout import BatchSource, RolloutGroup
+
+if TYPE_CHECKING:
+    from bapo.methods.bapo import BapoConfig
 
 _STORE_DIFFICULT = Rule(
     "Remember the prompts whose accuracy is at most c1, in the difficult buffer.",

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
+from pydantic import Field
 
-from bapo.config.method import DotsConfig
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.config.run import RunConfig
-from bapo.difficulty_predictor import Vectors, predicted_accuracies, text_features
 from bapo.draws import generator
 from bapo.methods.lines import Rule
 from bapo.methods.mixing import MixingMethod
@@ -20,16 +18,36 @@ from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
 
 
-class Answered(NamedTuple):
-    """A prompt's latest fresh group."""
+class DotsConfig(DelayedSection):
+    """DOTS: prompts chosen by predicted difficulty, with the most recent valid groups (arXiv:2506.05316)."""
 
-    num_correct: int
-    group_size: int
+    label: ClassVar = "DOTS"
+    look: ClassVar = Look(11, "dot", "hexagram")
+    reuses_groups: ClassVar = True
+    chooses_prompts: ClassVar = True
+
+    type: Literal["dots"] = "dots"
+    target_accuracy: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """γ*: success rate that the chosen prompts should have."""
+    candidates: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Prompts drawn at random for each one that is rolled out."""
+    reference_prompts: Annotated[int, Field(ge=1, le=4096)] = 256
+    """K: the most recently answered prompts, whose accuracies predict those of others."""
+    selection_temperature: Annotated[float, Field(gt=0, le=100)] = 1e-3
+    """τ: a candidate's chance to be chosen falls e-fold per τ of distance from the target."""
+    fresh_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share δ of the training batch that is rolled out in the step; the rest comes from the buffer."""
+    capacity: Capacity | None = None
+    """Maximum number of groups stored, one per prompt. Empty: the training batch size B."""
+    max_age_steps: StepInterval | None = None
+    """Steps after which a stored group is no longer reused. Empty: no limit."""
 
 
 class Dots(MixingMethod):
     """Rolls out prompts whose predicted success rate is near the target, and fills up with recent valid groups."""
 
+    config_class: ClassVar = DotsConfig
+    _method: DotsConfig
     rolls_out: ClassVar[Rule] = Rule(
         "Predict each candidate's success rate from prompts like it, and roll out those near the target.",
         "Prompts of middling difficulty have the largest gradient (arXiv:2506.05316).",
@@ -44,70 +62,41 @@ class Dots(MixingMethod):
     )
 
     def __init__(self, config: RunConfig) -> None:
-        method = _section(config)
-        super().__init__(config, capacity=_capacity(config), max_age_steps=method.max_age_steps)
-        self._references: OrderedDict[str, Answered] = OrderedDict()
-        """Least recently answered first."""
-        self._features: dict[str, Vectors] = {}
-        """Features of the references, and of the prompts chosen for the current step."""
-        self.reconfigure(config)
+        # NumPy takes longer to import than all methods together: only a trainer waits for it.
+        from bapo.difficulty_predictor import ReferencePrompts  # noqa: PLC0415
+
+        self._references = ReferencePrompts()
+        super().__init__(config)
 
     def reconfigure(self, config: RunConfig) -> None:
-        self._method = _section(config)
-        self._sync_interval = self._method.v
-        self._buffer.capacity = _capacity(config)
-        self._buffer.max_age_steps = self._method.max_age_steps
-        self._take_common(config)
-        self._forget_references()
+        super().reconfigure(config)
+        self._references.forget_all_but(self._method.reference_prompts)
+
+    def _capacity(self) -> int:
+        return self._method.capacity or self._batch_size
 
     def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
         num_chosen = min(self._num_fresh(step), len(pool))
-        if not self._references:
-            chosen = list(scheduled[:num_chosen])
-            self._features |= {problem.prompt_id: text_features(problem.prompt) for problem in chosen}
-            return chosen
-        num_candidates = min(self._method.candidates * num_chosen, len(pool))
-        candidates = generator(self._seed, step, "candidates").sample(pool, num_candidates)
-        features = [text_features(problem.prompt) for problem in candidates]
-        predicted = predicted_accuracies(
-            np.array(features),
-            np.array(self._reference_features(pool)),
-            [each.num_correct / each.group_size for each in self._references.values()],
-        )
-        places = self._drawn(step, predicted.tolist(), num_chosen)
-        self._features |= {candidates[place].prompt_id: features[place] for place in places}
-        return [candidates[place] for place in places]
+        chosen = self._drawn(step, pool, num_chosen) if self._references else scheduled[:num_chosen]
+        self._references.read(chosen)
+        return chosen
 
-    def _drawn(self, step: int, predicted: Sequence[float], num_chosen: int) -> list[int]:
+    def _drawn(self, step: int, pool: Sequence[Problem], num_chosen: int) -> list[Problem]:
         """Draw without replacement with chances ∝ exp(-|p̂ - γ*|/τ): the largest after adding Gumbel noise."""
-        draw, method = generator(self._seed, step, "choice"), self._method
+        method, draw = self._method, generator(self._seed, step, "choice")
+        num_candidates = min(method.candidates * num_chosen, len(pool))
+        candidates = generator(self._seed, step, "candidates").sample(pool, num_candidates)
         scores = [
             -abs(each - method.target_accuracy) / method.selection_temperature - math.log(draw.expovariate(1.0))
-            for each in predicted
+            for each in self._references.predicted(candidates, pool)
         ]
         ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-        return ranked[:num_chosen]
-
-    def _reference_features(self, pool: Sequence[Problem]) -> list[Vectors]:
-        missing = self._references.keys() - self._features.keys()
-        if missing:
-            # After a checkpoint, which does not keep them.
-            self._features |= {
-                problem.prompt_id: text_features(problem.prompt) for problem in pool if problem.prompt_id in missing
-            }
-        return [self._features[prompt_id] for prompt_id in self._references]
+        return [candidates[place] for place in ranked[:num_chosen]]
 
     def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
         super().observe_fresh(step, fresh)
-        for group in fresh:
-            self._references.pop(group.prompt_id, None)
-            self._references[group.prompt_id] = Answered(group.num_correct, group.group_size)
-        self._forget_references()
-
-    def _forget_references(self) -> None:
-        while len(self._references) > self._method.reference_prompts:
-            prompt_id, _ = self._references.popitem(last=False)
-            self._features.pop(prompt_id, None)
+        self._references.observe(fresh)
+        self._references.forget_all_but(self._method.reference_prompts)
 
     def _reused_share(self, step: int) -> Fraction:
         return 1 - Fraction(str(self._method.fresh_share))
@@ -116,22 +105,9 @@ class Dots(MixingMethod):
         return not group.is_homogeneous
 
     def state_dict(self) -> dict[str, Any]:
-        references = [[prompt_id, *answered] for prompt_id, answered in self._references.items()]
-        return {**super().state_dict(), "references": references}
+        return {**super().state_dict(), "references": self._references.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         super().load_state_dict(state, payloads)
-        self._references = OrderedDict(
-            (prompt_id, Answered(num_correct, group_size)) for prompt_id, num_correct, group_size in state["references"]
-        )
-        self._features = {}
-        self._forget_references()
-
-
-def _capacity(config: RunConfig) -> int:
-    return _section(config).capacity or config.training.batch_size
-
-
-def _section(config: RunConfig) -> DotsConfig:
-    assert isinstance(config.method, DotsConfig)
-    return config.method
+        self._references.load_state_dict(state["references"])
+        self._references.forget_all_but(self._method.reference_prompts)

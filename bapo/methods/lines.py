@@ -251,16 +251,5 @@ def update_line(step: WalkedStep, rule: Rule = UPDATE, number: str = "") -> Line
     return Line("update", number, rule, said, [])
 
 
-def observed_lines(step: WalkedStep) -> list[Line]:
-    """Return a step of another trainer's run, as far as its trainer reported it."""
-    rolled = Rule(
-        "The trainer answers the prompts of the step.",
-        "A response counts as right where its reward is above the run's threshold.",
-    )
-    chosen = Rule("The trainer chooses what it trains on.", "Its rule is not recorded; what it trained on is.")
-    updated = Rule("The trainer updates its policy.", "How it does is its own; what it logged is in the charts.")
-    return [roll_out_line(step, rolled), chosen_line(step, chosen), update_line(step, updated)]
-
-
 def _percent(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "unknown"

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
-from bapo.buffers import HighQualityBuffer
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.lines import Rule
-from bapo.methods.replay import ReplayMethod
+from bapo.methods.replay import StoredGroups
 from bapo.rollout import BatchSource, RolloutGroup
 
 
-class MixingMethod(ReplayMethod[HighQualityBuffer]):
+class MixingMethod(StoredGroups):
     """Rolls out only the part of the batch that stored groups do not fill; a subclass says which groups are stored."""
 
     chooses: ClassVar[Rule] = Rule(
@@ -25,22 +24,12 @@ class MixingMethod(ReplayMethod[HighQualityBuffer]):
         "Fewer prompts are rolled out than the batch has room for: stored groups fill the rest.",
     )
 
-    def __init__(self, config: RunConfig, *, capacity: int | None, max_age_steps: int | None) -> None:
-        super().__init__(HighQualityBuffer(capacity, max_age_steps))
-        self._candidates: Sequence[RolloutGroup] = ()
-        self._take_common(config)
-
-    def _take_common(self, config: RunConfig) -> None:
-        self._batch_size = config.training.batch_size
+    def reconfigure(self, config: RunConfig) -> None:
+        super().reconfigure(config)
         self._rollout_size = config.rollout.batch_size
-        self._seed = config.training.seed
 
     def _reused_share(self, step: int) -> Fraction:
         """Return the share of the training batch that comes from the buffer, exactly as its decimal is written."""
-        raise NotImplementedError
-
-    def _is_stored(self, group: RolloutGroup, step: int) -> bool:
-        """Return whether a fresh group enters the buffer."""
         raise NotImplementedError
 
     def _most_reused(self, step: int) -> int:
@@ -51,15 +40,6 @@ class MixingMethod(ReplayMethod[HighQualityBuffer]):
         """Return the number of prompts to roll out: B less those of the buffer, from 1 to the rollout batch size."""
         num_reused = min(self._most_reused(step), len(self._buffer))
         return min(max(1, self._batch_size - num_reused), self._rollout_size)
-
-    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
-        super().observe_fresh(step, fresh)
-        self._buffer.begin_step()
-        # Fixed before today's groups enter: a group is never reused in the step that generated it.
-        self._candidates = self._buffer.groups()
-        for group in fresh:
-            if self._is_stored(group, step):
-                self._buffer.put(group)
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from bapo.config.method import MoppsConfig
+from pydantic import Field
+
+from bapo.config.method import Look, MethodSection
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.grpo import Grpo
@@ -13,6 +15,26 @@ from bapo.methods.lines import Rule
 from bapo.posterior import SuccessRates
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
+
+
+class MoppsConfig(MethodSection):
+    """MoPPS: GRPO on the prompts whose success rate, drawn from a Beta posterior, is nearest a target (2507.04632)."""
+
+    label: ClassVar = "MoPPS"
+    look: ClassVar = Look(6, "solid", "hexagon")
+    aggregation: ClassVar = "response-mean"
+    is_on_policy: ClassVar = True
+    chooses_prompts: ClassVar = True
+
+    type: Literal["mopps"] = "mopps"
+    target_accuracy: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """γ*: success rate that the chosen prompts should have."""
+    candidates: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Prompts drawn at random for each one that is rolled out."""
+    decay: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """λ: weight of a prompt's earlier counts when it is answered again; 1 keeps all counts, 0 forgets them."""
+    prior_strength: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    """α⁰ = β⁰, both parameters of the Beta prior of a prompt; 1 is uniform."""
 
 
 class Mopps(Grpo):
@@ -23,6 +45,8 @@ class Mopps(Grpo):
     many responses as with GRPO.
     """
 
+    config_class: ClassVar = MoppsConfig
+    _method: MoppsConfig
     rolls_out: ClassVar[Rule] = Rule(
         "Draw a success rate for each candidate prompt, and roll out those nearest the target.",
         "What is known of a prompt's earlier answers tells, before a rollout is paid, whether it can teach.",
@@ -31,12 +55,6 @@ class Mopps(Grpo):
     def __init__(self, config: RunConfig) -> None:
         self._rates = SuccessRates()
         super().__init__(config)
-
-    def reconfigure(self, config: RunConfig) -> None:
-        super().reconfigure(config)
-        assert isinstance(config.method, MoppsConfig)
-        self._method = config.method
-        self._seed = config.training.seed
 
     def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
         num_candidates = min(len(pool), self._method.candidates * len(scheduled))

@@ -1,13 +1,18 @@
-"""The common part of most methods: the scheduled prompts, one round, no buffers, one pass."""
+"""The common part of methods: the scheduled prompts, one round, every fresh group, no buffers, one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from bapo.config.method import DelayedSection, MethodSection
+from bapo.config.run import RunConfig
+from bapo.methods.base import ComposedBatch
+from bapo.methods.composition import Composition
 from bapo.methods.lines import (
     CHOOSE,
     ROLL_OUT,
+    UPDATE,
     Line,
     Rule,
     WalkedStep,
@@ -24,17 +29,34 @@ from bapo.thresholds import MeanAccuracy
 
 
 class PlainMethod:
-    """Base of methods without thresholds; a subclass composes the batch and overrides what differs."""
+    """Base of methods; a subclass names its config class and overrides what differs."""
 
+    config_class: ClassVar[type[MethodSection]]
+    """Class of the method's section in a config."""
     rolls_out: ClassVar[Rule] = ROLL_OUT
     """Rule in words by which prompts are chosen and answered."""
     chooses: ClassVar[Rule] = CHOOSE
     """Rule in words by which fresh groups are chosen for training."""
+    updates: ClassVar[Rule] = UPDATE
+    """Rule in words by which the batch updates the policy."""
 
-    def __init__(self) -> None:
+    _method: MethodSection
+    """The method's section; a subclass narrows the type."""
+
+    def __init__(self, config: RunConfig | None = None) -> None:
+        """Apply the config. None: a subclass does."""
         self._mean_accuracy = MeanAccuracy()
         self._fresh: Sequence[RolloutGroup] = ()
         self._sync_interval = 1
+        if config is not None:
+            self.reconfigure(config)
+
+    def reconfigure(self, config: RunConfig) -> None:
+        assert isinstance(config.method, self.config_class)
+        self._method = config.method
+        self._sync_interval = config.method.v if isinstance(config.method, DelayedSection) else 1
+        self._batch_size = config.training.batch_size
+        self._seed = config.training.seed
 
     def syncs_rollout_policy(self, step: int) -> bool:
         return step % self._sync_interval == 0
@@ -51,6 +73,12 @@ class PlainMethod:
     def prompts_to_reevaluate(self, step: int) -> Sequence[str]:
         return ()
 
+    def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
+        composition = Composition(self._batch_size)
+        for group in self._fresh:
+            composition.train_on_fresh(group)
+        return composition.result(self._fresh, reevaluated)
+
     def num_passes(self, step: int) -> int:
         return 1
 
@@ -61,7 +89,7 @@ class PlainMethod:
             chosen_line(step, self.chooses),
             # A third-party method may train on stored groups without being a ReplayMethod.
             *([reused_line(step)] if step.visits(BatchSource.REUSED) else []),
-            update_line(step),
+            update_line(step, self.updates),
         ]
 
     def thresholds(self) -> ThresholdValues:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from bapo.config.method import PpoConfig
-from bapo.config.run import RunConfig
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from bapo.config.method import ActorCritic, Look
 from bapo.methods.grpo import Grpo
+
+
+class PpoConfig(ActorCritic):
+    """PPO: fresh groups with the advantages of a critic (arXiv:1707.06347)."""
+
+    label: ClassVar = "PPO"
+    look: ClassVar = Look(7, "dash", "triangle-up-open")
+    is_on_policy: ClassVar = True
+    is_replayable: ClassVar = True
+
+    type: Literal["ppo"] = "ppo"
+    epochs: Annotated[int, Field(ge=1, le=100)] = 1
+    """Passes over each batch."""
 
 
 class Ppo(Grpo):
     """Trains on every fresh group, `epochs` times; those with equal rewards have a gradient too."""
 
-    def reconfigure(self, config: RunConfig) -> None:
-        super().reconfigure(config)
-        assert isinstance(config.method, PpoConfig)
-        self._num_passes = config.method.epochs
+    config_class: ClassVar = PpoConfig
+    _method: PpoConfig
 
     def num_passes(self, step: int) -> int:
-        return self._num_passes
+        return self._method.epochs

@@ -4,19 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from bapo.config.method import RemixConfig
-from bapo.config.run import RunConfig
+from pydantic import Field
+
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
+from bapo.config.objective import ShiftedClip
 from bapo.methods.lines import Rule
 from bapo.methods.mixing import MixingMethod
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
 
 
+class RemixConfig(DelayedSection):
+    """ReMix on GRPO: a fixed mix of fresh and stored groups, updated on more than once (arXiv:2507.06892)."""
+
+    label: ClassVar = "ReMix"
+    look: ClassVar = Look(9, "dash", "star-diamond")
+    surrogate: ClassVar = ShiftedClip
+    reuses_groups: ClassVar = True
+
+    type: Literal["remix"] = "remix"
+    reused_share: Annotated[float, Field(ge=0, lt=1)] = 0.4
+    """Share p of the training batch that comes from the buffer; only the rest is rolled out."""
+    updates_per_batch: Annotated[int, Field(ge=1, le=100)] = 2
+    """Passes m over each training batch: the update-to-data ratio."""
+    reincarnation_step: Annotated[int, Field(ge=1, le=10_000_000)] | None = 50
+    """Last step T of mixed training; after it every batch is fresh, current and used once. Empty: mixed to the end."""
+    kl_base_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """λ: share of the KL penalty that is to the base model; the rest is to the policies that generated the batch. Used
+    where `loss.kl_to` is `auto`."""
+    capacity: Capacity | None = None
+    """Maximum number of groups stored, one per prompt. Empty: no limit."""
+    max_age_steps: StepInterval | None = 2
+    """Steps after which a stored group is no longer reused. Empty: no limit."""
+
+    def kl_reference_share(self) -> float:
+        """Return λ of the KL-convex constraint."""
+        return self.kl_base_share
+
+
 class Remix(MixingMethod):
     """Up to step T: a share p of each batch from the last N steps, and m updates on it; afterwards on-policy GRPO."""
 
+    config_class: ClassVar = RemixConfig
+    _method: RemixConfig
     stores: ClassVar[Rule] = Rule(
         "Store every fresh group while training is mixed.",
         "Each of the next steps may draw it again.",
@@ -25,18 +57,6 @@ class Remix(MixingMethod):
         "Take a fixed share of the batch from the last steps.",
         "Early training needs many updates more than it needs new answers (arXiv:2507.06892).",
     )
-
-    def __init__(self, config: RunConfig) -> None:
-        method = _section(config)
-        super().__init__(config, capacity=method.capacity, max_age_steps=method.max_age_steps)
-        self.reconfigure(config)
-
-    def reconfigure(self, config: RunConfig) -> None:
-        self._method = _section(config)
-        self._sync_interval = self._method.v
-        self._buffer.capacity = self._method.capacity
-        self._buffer.max_age_steps = self._method.max_age_steps
-        self._take_common(config)
 
     def _is_mixed(self, step: int) -> bool:
         """Return whether training is still mixed, before the reincarnation (t ≤ T)."""
@@ -56,8 +76,3 @@ class Remix(MixingMethod):
 
     def _is_stored(self, group: RolloutGroup, step: int) -> bool:
         return self._is_mixed(step)
-
-
-def _section(config: RunConfig) -> RemixConfig:
-    assert isinstance(config.method, RemixConfig)
-    return config.method

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from bapo.buffers import HighQualityBuffer, PastGroups
+from bapo.config.run import RunConfig
 from bapo.methods.lines import (
     REUSE,
     STORE,
@@ -36,9 +37,9 @@ class ReplayMethod(PlainMethod, Generic[BufferT]):
     reuses: ClassVar[Rule] = REUSE
     """Rule in words by which stored groups are trained on again."""
 
-    def __init__(self, buffer: BufferT) -> None:
-        super().__init__()
+    def __init__(self, buffer: BufferT, config: RunConfig | None = None) -> None:
         self._buffer = buffer
+        super().__init__(config)
 
     def lines(self, step: WalkedStep) -> Sequence[Line]:
         return [
@@ -47,7 +48,7 @@ class ReplayMethod(PlainMethod, Generic[BufferT]):
             stored_line(step, self.stores),
             chosen_line(step, self.chooses),
             reused_line(step, self.reuses),
-            update_line(step),
+            update_line(step, self.updates),
         ]
 
     def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
@@ -66,3 +67,39 @@ class ReplayMethod(PlainMethod, Generic[BufferT]):
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         super().load_state_dict(state, payloads)
         self._buffer.load_state_dict(state[self.name_in_checkpoint], payloads)
+
+
+class StoredGroups(ReplayMethod[HighQualityBuffer]):
+    """Base of methods that store one group per prompt; a subclass says which, and what becomes of them.
+
+    Its section has `capacity` and `max_age_steps`.
+    """
+
+    _method: Any
+
+    def __init__(self, config: RunConfig) -> None:
+        self._candidates: Sequence[RolloutGroup] = ()
+        super().__init__(HighQualityBuffer(None, None), config)
+
+    def reconfigure(self, config: RunConfig) -> None:
+        super().reconfigure(config)
+        self._buffer.capacity = self._capacity()
+        self._buffer.max_age_steps = self._method.max_age_steps
+
+    def _capacity(self) -> int | None:
+        """Return the maximum number of groups stored; None if there is none."""
+        capacity: int | None = self._method.capacity
+        return capacity
+
+    def _is_stored(self, group: RolloutGroup, step: int) -> bool:
+        """Return whether a fresh group enters the buffer."""
+        raise NotImplementedError
+
+    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
+        super().observe_fresh(step, fresh)
+        self._buffer.begin_step()
+        # Fixed before today's groups enter: a group is never reused in the step that generated it.
+        self._candidates = self._buffer.groups()
+        for group in fresh:
+            if self._is_stored(group, step):
+                self._buffer.put(group)

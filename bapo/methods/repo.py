@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from itertools import islice
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from bapo.buffers import PastGroups
-from bapo.config.method import RepoConfig
+from bapo.config.method import Capacity, DelayedSection, Look, StepInterval
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.lines import Rule
 from bapo.methods.relative import relative_advantages
 from bapo.methods.replay import ReplayMethod
-from bapo.methods.retrieval import retrieve
+from bapo.methods.retrieval import Strategy, retrieve
 from bapo.rollout import BatchSource, RolloutGroup
+
+
+class RepoConfig(DelayedSection):
+    """RePO: each prompt's fresh group is joined by earlier responses of the prompt (arXiv:2506.09340)."""
+
+    label: ClassVar = "RePO"
+    look: ClassVar = Look(4, "solid", "star-square")
+    reuses_groups: ClassVar = True
+
+    type: Literal["repo"] = "repo"
+    strategy: Strategy = "reward"
+    """Stored responses of the prompt that are retrieved: all, the newest, correct ones first, or those whose rewards
+    vary most."""
+    retrieved_responses: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Maximum number of stored responses retrieved per prompt; `full` takes all."""
+    groups_per_prompt: Capacity = 2
+    """Past groups stored per prompt."""
+    min_groups: Capacity = 1
+    """Past groups that a prompt must have before any of its responses is retrieved."""
+    off_policy_weight: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """Weight λ of the retrieved responses' part of the objective; the fresh responses' part has weight 1."""
+    max_age_steps: StepInterval | None = None
+    """Steps after which a stored group is no longer reused. Empty: no limit."""
 
 
 class Repo(ReplayMethod[PastGroups]):
@@ -24,6 +50,9 @@ class Repo(ReplayMethod[PastGroups]):
     themselves; λ scales the advantages of the latter. What is retrieved comes on top of the batch size B.
     """
 
+    config_class: ClassVar = RepoConfig
+    name_in_checkpoint = "past_groups"
+    _method: RepoConfig
     stores: ClassVar[Rule] = Rule(
         "Store every fresh group under its prompt.",
         "When the prompt comes again, its earlier answers are there.",
@@ -33,18 +62,12 @@ class Repo(ReplayMethod[PastGroups]):
         "They come on top of the batch, standardised among themselves (arXiv:2506.09340).",
     )
 
-    name_in_checkpoint = "past_groups"
-
     def __init__(self, config: RunConfig) -> None:
-        method = _section(config)
-        super().__init__(PastGroups(method.groups_per_prompt, method.max_age_steps))
         self._candidates: Mapping[str, Sequence[RolloutGroup]] = {}
-        self.reconfigure(config)
+        super().__init__(PastGroups(1, None), config)
 
     def reconfigure(self, config: RunConfig) -> None:
-        self._method = _section(config)
-        self._sync_interval = self._method.v
-        self._batch_size = config.training.batch_size
+        super().reconfigure(config)
         self._buffer.groups_per_prompt = self._method.groups_per_prompt
         self._buffer.max_age_steps = self._method.max_age_steps
 
@@ -72,14 +95,7 @@ class Repo(ReplayMethod[PastGroups]):
             return
         retrieved = retrieve(method.strategy, past, method.retrieved_responses)
         rewards = [group.rewards[position] for group, positions in retrieved for position in positions]
-        advantages = [method.off_policy_weight * each for each in relative_advantages(rewards)]
-        begin = 0
+        advantages = (method.off_policy_weight * each for each in relative_advantages(rewards))
         for group, positions in retrieved:
-            end = begin + len(positions)
-            composition.join(group, BatchSource.REUSED, responses=positions, advantages=tuple(advantages[begin:end]))
-            begin = end
-
-
-def _section(config: RunConfig) -> RepoConfig:
-    assert isinstance(config.method, RepoConfig)
-    return config.method
+            own = tuple(islice(advantages, len(positions)))
+            composition.join(group, BatchSource.REUSED, responses=positions, advantages=own)

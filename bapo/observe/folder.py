@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
-from bapo.config.method.observed import ObservedConfig
+from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
 from bapo.config.resolve import difference, flatten
+from bapo.methods.observed import ObservedConfig
 from bapo.observe.observation import Observation, Sizes
 from bapo.records import StepRecord
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
@@ -35,30 +35,43 @@ def config_of(
     own: Mapping[str, Any], *, trainer: str, trainer_version: str, reward_threshold: float, sizes: Sizes | None
 ) -> RunConfig:
     """Return the config of an observed run: its user's values, and its sizes once known. Raises ConfigError."""
+    try:
+        fields = flatten(own)
+    except (AttributeError, RecursionError):
+        remedy = "give a mapping that does not contain itself, such as vars(args)"
+        raise ConfigError([ConfigProblem("config", type(own).__name__, remedy)]) from None
     explicit: dict[str, Any] = {
         "method": {
             "type": "observed",
             "trainer": trainer,
             "trainer_version": trainer_version,
             "reward_threshold": reward_threshold,
-            "config": {str(field)[:200]: _scalar(value) for field, value in flatten(own).items()},
+            "config": {_unicode(str(field))[:200]: _scalar(value) for field, value in fields.items()},
         }
     }
     if sizes is not None:
         explicit["rollout"] = {"group_size": sizes.group_size, "batch_size": sizes.batch_size}
         explicit["training"] = {"batch_size": sizes.batch_size}
-    return resolve(explicit, may_be_observed=True).config
+    return parse_config(explicit)
 
 
 def _scalar(value: Any) -> bool | int | float | str | None:
     """Return the value as JSON has it; what JSON has no word for, as Python writes it."""
-    if value is None or isinstance(value, bool | str):
-        return value if not isinstance(value, str) else value[:10_000]
+    if getattr(value, "shape", None) == ():
+        # One number of NumPy or PyTorch.
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, int) and abs(value) < 2**53:
         return int(value)
     if isinstance(value, float) and value - value == 0:
         return float(value)
-    return str(value)[:10_000]
+    return _unicode(str(value))[:10_000]
+
+
+def _unicode(text: str) -> str:
+    """Return the text with ? for halves of characters, as Python has for bytes of file names that are no UTF-8."""
+    return text.encode(errors="replace").decode()
 
 
 def claimed_sizes(folder: Path, config: RunConfig) -> Sizes | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from bapo.config.sections import MAX_GROUP_SIZE
 from bapo.evaluation import figures
 from bapo.message_text import MessageError, response_text
 from bapo.observe.group import (
@@ -157,7 +158,7 @@ class Observation:
     ) -> ToldStep:
         """Return what of a step can be recorded; the rest is counted. Raises RejectedStepError as `lines_of_step`."""
         step = self._checked_step(step)
-        groups = list(groups)
+        groups = _listed(groups)
         named = _sources(sources, len(groups))
         if self.sizes is None and groups:
             sizes = _sizes_of(groups)
@@ -223,7 +224,7 @@ class Observation:
         return {} if at is None else {"unix_time": at}
 
     def _checked_step(self, step: Any) -> int:
-        number = _whole(step)
+        number = whole(step)
         if number is None or not 1 <= number <= MAX_STEP:
             raise RejectedStepError("step", f"step = {step!r}: give whole numbers from 1 on, such as `number + 1`")
         if number <= self.step:
@@ -391,12 +392,12 @@ class Observation:
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> ToldEvaluation:
         """Return the recordable answers to a held-out set. Raises RejectedStepError as `lines_of_evaluation`."""
-        number = _whole(step)
+        number = whole(step)
         if number is None or not 0 <= number <= MAX_STEP:
             raise RejectedStepError("evaluation", f"step = {step!r}: give the training steps completed, from 0")
         if not isinstance(dataset, str) or not 0 < len(dataset) <= 200 or not dataset.isprintable():
             raise RejectedStepError("evaluation", f"dataset = {str(dataset)[:50]!r}: give the name of the held-out set")
-        groups = list(groups)
+        groups = _listed(groups)
         try:
             size = _sizes_of(groups).group_size if groups else 0
             found = [checked(group, size, self.reward_threshold, dataset) for group in groups]
@@ -447,6 +448,16 @@ class Observation:
         return dump_record(record)
 
 
+def _listed(groups: Iterable[Group]) -> list[Group]:
+    """Return the groups as a list. Raises RejectedStepError for anything else than several."""
+    try:
+        return list(groups)
+    except TypeError:
+        raise RejectedStepError(
+            "groups", f"groups = {str(groups)[:80]}: give a list with one Group per prompt"
+        ) from None
+
+
 def _sizes_of(groups: Sequence[Group]) -> Sizes:
     """Return the sizes of the groups that have rewards. Raises RejectedStepError with what is wrong with the first."""
     lengths = []
@@ -469,7 +480,11 @@ def _sizes(lengths: Iterable[int], num_groups: int) -> Sizes:
     del counts[0]
     if not counts:
         raise RejectedStepError("step", NO_GROUP)
-    return Sizes(max(counts, key=lambda size: (counts[size], size)), num_groups)
+    group_size = max(counts, key=lambda size: (counts[size], size))
+    if group_size > MAX_GROUP_SIZE:
+        remedy = f"the groups have {group_size:,} responses each: give at most {MAX_GROUP_SIZE:,} to a prompt"
+        raise RejectedStepError("group_size", remedy)
+    return Sizes(group_size, num_groups)
 
 
 def _merged_metrics(parts: Sequence[ToldStep]) -> Mapping[str, float | str]:
@@ -511,7 +526,8 @@ def _histogram(counts: Sequence[int], group_size: int) -> list[int]:
     return histogram
 
 
-def _whole(value: Any) -> int | None:
+def whole(value: Any) -> int | None:
+    """Return a whole number, also one of NumPy, as an int; None for anything else."""
     try:
         return operator.index(value)
     except TypeError:

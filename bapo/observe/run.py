@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import operator
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
@@ -11,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.patterns import visible
+from bapo.methods.observed import ObservedConfig
 from bapo.observe import folder as folders
 from bapo.observe.merging import Merger, merge_rest
-from bapo.observe.observation import Observation
+from bapo.observe.observation import Observation, whole
 from bapo.observe.observed_run import ObservedRun
 from bapo.observe.parts import RankObservation
 from bapo.observe.rank_files import MOST_RANKS, starting
@@ -50,17 +51,17 @@ def run(
 
     Raises ConfigError for arguments that cannot be, and for a folder that another process or another run uses.
     """
-    if not name or len(name) > 200 or not name.isprintable():
-        raise ConfigError([ConfigProblem("name", name, "give a name of 1 to 200 printable characters")])
-    if num_steps is not None and not (isinstance(num_steps, int) and 1 <= num_steps < 2**31):
-        raise ConfigError([ConfigProblem("num_steps", num_steps, "give the number of steps, from 1, or leave it out")])
-    if not isinstance(samples_per_step, int) or samples_per_step < 0:
-        raise ConfigError([ConfigProblem("samples_per_step", samples_per_step, "give 0 or more groups")])
+    _check_name(name)
+    if num_steps is not None:
+        num_steps = _whole("num_steps", num_steps, 1, "give the number of steps, from 1, or leave it out")
+    samples_per_step = _whole("samples_per_step", samples_per_step, 0, "give 0 or more groups")
     number = _checked_rank(rank)
     num_ranks = _checked_world_size(world_size, number, folder)
     described = folders.config_of(
         config or {}, trainer=trainer, trainer_version=trainer_version, reward_threshold=reward_threshold, sizes=None
     )
+    assert isinstance(described.method, ObservedConfig), "made so"
+    reward_threshold = described.method.reward_threshold
     if number != 0 and num_ranks == 1:
         return ObservedRun(None, None, described)
     place = folders.new_folder(name) if folder is None else Path(folder)
@@ -112,6 +113,24 @@ def run(
     return own
 
 
+def _check_name(name: str) -> None:
+    """Raise ConfigError for a name that a run cannot have."""
+    try:
+        if not isinstance(name, str) or not 0 < len(name) <= 200:
+            raise ValueError("give a name of 1 to 200 characters")
+        visible(name)
+    except ValueError as error:
+        raise ConfigError([ConfigProblem("name", name, str(error))]) from None
+
+
+def _whole(field: str, given: Any, least: int, remedy: str) -> int:
+    """Return a whole number from `least` on, also one of NumPy. Raises ConfigError."""
+    number = None if isinstance(given, bool) else whole(given)
+    if number is None or not least <= number < 2**31:
+        raise ConfigError([ConfigProblem(field, given, remedy)])
+    return number
+
+
 def _checked_rank(rank: int | None) -> int:
     """Return the rank of this process. Raises ConfigError."""
     if rank is None:
@@ -120,21 +139,16 @@ def _checked_rank(rank: int | None) -> int:
             remedy = "no rank: set the variable to a number from 0 on, or give the argument rank"
             raise ConfigError([ConfigProblem("RANK", given, remedy)])
         return int(given or 0)
-    try:
-        number = operator.index(rank)
-    except TypeError:
-        number = -1
-    if number < 0 or isinstance(rank, bool):
-        raise ConfigError([ConfigProblem("rank", rank, "give the rank of this process, a whole number from 0 on")])
-    return number
+    return _whole("rank", rank, 0, "give the rank of this process, a whole number from 0 on")
 
 
 def _checked_world_size(world_size: int | None, rank: int, folder: str | Path | None) -> int:
     """Return the number of ranks that record. Raises ConfigError."""
     if world_size is None:
         return 1
-    if not isinstance(world_size, int) or not 1 <= world_size <= MOST_RANKS:
-        remedy = f"give the number of ranks that record, 1 to {MOST_RANKS:,}, or leave it out"
+    remedy = f"give the number of ranks that record, 1 to {MOST_RANKS:,}, or leave it out"
+    world_size = _whole("world_size", world_size, 1, remedy)
+    if world_size > MOST_RANKS:
         raise ConfigError([ConfigProblem("world_size", world_size, remedy)])
     if not 0 <= rank < world_size:
         remedy = f"give a rank from 0 to {world_size - 1}, each to one process"

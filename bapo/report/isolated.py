@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+from bapo.isolation.function import CallFailedError, IsolatedFunction
+from bapo.isolation.limits import Limits
 from bapo.run.artifacts import ArtifactError
 
 REPORT_SECONDS = 600.0
@@ -14,14 +13,21 @@ REPORT_SECONDS = 600.0
 
 def draw_report(run_folder: Path, out: Path) -> None:
     """Write the report of the run in the folder. Raises ArtifactError with the reason where it cannot be drawn."""
-    command = [sys.executable, "-m", "bapo.report", str(run_folder), str(out)]
-    environment = os.environ | {"PYTHONSAFEPATH": "1"}
     try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=REPORT_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ArtifactError(f"drawing the report took longer than {REPORT_SECONDS:.0f} s") from None
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise ArtifactError(f"the report cannot be drawn: {last[:500]}")
+        with IsolatedFunction(write_report, Limits(), seconds=REPORT_SECONDS) as draw:
+            draw(run_folder, out)
+    except CallFailedError as error:
+        raise ArtifactError(f"the report cannot be drawn: {error}") from None
+
+
+def write_report(run_folder: Path, out: Path) -> None:
+    """Write the report of the run in the folder. Raises ValueError or OSError where the folder cannot be read."""
+    # Only its own process draws: a worker does without Plotly and pandas.
+    from bapo.figures.recorded import load_run  # noqa: PLC0415
+    from bapo.report.contents import selection_of  # noqa: PLC0415
+    from bapo.report.document import TITLE, report  # noqa: PLC0415
+    from bapo.report.findings import findings_of  # noqa: PLC0415
+
+    runs = [load_run(run_folder)]
+    findings = {runs[0].name: findings_of(run_folder)}
+    out.write_bytes(report(selection_of(runs, "config"), title=TITLE, findings=findings))

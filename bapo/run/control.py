@@ -13,9 +13,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
 from bapo.config.descriptions import describe_properties
-from bapo.config.findings import error_said
+from bapo.config.error_messages import error_said
 from bapo.config.method import steerable_fields
 from bapo.run.journal import append_line, complete_lines
 
@@ -71,7 +71,7 @@ def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[
     return requests, rejected
 
 
-def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
+def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """Return the running config with new values. Raises ConfigError if a field cannot change or a value is illegal."""
     steerable = steerable_fields(config.method.type)
     known = f"only {', '.join(steerable)} can" if steerable else f"nothing of {config.method.type} can"
@@ -82,4 +82,4 @@ def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
     ]
     if problems:
         raise ConfigError(problems)
-    return resolve(apply_changes(config.model_dump(mode="json"), changes))
+    return resolve(apply_changes(config.model_dump(mode="json"), changes)).config

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
-from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
+from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
 from bapo.config.resolve import difference
 from bapo.files.locks import HeldError, held
 from bapo.records import StepRecord
@@ -59,14 +59,14 @@ def read_config(run_folder: Path) -> RunConfig:
     path = run_folder / CONFIG_FILE
     try:
         with open_run_file(path) as file:
-            explicit = json.load(file)
+            recorded = json.load(file)
     except FileNotFoundError:
         raise ConfigError([ConfigProblem("run folder", str(run_folder), f"it holds no {CONFIG_FILE}")]) from None
     except RecursionError:
         raise ConfigError([ConfigProblem("run folder", str(path), "it is nested too deeply for a config")]) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([ConfigProblem("run folder", str(path), f"not readable as JSON: {error}")]) from None
-    return resolve(explicit, may_be_observed=True).config
+    return parse_config(recorded)
 
 
 def claim_config(run_folder: Path, config: RunConfig) -> None:

@@ -96,6 +96,6 @@ class Steering:
     @staticmethod
     def change(config: RunConfig, request: ControlRequest, method: Method) -> RunConfig:
         """Apply a parameter change to the method. Raises ConfigError, changing nothing, where it is illegal."""
-        changed = changed_config(config, request.set).config
+        changed = changed_config(config, request.set)
         method.reconfigure(changed)
         return changed

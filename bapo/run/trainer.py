@@ -20,8 +20,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.config.resolve import resolve
+from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
 from bapo.engines.base import Engine
 from bapo.engines.finite_values import NotFiniteError, require_finite, update_problem
 from bapo.loop import Loop, StepOutcome
@@ -154,7 +153,7 @@ class _Attempt:
         self._steering = Steering(self.run_folder)
         self._set_up()
         self._resume_or_start()
-        for warning in resolve(self.config.model_dump(mode="json")).warnings:
+        for warning in self.config.warnings:
             self._event("warning", str(warning), {"field": warning.field})
         if self._completed == 0:
             self._evaluate()
@@ -401,7 +400,7 @@ class _Attempt:
         if best is not None and (not is_parents or best[0] == self._completed):
             self._best = best[0], best[1]
         if not is_parents:
-            self.config = resolve(state["config"]).config
+            self.config = parse_config(state["config"])
             self._loop.method.reconfigure(self.config)
         self._loop.load_state_dict(state["loop"], self._engine.load(folder))
         if is_parents:

@@ -21,6 +21,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict
 from setproctitle import setproctitle
 
+from bapo.config.method import METHODS
 from bapo.run import engine, trainer
 
 IDLE_SECONDS = 600
@@ -59,6 +60,7 @@ class Forked(BaseModel):
 def main() -> int:
     """Fork trainers until standard input ends. Returns an exit code, also of each trainer, in its own process."""
     engine.local_engine()
+    METHODS.import_shipped()
     signal.signal(signal.SIGCHLD, _tell_endings)
     signal.signal(signal.SIGALRM, _end_if_idle)
     signal.alarm(IDLE_SECONDS)

@@ -15,8 +15,8 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, fie
 from pydantic_core import ErrorDetails
 
 from bapo.analysis.number_format import counted
+from bapo.config.error_messages import said
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import said
 from bapo.config.resolve import flatten
 from bapo.config.section import Section
 

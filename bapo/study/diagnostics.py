@@ -11,7 +11,8 @@ from bapo.analysis.accuracy_transitions import Matrix, migration_rates, seen_in_
 from bapo.analysis.comparison import Floats, first_reaching, spread
 from bapo.analysis.result import MeanEstimate
 from bapo.config import RunConfig
-from bapo.config.method import BapoConfig, has_trait
+from bapo.config.method import has_trait
+from bapo.methods.bapo import BapoConfig
 from bapo.records import TrackingRecord
 from bapo.study.accuracies import Arms, final, mean_of
 from bapo.study.declaration import MEAN, Budget

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from bapo.config.error_messages import MOST_PROBLEMS, more
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import MOST_PROBLEMS, more
 from bapo.config.method import METHODS
 from bapo.study.declaration import (
     MOST_RUNS,

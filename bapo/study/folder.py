@@ -128,7 +128,7 @@ class StudyFolder:
         return sorted(folder for folder in (self.path / RUNS_FOLDER).glob("*") if attempt_folders(folder))
 
     def _is_as_declared(self, run_folder: Path, run: PlannedRun | None) -> bool:
-        return run is not None and not difference(resolved(self.study, run).config, read_config(run_folder))
+        return run is not None and not difference(resolved(self.study, run), read_config(run_folder))
 
     # ------------------------------------------------------------ runs
 
@@ -174,7 +174,7 @@ class StudyFolder:
                 "state": state,
                 "reason": reason,
                 "step": step,
-                "num_steps": resolved(self.study, run).config.training.steps,
+                "num_steps": resolved(self.study, run).training.steps,
                 "run_id": None,
                 "folder": f"{RUNS_FOLDER}/{run.name}",
             }
@@ -262,7 +262,7 @@ def prepare(folder: StudyFolder, run: PlannedRun) -> Path:
     place = folder.run_folder(run)
     if not (place / CONFIG_FILE).exists():
         place.mkdir(parents=True, exist_ok=True)
-        config = resolved(folder.study, run).config
+        config = resolved(folder.study, run)
         write_atomically(place / CONFIG_FILE, config.model_dump_json(indent=2).encode())
     return place
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import MOST_PROBLEMS
 from bapo.config.recipes import shipped_recipes
-from bapo.config.resolve import Resolution, apply_changes, resolve
+from bapo.config.resolve import apply_changes, resolve
 from bapo.config.run import RunConfig
 from bapo.config.task import CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig, TaskSection
 from bapo.study.declaration import Arm, Declaration, Regime, slug
@@ -117,9 +117,9 @@ def _changes(study: Declaration, regime: Regime, arm: Arm, last: Mapping[str, An
     }
 
 
-def resolved(study: Declaration, run: PlannedRun) -> Resolution:
+def resolved(study: Declaration, run: PlannedRun) -> RunConfig:
     """Return a run's complete config. Raises ConfigError where it cannot run."""
-    return resolve(apply_changes(base_of(study), run.changes))
+    return resolve(apply_changes(base_of(study), run.changes)).config
 
 
 def check(study: Declaration) -> list[ConfigProblem]:
@@ -138,13 +138,13 @@ def check(study: Declaration) -> list[ConfigProblem]:
             continue
         seen.add(kind)
         try:
-            resolution = resolve(apply_changes(base, run.changes))
+            config = resolve(apply_changes(base, run.changes)).config
         except ConfigError as error:
             found = [_placed(study, run, problem) for problem in error.problems]
         else:
-            warned = [_placed(study, run, problem) for problem in resolution.warnings] if run.stage == "final" else []
+            warned = [_placed(study, run, problem) for problem in config.warnings] if run.stage == "final" else []
             warnings |= {str(each): each for each in warned}
-            found = _evaluated(study, resolution.config)
+            found = _evaluated(study, config)
         problems |= {str(each): each for each in found}
         # The other runs break mostly the same rules.
         if len(problems) >= MOST_PROBLEMS:

@@ -103,7 +103,7 @@ class StudyRunner:
 
     def _train(self, run: PlannedRun) -> None:
         place = prepare(self._folder, run)
-        config = resolved(self._folder.study, run).config
+        config = resolved(self._folder.study, run)
         python = trainer_python(config)
         trainer = start_trainer(
             str(place),

@@ -29,7 +29,7 @@ _CHARACTERS = {
     **{"λ": r"\lambda ", "μ": r"\mu ", "σ": r"\sigma ", "ω": r"\omega ", "Δ": r"\Delta ", "Ω": r"\Omega "},
     **{"ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℕ": r"\mathbb{N} ", "ℚ": r"\mathbb{Q} ", "ℂ": r"\mathbb{C} "},
     **{"°": r"^\circ ", "º": r"^\circ ", "˚": r"^\circ ", "％": "%", "，": ",", "．": ".", "（": "(", "）": ")"},
-    **{"‘": "'", "’": "'", "“": '"', "”": '"', "＝": "=", "＋": "+", "／": "/"},
+    **{"‘": "'", "’": "'", "“": '"', "”": '"', "＝": "=", "＋": "+", "／": "/", "∶": ":"},
     **{chr(0xFF10 + digit): str(digit) for digit in range(10)},
 }
 _TABLE = str.maketrans(_CHARACTERS)
@@ -43,6 +43,9 @@ _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)
 _ROOT = re.compile(r"(?P<root>[√∛∜]) *(?:\((?P<inner>[^()]*)\)|(?P<bare>\d+(?:\.\d+)?|[A-Za-z]))")
 _ROOTS = {"√": r"\sqrt", "∛": r"\sqrt[3]", "∜": r"\sqrt[4]"}
 
+_FUNCTIONS = ("pi", "sin", "cos", "tan", "cot", "arcsin", "arccos", "arctan", "ln", "log", "exp")
+_POWERS_OF_TEN = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+
 _LATEX = (
     (re.compile(r"\\[dtc]frac(?![a-z])"), r"\\frac"),
     (re.compile(r"\\(?:left|right|big|Big|bigg|Bigg)(?![a-zA-Z])"), ""),
@@ -51,6 +54,7 @@ _LATEX = (
     (re.compile(r"(?<!\\)\\!"), ""),
     (re.compile(r"\\text *\{ *(\\\$) *\}"), r"\1"),
     (re.compile(r"(?<!\\)\\[,;: ]|\\q?quad(?![a-z])|\\(?:thin|med|thick)space(?![a-z])|~"), " "),
+    (re.compile(r"\\colon(?![a-z])"), ":"),
     (re.compile(r"\\lt(?![a-z])"), "<"),
     (re.compile(r"\\gt(?![a-z])"), ">"),
     (re.compile(r"\\leqslant(?![a-z])|\\leq(?![a-z])"), r"\\le "),
@@ -61,13 +65,24 @@ _LATEX = (
     (re.compile(r"\\(?:text|mbox|textrm|mathrm|textnormal|textup) *\{ *(and|or) *\}"), r", "),
     (re.compile(r"(?<=[\d)}\]]) +(?:and|or) +(?=[-+\d({\[\\A-Za-z])"), ", "),
     (re.compile(r",(?: *,)+"), ","),
+    # As Python and models without LaTeX write them.
+    (re.compile(r"(?<=[\w)}\]]) *\*\* *(?:\(([^()]*)\)|(-?\d+|[A-Za-z]))"), r"^{\1\2}"),
+    (re.compile(rf"(?<![\\A-Za-z])(?:{'|'.join(_FUNCTIONS)})(?![A-Za-z])"), r"\\\g<0> "),
+    *(
+        (re.compile(rf"(?<=\d) ?(\\text *\{{)? *{word}(?![a-z]) *"), rf" \\times 10^{{{power}}} \1")
+        for word, power in _POWERS_OF_TEN.items()
+    ),
     (re.compile(r"\\frac *(\d) *(\d)(?!\d)"), r"\\frac{\1}{\2}"),
     (re.compile(r" +"), " "),
 )
 _MIXED = re.compile(r"(?<![\d.,/^_{])(?P<whole>\d+) (?P<up>\d+) ?/ ?(?P<down>\d+)(?![\d.])")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("***", "***"), ("**", "**"), ("__", "__"))
 _MORE_WRAPPERS = (("*", "*"), ("`", "`"))
-_TRAILING = re.compile(r"(?:[\s.,;:]|\\(?=$))+$")
+_TRAILING = re.compile(r"(?:[\s.,;:]|\\text *\{[\s.]*\}|\\(?=$))+$")
+_LEADING = re.compile(r"^(?:=|\\approx(?![a-z])|\\sim(?![a-z])) *(?=[-+\d\\.])")
+_STYLED = re.compile(r"\\(?:text|textbf|textit|mathbf|mathrm|underline|boxed) *\{([^{}]*)\}")
+_BOTH = r"\pm"
+_RATIO = re.compile(r"(\d+) to (\d+)")
 
 _WORD_UNIT = re.compile(r"(?P<value>.*?[\d)}\]!]|.*\\(?:pi|infty)) ?(?P<unit>\\?%|\^\\circ(?: ?[CFK](?![a-z]))?)$")
 _TEXT_UNIT = re.compile(
@@ -81,7 +96,7 @@ _BARE_UNIT = re.compile(
 _CURRENCY = re.compile(
     r"^(?P<sign>[-+]?) ?(?:\\?\$|\\(?:pounds|euro|yen)(?![a-z])|[€£¥₹₽₩]|US\\?\$|USD|EUR|GBP|Rs\.?) ?(?=[\d.(\\-])"
 )
-_CURRENCY_AFTER = re.compile(r" ?(?:\\\$|[€£¥₹₽₩])$")
+_CURRENCY_AFTER = re.compile(r" ?(?:\\\$|[€£¥₹₽₩元])$")
 _NO_UNITS = {
     "and",
     "or",
@@ -105,6 +120,8 @@ _NO_UNITS = {
 }
 _ALIASES = {
     **dict.fromkeys(("degrees", "degree", "deg", "^\\circ"), "degree"),
+    **dict.fromkeys(("^\\circ c", "degrees celsius", "degree celsius", "celsius"), "celsius"),
+    **dict.fromkeys(("^\\circ f", "degrees fahrenheit", "degree fahrenheit", "fahrenheit"), "fahrenheit"),
     **dict.fromkeys(("dollars", "dollar", "usd", "us dollars", "$", "bucks"), "dollar"),
     **dict.fromkeys(("percent", "percentage", "pct", "%", "\\%", "per cent"), "percent"),
     **dict.fromkeys(("centimeters", "centimetres", "centimeter", "centimetre"), "cm"),
@@ -120,6 +137,7 @@ _ALIASES = {
     **dict.fromkeys(("grams", "gram"), "g"),
     **dict.fromkeys(("liters", "litres", "liter", "litre", "l"), "liter"),
     **dict.fromkeys(("mph",), "mile per hour"),
+    **{"a.m": "am", "p.m": "pm"},
 }
 _SHORT_UNITS = {
     "m",
@@ -165,6 +183,7 @@ _SHORT_UNITS |= {
     "dm",
     "cc",
 }
+_SHORT_UNITS |= {"AM", "PM", "am", "pm", "a.m.", "p.m."}
 
 
 _KNOWN_UNITS = {*_ALIASES.values(), *(unit.casefold() for unit in _SHORT_UNITS)}
@@ -184,7 +203,11 @@ def uniform(text: str) -> Answer:
     value = _unicode_as_latex(value)
     for pattern, replacement in _LATEX:
         value = pattern.sub(replacement, value)
-    value = _unwrapped(value)
+    value = _LEADING.sub("", _unwrapped(value))
+    if ratio := _RATIO.fullmatch(value):
+        value = f"{ratio[1]}:{ratio[2]}"
+    if value.count(_BOTH) == 1 and "," not in value:
+        value = f"{value.replace(_BOTH, '+')}, {value.replace(_BOTH, '-')}"
     value, unit = _without_unit(value)
     value = _MIXED.sub(_mixed, value)
     return Answer(_unwrapped(value), unit)
@@ -195,6 +218,8 @@ def _unwrapped(text: str) -> str:
     while True:
         before = text
         text = _TRAILING.sub("", text.strip()) if not text.endswith(r"\ ") else text[:-2]
+        if styled := _STYLED.fullmatch(text):
+            text = styled[1]
         for opening, closing in (*_WRAPPERS, *_MORE_WRAPPERS):
             inner = text[len(opening) : len(text) - len(closing)]
             if text.startswith(opening) and text.endswith(closing) and inner.strip() and opening[0] not in inner[:1]:
@@ -243,7 +268,8 @@ def _without_unit(value: str) -> tuple[str, str | None]:
 
 def _unit(found: re.Match[str], *, is_bare: bool) -> str | None:
     """Return the unit in one spelling; None where these letters are no unit."""
-    written = " ".join(found["unit"].replace("\\", "").split()) if "circ" not in found["unit"] else r"^\circ"
+    written = " ".join(found["unit"].split())
+    written = written if "circ" in written else written.replace("\\", "")
     power = (found.groupdict().get("power") or "").replace("{", "").replace("}", "")
     if not written or not re.search(r"[%^A-Za-z]", written) or not re.search(r"[\d})!]|\\pi", found["value"]):
         return None
@@ -270,7 +296,10 @@ def _one_spelling(unit: str) -> str:
 
 
 def units_differ(first: str | None, second: str | None) -> bool:
-    """Return whether both are units of measurement and not the same one; a word such as `apples` is none."""
+    """Return whether both are units of measurement and not the same one; a word such as `apples` is none, and a degree
+    may be one of temperature."""
     if first is None or second is None or first == second:
+        return False
+    if "degree" in (first, second) and {first, second} & {"celsius", "fahrenheit"}:
         return False
     return all(re.split(r"[ ^]", unit)[0] in _KNOWN_UNITS for unit in (first, second))

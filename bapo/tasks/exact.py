@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bapo.answer_text import ANSWER_TEXT, last_answer
+from bapo.tasks.answer_formats import Extract
 from bapo.tasks.base import Problem
 
 
-def exact_reward(problem: Problem, response_text: str) -> int:
-    """Return 1 if the text in the last <answer>…</answer>, or else in the last \\boxed{…}, is correct, else 0.
+def exact_reward(problem: Problem, response_text: str, extract: Extract = last_answer) -> int:
+    """Return 1 if the response's answer is the correct text, else 0.
 
     Only whitespace around it is ignored.
     """
-    answer = last_answer(response_text)
+    answer = extract(response_text)
     return int(answer is not None and answer == str(problem.answer[ANSWER_TEXT]).strip())
 
 

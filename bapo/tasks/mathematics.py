@@ -1,4 +1,4 @@
-"""Mathematical answers in \\boxed{…}: finds the one that counts and compares it with the correct one.
+"""Mathematical answers, usually in \\boxed{…}: finds the one that counts and compares it with the correct one.
 
 Numbers are compared as numbers (`bapo.tasks.numerals`), everything else by math-verify in a process with limits.
 """
@@ -13,9 +13,10 @@ from functools import cache, lru_cache
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT, last_boxed
+from bapo.isolation.function import IsolatedFunction
+from bapo.tasks.answer_formats import Extract
 from bapo.tasks.answer_forms import Answer, uniform, units_differ
-from bapo.tasks.base import Problem
-from bapo.tasks.bounded import BoundedFunction
+from bapo.tasks.base import JUDGE_LIMITS, JUDGE_SECONDS, Problem
 from bapo.tasks.numerals import Numeral, equal_numerals, read_numeral
 
 LONGEST_ANSWER = 1_000
@@ -24,17 +25,17 @@ _SPACES = re.compile(r"(?<!\d) +| +(?!\d)")
 """A space that separates no digits: it changes no value."""
 _SEPARATED_DIGITS = re.compile(r"\d +\d")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
-_CHOICE = re.compile(r"\(([A-Za-z])\)")
+_CHOICE = re.compile(r"\(?([A-Za-z])\)")
 _ZEROS = re.compile(r"(\.\d*?)0+(?=e|$)")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
-def math_reward(problem: Problem, response_text: str) -> int:
-    """Return 1 if the last boxed answer equals the problem's, else 0.
+def math_reward(problem: Problem, response_text: str, extract: Extract = last_boxed) -> int:
+    """Return 1 if the response's answer equals the problem's, else 0.
 
     Raises CallFailedError where the comparison takes too much time or memory.
     """
-    answer = last_boxed(response_text)
+    answer = extract(response_text)
     return int(answer is not None and equal_answers(str(problem.answer[ANSWER_TEXT]), answer))
 
 
@@ -43,7 +44,8 @@ def equal_answers(right: str, answer: str) -> bool:
 
     Markdown, Unicode and LaTeX spacing do not matter. A unit may be missing, and must be the same where both have one.
     Two integers are equal where they are the same; other numbers within a relative tolerance
-    (`numerals.RELATIVE_TOLERANCE`). Raises CallFailedError if the comparison takes too much time or memory.
+    (`numerals.RELATIVE_TOLERANCE`). A ratio of two is its quotient, as math-verify reads it; one of three or more
+    equals proportional ones. Raises CallFailedError if the comparison takes too much time or memory.
     """
     if not answer or len(answer) > LONGEST_ANSWER:
         return False
@@ -53,12 +55,19 @@ def equal_answers(right: str, answer: str) -> bool:
     first, second = read_numeral(expected.value), read_numeral(given.value)
     if first is not None and second is not None:
         return _equal_numbers(expected, given, first, second)
-    if _plain(expected.value) == _plain(given.value):
+    if (first is None) == (second is None) and _plain(expected.value) == _plain(given.value):
         return True
+    return _equal_expressions(expected, given)
+
+
+def _equal_expressions(expected: Answer, given: Answer) -> bool:
+    first, second = _terms(expected.value), _terms(given.value)
+    if max(len(first), len(second)) > 2:
+        return _are_proportional(first, second)
     if any(_SEPARATED_DIGITS.search(each.value) for each in (expected, given)):
         # `1 2 3` is no number, and math-verify would read 123.
         return False
-    return bool(_judge()(_with_percent(expected), _with_percent(given)))
+    return _judge()(_with_percent(expected), _with_percent(given))
 
 
 def is_understood(right: str) -> bool:
@@ -72,7 +81,7 @@ def is_understood(right: str) -> bool:
     expected = uniform(right)
     if read_numeral(expected.value) is not None:
         return True
-    return not _SEPARATED_DIGITS.search(expected.value) and bool(_judge()(_with_percent(expected), None))
+    return not _SEPARATED_DIGITS.search(expected.value) and _judge()(_with_percent(expected), None)
 
 
 def _plain(value: str) -> str:
@@ -94,13 +103,26 @@ def _equal_numbers(expected: Answer, given: Answer, first: Numeral, second: Nume
     return equal_numerals(share, other) or (may_lack_the_sign and equal_numerals(percent, other))
 
 
+def _terms(value: str) -> Sequence[Numeral]:
+    """Return the terms of a ratio such as 1:2:3; a number is one term, and anything else has none."""
+    terms = [read_numeral(part) for part in value.split(":")]
+    return [] if None in terms else [term for term in terms if term is not None]
+
+
+def _are_proportional(first: Sequence[Numeral], second: Sequence[Numeral]) -> bool:
+    if len(first) != len(second):
+        return False
+    one, other = next(((a.value, b.value) for a, b in zip(first, second, strict=True) if a.value or b.value), (0, 0))
+    return bool(one and other) and all(a.value * other == b.value * one for a, b in zip(first, second, strict=True))
+
+
 def _with_percent(answer: Answer) -> str:
     return rf"{answer.value}\%" if answer.unit == "percent" else answer.value
 
 
 @cache
-def _judge() -> BoundedFunction:
-    return BoundedFunction("bapo.tasks.mathematics:judged")
+def _judge() -> IsolatedFunction[[str, str | None], bool]:
+    return IsolatedFunction(judged, JUDGE_LIMITS, seconds=JUDGE_SECONDS)
 
 
 # ---------------------------------------------------------------- in the judge's own process

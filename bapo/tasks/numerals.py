@@ -1,5 +1,5 @@
 """Numbers as people, models and data sets write them, read exactly: `-3`, `1,234.5`, `4.5e33`, `3 \\times 10^{8}`,
-`\\frac{1}{2}`, `1 1/2`.
+`\\frac{1}{2}`, `1 1/2`, `0.1\\overline{6}`.
 
 What is read is a value and how precisely it was written; no other notation is guessed at. LaTeX and Unicode forms are
 made uniform by `bapo.tasks.answer_forms` before.
@@ -31,6 +31,9 @@ _FRACTION = re.compile(
     rf"(?:\\frac(?:\{{(?P<up>[-+]?{_DECIMAL})\}}\{{(?P<down>[-+]?{_DECIMAL})\}}|(?P<short>\d\d))"
     rf"|(?P<slash_up>[-+]?{_DECIMAL})/(?P<slash_down>[-+]?{_DECIMAL}))"
 )
+_REPEATING = re.compile(
+    rf"{_SIGN}(?P<before>\d*\.\d*)\\(?:(?:overline|bar|dot)\{{(?P<digits>\d{{1,50}})\}}|(?:bar|dot) ?(?P<digit>\d))"
+)
 _SPACES_AROUND = re.compile(r" ?(\\times|\\cdot|[*^/{}]|[xX](?= ?10 ?\^)) ?")
 _SEPARATORS = re.compile(r",\\!|\{,\}|\\,|[, ]")
 
@@ -55,6 +58,8 @@ def read_numeral(text: str) -> Numeral | None:
         return _scaled(_signed(found, Fraction(1)), exponent)
     if found := _PLAIN.fullmatch(text):
         return _plain(found)
+    if found := _REPEATING.fullmatch(text):
+        return _repeating(found)
     found = _FRACTION.fullmatch(text)
     return None if found is None else _fraction(found)
 
@@ -84,6 +89,14 @@ def _plain(found: re.Match[str]) -> Numeral | None:
     return Numeral(scaled.value, len(digits), exponent - len(decimals))
 
 
+def _repeating(found: re.Match[str]) -> Numeral:
+    """Read 0.1\\overline{6} as 1/10 + 6/90."""
+    digits = found["digits"] or found["digit"]
+    _, _, decimals = found["before"].partition(".")
+    repeated = Fraction(int(digits), (10 ** len(digits) - 1) * 10 ** len(decimals))
+    return Numeral(_signed(found, _digits(found["before"].removesuffix(".") or "0") + repeated))
+
+
 def _fraction(found: re.Match[str]) -> Numeral | None:
     short = found["short"]
     above = _digits(short[0] if short else found["up"] or found["slash_up"])
@@ -94,7 +107,7 @@ def _fraction(found: re.Match[str]) -> Numeral | None:
     if whole is None:
         return Numeral(_signed(found, above / below))
     # `1 1/2` and `1\frac{1}{2}` are mixed numbers; `3\frac{4}{3}` is a product.
-    if not 0 < above < below or above.denominator != 1 or below.denominator != 1:
+    if not 0 <= above < below or above.denominator != 1 or below.denominator != 1:
         return None
     return Numeral(_signed(found, int(whole) + above / below))
 

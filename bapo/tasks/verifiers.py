@@ -7,13 +7,16 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from bapo.config import plugins
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.task import AnswerFormatName
 from bapo.config.verifiers import checked_reference, installed_verifiers
+from bapo.tasks.answer_formats import ANSWER_FORMATS
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.reward import countdown_answer_problem, countdown_reward
 from bapo.tasks.exact import exact_reward, text_answer_problem
@@ -29,7 +32,8 @@ RewardFunction = Callable[[Problem, str], object]
 class BuiltIn(NamedTuple):
     """A verifier that comes with BAPO."""
 
-    function: RewardFunction
+    function: Callable[..., object]
+    """Those of `OF_ANSWERS` also take `extract`, the function that returns a response's answer."""
     answer_problem: Callable[[Mapping[str, object]], str | None]
     """Returns why this verifier cannot use a problem's answer; None if it can."""
 
@@ -83,14 +87,20 @@ class Verifier:
         return self.judge(problem, response_text).reward
 
 
-def load_verifier(reference: str) -> Verifier:
-    """Return the verifier that `task.verifier` names. Raises ConfigError if there is none."""
+def load_verifier(reference: str, answer_format: AnswerFormatName | None = None) -> Verifier:
+    """Return the verifier that `task.verifier` names, of answers in that format. Raises ConfigError if there is none.
+
+    Only the verifiers of `OF_ANSWERS` take a format.
+    """
     try:
         checked_reference(reference)
     except ValueError as error:
         raise _problem(reference, str(error)) from None
     if reference in BUILT_IN:
-        return Verifier(reference, BUILT_IN[reference].function)
+        function = BUILT_IN[reference].function
+        if answer_format is not None:
+            function = partial(function, extract=ANSWER_FORMATS[answer_format].extract)
+        return Verifier(reference, function)
     if reference in installed_verifiers():
         return Verifier(reference, _installed(reference))
     path, _, name = reference.rpartition(":")

@@ -1,4 +1,4 @@
-// The page's address, and links that change it without loading another document (components/address.py).
+// The page's address, and links that change it without loading another document (components/elements.py).
 (function () {
   "use strict";
 

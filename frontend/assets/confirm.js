@@ -1,4 +1,4 @@
-// The dialog that asks before what cannot be undone (components/confirm.py).
+// The dialog that asks before what cannot be undone (components/dialogs.py).
 (function () {
   "use strict";
 

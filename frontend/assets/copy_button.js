@@ -1,4 +1,4 @@
-// Buttons that copy the text before them (components/one_time_secret.py).
+// Buttons that copy the text before them (components/notices.py).
 (function () {
   "use strict";
 

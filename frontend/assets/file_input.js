@@ -1,4 +1,4 @@
-// A file that is dropped or chosen (components/file_input.py).
+// A file that is dropped or chosen (components/elements.py).
 (function () {
   "use strict";
 

@@ -1,4 +1,4 @@
-// A chart on a page (components/graph.py). What is in sight is drawn at once, the others one by one while the page rests,
+// A chart on a page (components/elements.py). What is in sight is drawn at once, the others one by one while the page rests,
 // and what is folded up when it opens.
 (function () {
   "use strict";

@@ -149,10 +149,10 @@
 
   async function fetchBlock({ startRow, endRow, successCallback, failCallback }) {
     try {
-      const { rows, total } = await fetchRows(startRow, endRow);
-      successCallback(rows, total);
+      const page = await fetchRows(startRow, endRow);
+      successCallback(page.rows, page.total);
       runs.rowsChanged();
-      show(total, false);
+      show(page);
       problem(null);
     } catch (error) {
       failCallback();
@@ -171,7 +171,7 @@
       const page = await firstRows();
       if (ticket !== state.ticket || state.api.isDestroyed()) return;
       state.page = page;
-      show(page.total, page.is_new_here);
+      show(page);
       if (page.total) fill();
       runs.showStory(page.rows, page.total);
       problem(null);
@@ -226,11 +226,12 @@
     }
   }
 
-  function place({ rows, total, is_new_here: isNewHere }, first) {
+  function place(page, first) {
+    const { rows, total } = page;
     const nodes = rows.map((_, index) => state.api.getDisplayedRowAtIndex(first + index));
     const isSame = total === state.total && rows.every((row, index) => nodes[index]?.data?.id === row.id);
     if (total !== state.total && rows.length === total) runs.showStory(rows, total);
-    show(total, isNewHere);
+    show(page);
     runs.followStory();
     if (!total) return;
     if (!isSame) {
@@ -258,9 +259,10 @@
 
   // ---------------------------------------------------------------- around the table
 
-  function show(total, isNewHere) {
+  function show({ total, num_sets: sets, is_new_here: isNewHere }) {
     state.total = total;
-    setChanged("runs-shown", { children: plural(total, "run") });
+    const order = sets ? `, sorted by accuracies on ${plural(sets, "held-out set")}, which are not comparable` : "";
+    setChanged("runs-shown", { children: `${plural(total, "run")}${order}` });
     setChanged("runs-first", { hidden: !isNewHere });
     setChanged("runs-table", { hidden: isNewHere });
     const isEmptyTrash = !total && runs.inTrash() && Object.keys(state.filters).length === 1;

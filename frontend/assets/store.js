@@ -1,4 +1,5 @@
-// Invisible inputs of callbacks: a value that changes, and time that passes (components/store.py).
+// Invisible inputs of callbacks: a value that changes, time that passes, and buttons that write into a store when they are
+// pressed (components/elements.py).
 (function () {
   "use strict";
 
@@ -16,4 +17,11 @@
     }, [disabled, interval]);
     return null;
   };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-store-button]");
+    if (!button || button.disabled) return;
+    const { store, what } = JSON.parse(button.dataset.storeButton);
+    window.bapo.setProps(store, { data: { ...what, at: Date.now() } });
+  });
 })();

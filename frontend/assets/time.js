@@ -1,4 +1,4 @@
-// Points in time (`time.moment`, frontend/components/moment.py) in the viewer's zone, and their age as it grows.
+// Points in time (`time.moment`, text.py) in the viewer's zone, and their age as it grows.
 (function () {
   "use strict";
 

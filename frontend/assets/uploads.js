@@ -1,4 +1,4 @@
-// Uploads of data sets and models (pages/resources/uploading.py): a file in parts, each with its CRC-32, which go on
+// Uploads of data sets and models (pages/resources/upload_panel.py): a file in parts, each with its CRC-32, which go on
 // after a cut, a reload or another day.
 (function () {
   "use strict";

@@ -12,14 +12,14 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import Dash, Input, Output, State, ctx, set_props
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, set_props
 from dash.exceptions import PreventUpdate
 from pydantic import ValidationError
 
 from bapo.client import ApiError
-from bapo.config.findings import problems_said
-from frontend.calls import refusing_other_types
+from bapo.config.error_messages import problems_said
 from frontend.components.notices import error_text, toast
+from frontend.request.calls import refusing_other_types
 
 Failure = ApiError | httpx.TransportError
 FAILURES = (ApiError, httpx.TransportError)
@@ -199,3 +199,11 @@ def open_when_pressed(app: Dash, button: str, dialog: str) -> None:
     @when_pressed(app, button)
     async def open_it(_: Any) -> None:
         set_props(dialog, {"opened": True})
+
+
+def clientside(app: Dash, namespace: str, function: str, *dependencies: Any, initial: bool = True) -> None:
+    """Run `dash_clientside[namespace][function]` with the inputs and states, into the outputs."""
+    untyped: Any = app
+    untyped.clientside_callback(
+        ClientsideFunction(namespace, function), *dependencies, prevent_initial_call=not initial
+    )

@@ -10,10 +10,9 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.api.alerts import AlertInfo, AlertKind
-from frontend.components.address import Link
 from frontend.components.controls import small_button
-from frontend.components.moment import moment
-from frontend.components.store_button import store_button
+from frontend.components.elements import Link, store_button
+from frontend.components.text import moment
 
 KINDS: Mapping[AlertKind, str] = {
     "finished": "Finished",

@@ -7,7 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.attributes import figure_named
+from frontend.components.elements import attributes, figure_named
 from frontend.components.icon import icon
 
 
@@ -27,6 +27,12 @@ def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
         mb="xs" if text else "md",
     )
     return html.Div([row, *([dmc.Text(text, size="sm", c="dimmed", mb="md")] if text else [])])
+
+
+def crumbs(*parts: Any) -> html.Nav:
+    """Return the way to a page from the lists above it."""
+    trail = [each for part in parts for each in (html.Span("/", className="crumb-slash"), part)][1:]
+    return html.Nav(trail, className="crumbs", **attributes(aria_label="Breadcrumb"))
 
 
 def new_button(label: str, identifier: str, **properties: Any) -> dmc.Button:
@@ -70,3 +76,13 @@ def tiles(*facts: tuple[str, str, str]) -> html.Div:
         ],
         className="tiles queue-tiles",
     )
+
+
+def share_bar(value: float, low: float | None, high: float | None) -> html.Div:
+    """Return a share as a bar with its interval, if it has one, on a scale from 0 to 1."""
+    parts = [html.Div(className="finding-bar-value", style={"width": f"{100 * value:.1f}%"})]
+    if low is not None and high is not None:
+        low, high = max(0.0, low), min(1.0, high)
+        place = {"left": f"{100 * low:.1f}%", "width": f"{100 * (high - low):.1f}%"}
+        parts.append(html.Div(className="finding-bar-interval", style=place))
+    return html.Div(parts, className="finding-bar", **attributes(aria_hidden="true"))

@@ -7,10 +7,8 @@ from typing import Any
 
 from dash import html
 
-from frontend.components.attributes import attributes, figure_named
-from frontend.components.explained import explained
-from frontend.components.graph import Graph
-from frontend.components.icon import icon
+from frontend.components.elements import Graph, attributes, figure_named
+from frontend.components.icon import explained, icon
 
 
 def chart_heading(title: str, explanation: str, question: str = "") -> html.Div:

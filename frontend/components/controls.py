@@ -8,8 +8,9 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.attributes import attributes
+from frontend.components.elements import attributes
 from frontend.components.icon import IconName, icon
+from frontend.request.prefix import served
 
 Options = Sequence[str] | Sequence[dict[str, str]]
 
@@ -34,7 +35,7 @@ def small_button(label: str, identifier: Any = None, *, size: str = "compact-xs"
     return dmc.Button(label, size=size, variant="default", color="gray", **named, **properties)
 
 
-def step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
+def _step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
     """Return a button that goes a step back or on."""
     return dmc.ActionIcon(
         html.Span(sign, className="step-sign", **attributes(aria_hidden="true")),
@@ -43,6 +44,34 @@ def step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
         variant="default",
         color="gray",
         **attributes(aria_label=label),
+    )
+
+
+def stepper(name: str, step: str, placeholder: str, *, of: str = "step", **properties: Any) -> html.Div:
+    """Return a field for a step, with buttons to its neighbours and the newest; `name` begins their identifiers."""
+    field = dmc.NumberInput(
+        id=f"{name}-step",
+        value=int(step) if step.isdecimal() else "",
+        placeholder=placeholder,
+        min=1,
+        allowDecimal=False,
+        allowNegative=False,
+        hideControls=True,
+        w=96,
+        size="xs",
+        **attributes(aria_label="Step"),
+        **properties,
+    )
+    return html.Div(
+        [
+            _step_button(f"{name}-previous", "‹", f"Previous {of}"),
+            field,
+            _step_button(f"{name}-next", "›", f"Next {of}"),
+            small_button("Newest", f"{name}-newest", size="xs"),
+        ],
+        className="samples-stepper",
+        role="group",
+        **attributes(aria_label="Step"),
     )
 
 
@@ -93,6 +122,20 @@ def search_field(identifier: str, label: str, value: str, placeholder: str, **pr
         **attributes(aria_label=label),
         **properties,
     )
+
+
+def download_links(path: str, name: str, query: str, *, label: str = "CSV", **properties: Any) -> list[html.A]:
+    """Return links that download a list as CSV, called `label`, and as JSON lines; path and name lack the ending."""
+    return [
+        html.A(
+            [icon("download", 16), text],
+            href=served(f"{path}.{ending}{query}"),
+            download=f"{name}.{ending}",
+            className="fact-link",
+            **properties,
+        )
+        for text, ending in ((label, "csv"), ("JSON lines", "jsonl"))
+    ]
 
 
 def button_around(look: str, **values: str) -> dict[str, Any]:

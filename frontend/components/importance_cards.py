@@ -21,13 +21,11 @@ from bapo.figures.parameter_importance import (
 )
 from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.actions import in_place
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
 from frontend.components.card import figure_card
 from frontend.components.choices import choices
-from frontend.components.graph import Graph
+from frontend.components.elements import Graph, Link, attributes
+from frontend.components.symbols import short_name
 from frontend.components.table import cell, row, table
-from frontend.symbols import short_name
 
 METRICS = (
     ("eval_latest", "latest evaluation"),

@@ -9,8 +9,7 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
-from frontend.components.address import Link
-from frontend.components.element import NAMESPACE, Element
+from frontend.components.elements import NAMESPACE, Element, Link
 
 _NAMED_BY_CALLBACKS = frozenset({"id", "n_clicks", "n_clicks_timestamp"})
 _TAGS = frozenset(

@@ -1,4 +1,4 @@
-"""Notices in place of content: empty states, errors, unknown addresses; and messages in the corner."""
+"""Notices in place of content: empty states, errors, unknown addresses; messages in the corner; secrets shown once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
+from dash import html
 
 from bapo.client import ApiError
-from frontend.components.address import Link
+from frontend.components.elements import Link, attributes
 from frontend.components.icon import IconName, icon
 
 
@@ -78,3 +79,25 @@ def toast(message: str, *, title: str, colour: str = "red") -> list[dict[str, An
             "withBorder": True,
         }
     ]
+
+
+def one_time_secret(label: str, secret: str, note: Any) -> html.Div:
+    """Return the secret, a button that copies it, and what it is for."""
+    text = dmc.Code(secret, className="secret-text", block=True, **attributes(aria_label=label))
+    return html.Div(
+        [
+            dmc.Group([icon("info", 16), dmc.Text(label, fw=600, size="sm")], gap="xs"),
+            to_copy(text),
+            dmc.Text(note, size="sm", c="dimmed"),
+        ],
+        className="one-time-secret",
+        role="status",
+    )
+
+
+def to_copy(text: dmc.Code) -> html.Div:
+    """Return the text with a button that copies it (assets/copy_button.js)."""
+    copy = html.Button(
+        icon("copy"), type="button", title="Copy", className="icon-button secret-copy", **attributes(aria_label="Copy")
+    )
+    return html.Div([text, copy], className="secret-line")

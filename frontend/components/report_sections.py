@@ -10,8 +10,8 @@ from dash import html
 from bapo.figures.tables import Cell, Column, TextTable
 from bapo.report.document import SAVED_AS, remarks_on
 from bapo.report.section import Section, Selection
-from frontend.components.attributes import attributes
 from frontend.components.chart_card import table_button
+from frontend.components.elements import attributes
 
 
 def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:

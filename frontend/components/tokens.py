@@ -12,13 +12,13 @@ from dash import Dash, State, html, set_props
 from bapo.api.accounts import NewToken, TokenInfo, TokenPage
 from bapo.client import AsyncClient
 from frontend.components.actions import show, when_submitted
-from frontend.components.choices import choices
-from frontend.components.confirm import confirm_dialog, when_asked
+from frontend.components.choices import choices, select
 from frontend.components.controls import icon_button
-from frontend.components.moment import moment
-from frontend.components.one_time_secret import one_time_secret
+from frontend.components.dialogs import confirm_dialog, when_asked
+from frontend.components.notices import one_time_secret
 from frontend.components.table import cell, row, table
-from frontend.session import Api
+from frontend.components.text import moment
+from frontend.request.session import Api
 
 EXPIRIES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "never"))
 
@@ -55,14 +55,7 @@ async def token_panel(client: AsyncClient, kind: TokenKind, *own_fields: Any) ->
         [
             dmc.TextInput(id=f"{name}-name", label="New token", placeholder=kind.example, value="", w=220),
             *own_fields,
-            dmc.Select(
-                id=f"{name}-days",
-                label="Expires after",
-                value=kind.days,
-                data=choices(EXPIRIES),
-                allowDeselect=False,
-                w=130,
-            ),
+            select(f"{name}-days", "Expires after", kind.days, choices(EXPIRIES), w=130),
             dmc.Button("Create token", id=f"{name}-submit"),
         ],
         align="flex-end",

@@ -179,6 +179,32 @@ def test_the_run_list_has_the_set_and_no_mean_over_several(admin: Client, two_se
     assert (group.aggregates["step"].mean, group.aggregates["step"].num_sets) == (2, None)
 
 
+def test_the_metric_of_a_held_out_set_has_no_mean_and_no_order_over_several(
+    admin: Client, two_contents: list[str]
+) -> None:
+    column, filters = f"metric.{MEAN_OF_8}", RunFilters(group=["contents"])
+    (group,) = admin.run_groups("group", [column, "metric.actor/pg_loss"], filters).items
+    mixed = group.aggregates[column]
+    assert (mixed.num_sets, mixed.mean, mixed.max, mixed.num_runs) == (2, None, None, 3)
+    assert group.aggregates["metric.actor/pg_loss"].num_sets is None
+    for sort, num_sets in ((column, 2), (f"-{column}", 2), ("-eval_best", 2), ("metric.actor/pg_loss", None)):
+        assert admin.runs(group=["contents"], sort=sort).num_sets == num_sets
+    # Two of the runs have one set: 0.5 each.
+    one, two, _ = two_contents
+    same = RunFilters(group=["contents"], where=[f"id = {one}, {two}"])
+    (group,) = admin.run_groups("group", [column], same).items
+    assert (group.aggregates[column].mean, group.aggregates[column].num_sets) == (0.5, None)
+    assert admin.runs(group=["contents"], where=[f"id = {one}, {two}"], sort=column).num_sets is None
+
+
+def test_a_board_tells_no_last_value_of_a_metric_over_several_sets(admin: Client, two_contents: list[str]) -> None:
+    text = TextPanel(id="text", text=f"{{{{last metric.{MEAN_OF_8}}}}}", filters=RunFilters(group=["contents"]))
+    board = admin.create_board(BoardCreate(name="last of a metric", panels=[text]))
+    told = admin.board_panel(board.id, "text").text
+    assert told is not None
+    assert "evaluated on 2 different held-out sets" in told.problems[0]
+
+
 def test_a_run_that_changes_its_set_has_the_best_and_the_base_of_the_newest(admin: Client) -> None:
     changed = [evaluated(0, 0.5, 40, 8), evaluated(1, 0.125, 40, 8, first=40), evaluated(2, 0.25, 40, 8, first=40)]
     run = admin.run(imported(admin, "changed", changed))

@@ -68,7 +68,7 @@ def test_a_key_of_a_run_in_the_trash_stays_taken(admin: Client) -> None:
     body = RunCreate(name="once", recipe="countdown-demo", start=False)
     run = admin.create_run(body, idempotency_key="trashed")
     admin.delete_run(run.id)
-    with refuses(409, "in_trash"):
+    with refuses(404, "in_trash"):
         admin.create_run(body, idempotency_key="trashed")
     admin.restore_run(run.id)
     assert admin.create_run(body, idempotency_key="trashed").id == run.id

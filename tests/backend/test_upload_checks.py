@@ -16,18 +16,18 @@ import pytest
 from safetensors.numpy import save
 
 from backend.files.uploads import checking
-from backend.files.uploads.models import ModelJob, ModelResult, check_model_apart, unpack_model
+from backend.files.uploads.models import ModelJob, ModelResult, unpack_model
 from backend.files.uploads.store import UploadStore
 from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo, UploadKind, UploadRegister
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked
-from bapo.own_data.isolated import check_apart
+from bapo.isolation.function import CallCancelledError
+from bapo.own_data.isolated import read_isolated
 from bapo.own_data.job import CheckJob, CheckResult, carry_out
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, RedisServer, running_backend
 from tests.support.waiting import wait_until
 
-Check = Callable[..., CheckResult | None]
 GOOD = "".join(json.dumps({"question": f"{n} + {n} = ?", "answer": 2 * n}) + "\n" for n in range(60)).encode()
 MODEL = {
     "config.json": b'{"model_type": "qwen2"}',
@@ -49,8 +49,7 @@ def backend_server(
 @pytest.fixture(autouse=True)
 def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check in the server's threads: that a check has a process to itself is for the tests that start one."""
-    monkeypatch.setattr(checking, "check_apart", lambda job, **_: carry_out(job))
-    monkeypatch.setattr(checking, "check_model_apart", lambda job, **_: unpack_model(job))
+    monkeypatch.setattr(checking, "read_isolated", lambda check, job, **_: check(job))
 
 
 def sent(client: Client, content: bytes, name: str = "rows.jsonl", kind: UploadKind = "dataset") -> UploadInfo:
@@ -93,12 +92,12 @@ def test_no_row_stops_anybodys_checks(member: Client, admin: Client, row: str) -
 def test_what_nobody_thought_of_fails_one_upload_and_no_other(
     member: Client, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def check(job: CheckJob, **_: Any) -> CheckResult:
+    def check(_: object, job: CheckJob, **__: Any) -> CheckResult:
         if job.path.read_bytes() != GOOD:
             raise RuntimeError("a fault of ours")
         return carry_out(job)
 
-    monkeypatch.setattr(checking, "check_apart", check)
+    monkeypatch.setattr(checking, "read_isolated", check)
     bad, good = sent(member, b'{"prompt": "a", "answer": "1"}'), sent(admin, GOOD)
     assert "the server could not check it" in (wait_until_checked(member, bad).problem or "")
     assert wait_until_checked(admin, good).state == "checked"
@@ -111,7 +110,7 @@ def test_a_slow_file_holds_nobody_elses_and_ends_when_it_is_deleted(
 ) -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    def check(job: CheckJob, *, is_cancelled: Callable[[], bool]) -> CheckResult | None:
+    def check(_: object, job: CheckJob, *, is_cancelled: Callable[[], bool], **__: Any) -> CheckResult:
         if job.path.read_bytes() == GOOD:
             return carry_out(job)
         begun.set()
@@ -120,9 +119,9 @@ def test_a_slow_file_holds_nobody_elses_and_ends_when_it_is_deleted(
         # As a process that was writing while its folder was deleted.
         job.out.parent.mkdir(exist_ok=True)
         ended.set()
-        return None
+        raise CallCancelledError
 
-    monkeypatch.setattr(checking, "check_apart", check)
+    monkeypatch.setattr(checking, "read_isolated", check)
     monkeypatch.setattr(checking, "ASK_SECONDS", 0.05)
     slow = sent(member, b'{"prompt": "slow", "answer": "1"}')
     assert begun.wait(20)
@@ -196,8 +195,7 @@ def test_rows_that_take_more_than_the_room_that_is_left_are_not_kept(tmp_path: P
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD)
     job = CheckJob(path=path, ending=".jsonl", mapping=None, out=tmp_path / "out", most_bytes=100)
-    found = check_apart(job, is_cancelled=lambda: False)
-    assert found is not None
+    found = read_isolated(carry_out, job, file_bytes=job.most_bytes)
     assert "more room than the 100 bytes" in (found.problem or "")
 
 
@@ -252,6 +250,19 @@ def test_an_index_of_pickles_that_were_left_out_is_no_fault(tmp_path: Path) -> N
     assert unpacked(tmp_path, {**MODEL, "pytorch_model.bin.index.json": index}).problem is None
 
 
+def test_what_a_system_adds_to_an_archive_is_left_out(tmp_path: Path) -> None:
+    added = (".gitattributes", ".DS_Store", "__MACOSX/._config.json", ".git/hooks/run.py", "more/.cache/._x")
+    found = unpacked(
+        tmp_path,
+        {
+            **{f"tiny/{name}": content for name, content in MODEL.items()},
+            **dict.fromkeys([f"tiny/{name}" for name in added] + ["__MACOSX/tiny/._config.json", ".DS_Store"], b"x"),
+        },
+    )
+    assert found.problem is None
+    assert {file.name for file in found.files} == set(MODEL)
+
+
 def test_details_of_a_model_can_be_stored(tmp_path: Path) -> None:
     config = rb'{"model_type": "a\u0000", "architectures": ["\ud800"], "vocab_size": 1' + b"0" * 3_000 + b"}"
     details = unpacked(tmp_path, {**MODEL, "config.json": config}).details
@@ -263,11 +274,7 @@ def test_a_model_is_unpacked_in_a_process_with_limits(tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
     path.write_bytes(packed(MODEL))
     job = ModelJob(path=path, out=tmp_path / "out", most_bytes=10**9)
-    assert check_model_apart(job, is_cancelled=lambda: True) is None
-    late = check_model_apart(job, is_cancelled=lambda: False, seconds=0)
-    assert late is not None
-    assert "took longer" in (late.problem or "")
-    assert check_model_apart(job, is_cancelled=lambda: False) == unpack_model(job)
+    assert read_isolated(unpack_model, job, file_bytes=job.most_bytes, maps_files=True) == unpack_model(job)
 
 
 def test_data_of_another_name_is_not_taken_for_a_model(member: Client) -> None:

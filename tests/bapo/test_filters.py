@@ -6,8 +6,8 @@ import random
 import pytest
 
 from bapo import filters
-from bapo.config.method import FilterConfig
 from bapo.draws import generator
+from bapo.filters import FilterConfig
 from bapo.rollout import RolloutGroup
 
 

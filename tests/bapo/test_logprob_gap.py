@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bapo.config.objective import Objective
+from bapo.config.objective import Clipped, DecoupledClip, Objective, ShiftedClip
 from tests.support.late_imports import late_imports
 
 with late_imports():
@@ -24,7 +24,7 @@ def differences() -> Tensor:
 
 
 def test_a_worked_gap_of_tokens(differences: Tensor) -> None:
-    gap = gap_sums(differences, LENGTHS, Objective(clip_low=0.2, clip_high=0.3)).gap()
+    gap = gap_sums(differences, LENGTHS, Objective(Clipped(0.2, 0.3))).gap()
     assert gap is not None
     # (0.3 + 0.3 + 0 + 0.1) / 4.
     assert gap.mean == pytest.approx(0.175)
@@ -42,20 +42,20 @@ def test_a_worked_gap_of_tokens(differences: Tensor) -> None:
 def test_either_side_of_the_clip_range_counts(
     clip_low: float, clip_high: float, num_outside: int, differences: Tensor
 ) -> None:
-    sums = gap_sums(differences, LENGTHS, Objective(clip_low=clip_low, clip_high=clip_high))
+    sums = gap_sums(differences, LENGTHS, Objective(Clipped(clip_low, clip_high)))
     assert sums.num_outside == num_outside
 
 
 def test_with_a_ratio_per_response_its_tokens_are_outside_together(differences: Tensor) -> None:
     # Means of the responses: (0.3 - 0.3 + 0) / 3 = 0, and 0.1.
-    sums = gap_sums(differences, LENGTHS, Objective(clip_low=3e-4, clip_high=4e-4, ratio_level="sequence"))
+    sums = gap_sums(differences, LENGTHS, Objective(Clipped(3e-4, 4e-4), ratio_level="sequence"))
     assert sums.num_outside == 1
     # Distances remain those of the tokens.
     assert (sums.total, sums.largest) == (pytest.approx(0.7), pytest.approx(0.3))
 
 
 def test_a_clip_range_about_the_policy_before_the_update_has_no_gap_in_it(differences: Tensor) -> None:
-    for objective in (Objective(shifts_clip_range=True), Objective(behaviour_ratio_cap=3.0)):
+    for objective in (Objective(ShiftedClip()), Objective(DecoupledClip())):
         sums = gap_sums(differences, LENGTHS, objective)
         assert (sums.num_outside, sums.num_tokens) == (0, 4)
 

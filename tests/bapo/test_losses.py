@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bapo.config.objective import Objective
+from bapo.config.objective import Clipped, DecoupledClip, Objective, ShiftedClip
 from tests.support.late_imports import late_imports
 
 with late_imports():
@@ -67,7 +67,7 @@ def loss_of(
 def test_clipping_takes_the_gradient_only_outside_and_only_upwards(
     ratio: float, advantage: float, loss: float, gradient: float, is_clipped: bool
 ) -> None:
-    output, gradients = loss_of([ratio], [advantage], clip_low=0.2, clip_high=0.3)
+    output, gradients = loss_of([ratio], [advantage], surrogate=Clipped(0.2, 0.3))
     assert output.loss.item() == pytest.approx(loss)
     assert gradients.tolist() == pytest.approx([gradient])
     assert output.is_clipped.tolist() == [is_clipped]
@@ -87,7 +87,7 @@ def test_clipping_takes_the_gradient_only_outside_and_only_upwards(
 def test_dual_clip_bounds_the_loss_of_negative_advantages(
     ratio: float, advantage: float, loss: float, is_clipped: bool
 ) -> None:
-    output, gradient = loss_of([ratio], [advantage], dual_clip=3.0)
+    output, gradient = loss_of([ratio], [advantage], surrogate=Clipped(dual_clip=3.0))
     assert output.loss.item() == pytest.approx(loss)
     assert output.is_clipped.tolist() == [is_clipped]
     assert (gradient.item() == 0) == is_clipped
@@ -146,7 +146,7 @@ def test_a_shifted_clip_range_lies_around_the_ratio_before_the_update() -> None:
     # b = e^-1.5 and π_k = 1.5·b: the range is 1.3 to 1.7. A ratio of 1.6 is within it, 1.8 and 1.2 are not; around 1,
     # 1.6 would be clipped and 1.2 not.
     current = [-1.5 + math.log(1.5)] * 3
-    output, gradient = loss_of([1.6, 1.8, 1.2], [1.0, 1.0, -1.0], current=current, shifts_clip_range=True)
+    output, gradient = loss_of([1.6, 1.8, 1.2], [1.0, 1.0, -1.0], current=current, surrogate=ShiftedClip())
     assert output.loss.item() == pytest.approx(-1.6 - 1.7 + 1.3)
     assert output.is_clipped.tolist() == [False, True, True]
     assert gradient.tolist() == pytest.approx([-1.6, 0.0, 0.0])
@@ -155,7 +155,7 @@ def test_a_shifted_clip_range_lies_around_the_ratio_before_the_update() -> None:
 def test_a_ratio_to_the_policy_before_the_update_is_weighed_by_how_far_that_one_is_from_the_behaviour_policy() -> None:
     # π_k = 2·b and 5·b: weights 2 and, capped, 3. π_θ/π_k = 1.1 within the range, 1.3 above 1.2.
     current = [-1.5 + math.log(2.0), -1.5 + math.log(5.0)]
-    output, gradient = loss_of([2.2, 6.5], [1.0, 1.0], current=current, behaviour_ratio_cap=3.0)
+    output, gradient = loss_of([2.2, 6.5], [1.0, 1.0], current=current, surrogate=DecoupledClip(cap=3.0))
     assert output.loss.item() == pytest.approx(-2 * 1.1 - 3 * 1.2)
     assert output.ratios.tolist() == pytest.approx([1.1, 1.3])
     assert gradient.tolist() == pytest.approx([-2.2, 0.0])
@@ -179,7 +179,7 @@ def test_gradient_agrees_with_finite_differences() -> None:
     policy = (rollout + 0.3 * torch.randn(12, dtype=torch.float64)).requires_grad_()
     entropies = torch.rand(12, dtype=torch.float64, requires_grad=True)
     weights = torch.rand(12, dtype=torch.float64)
-    config = Objective(dual_clip=1.5, kl_coefficient=0.1, entropy_coefficient=0.2)
+    config = Objective(Clipped(dual_clip=1.5), kl_coefficient=0.1, entropy_coefficient=0.2)
 
     def loss(policy: Tensor, entropies: Tensor) -> Tensor:
         return policy_loss(LossInputs(policy, rollout, advantages, entropies, weights, [1] * len(weights)), config).loss
@@ -215,7 +215,7 @@ def test_a_sequence_ratio_is_the_geometric_mean_of_its_tokens_and_clipped_as_a_w
     # Responses of 2 and 1 tokens: √(1.2·0.8) = 0.9798 within the range for a negative advantage; 1.3 above it for a
     # positive one.
     output, gradient = loss_of(
-        [1.2, 0.8, 1.3], [-1.0, -1.0, 1.0], lengths=[2, 1], ratio_level="sequence", clip_low=0.1, clip_high=0.1
+        [1.2, 0.8, 1.3], [-1.0, -1.0, 1.0], lengths=[2, 1], ratio_level="sequence", surrogate=Clipped(0.1, 0.1)
     )
     mean = math.sqrt(1.2 * 0.8)
     assert output.ratios.tolist() == pytest.approx([mean, mean, 1.3])
@@ -234,7 +234,7 @@ def test_the_gradient_of_a_sequence_ratio_is_that_of_eq_5() -> None:
     policy = (rollout + log_ratios).requires_grad_()
     advantages = torch.tensor([2.0, 2.0, 2.0, -1.0], dtype=torch.float64)
     inputs = LossInputs(policy, rollout, advantages, torch.zeros(4), weights.double(), [3, 1])
-    output = policy_loss(inputs, Objective(ratio_level="sequence", clip_low=0.1, clip_high=0.1))
+    output = policy_loss(inputs, Objective(Clipped(0.1, 0.1), ratio_level="sequence"))
     (gradient,) = torch.autograd.grad(output.loss, policy)
     first, second = math.exp(0.01), math.exp(-0.02)
     assert output.loss.item() == pytest.approx(-first + second / 2)

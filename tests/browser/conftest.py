@@ -29,7 +29,7 @@ from bapo.api.workers import Claim
 from bapo.client import SESSION_COOKIE, Client
 from bapo.records import AnyRecord, SampleRecord
 from frontend.app import create_app
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.fake_worker import FakeWorker
 from tests.support.services import NO_BROKER, BackendServer, running_backend, wait_until
 from tests.support.serving import serving

@@ -214,3 +214,17 @@ def test_an_answer_to_less_than_is_typed_by_now_changes_nothing(page: Page, work
     page.wait_for_function("() => window.isRead")
     expect(palette.get_by_role("option", selected=True).locator(".palette-label")).to_have_text("Keyboard shortcuts")
     expect(palette.get_by_role("option", name="not asked for")).to_have_count(0)
+
+
+def test_enter_searches_for_what_is_in_the_field_however_busy_the_page_is(page: Page) -> None:
+    page.goto("/queue")
+    expect(page.get_by_role("heading", name="Queue")).to_be_visible()
+    # In one task, as keys that were pressed while the page was drawn: no timer runs between them.
+    page.locator("#search").evaluate(
+        """field => {
+            field.focus();
+            document.execCommand("insertText", false, "second of two");
+            field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+        }"""
+    )
+    expect(page).to_have_url(re.compile(r"/runs\?search=second%20of%20two$"))

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from bapo.client import Client
 from benchmarks.simulation import EVALUATION_INTERVAL
 from frontend.app import create_app
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.browser.conftest import (
     VIEWPORT,
     WAIT_MILLISECONDS,

@@ -54,7 +54,7 @@ def test_the_form_follows_the_method(visitor: Visitor) -> None:
     # A method without fields says so.
     choose(page, "gspo")
     expect(page.get_by_text("This method adds no fields.")).to_be_visible()
-    expect(page.locator("#new-problems")).to_contain_text("GSPO does what GRPO does")
+    expect(page.locator("#new-problems")).to_contain_text("GSPO's clip range never acts")
     choose(page, "bapo")
     expect(sync).to_have_value("5")
     expect(page.locator("#new-diff")).to_contain_text("Nothing")

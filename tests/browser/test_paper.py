@@ -99,7 +99,7 @@ def test_runs_are_laid_out_as_the_papers_figures(
     assert [rows.nth(index).locator("td").nth(1).inner_text() for index in range(3)] == ["2", "2", "2"]
     assert rows.nth(1).locator("td").first.inner_text() == "BAPO"
     expect(page.locator("#figure-10 .paper-needs")).to_contain_text("method.filter.type")
-    expect(page.locator("#figure-16 .paper-needs")).to_contain_text("ppo, ba_ppo")
+    expect(page.locator("#figure-16 .paper-needs")).to_contain_text("ba_ppo, ppo")
 
 
 def _assert_whole(page: Page, name: str) -> None:

@@ -15,7 +15,7 @@ from bapo.api.boards import BoardCreate, BoardLinkCreate, TextPanel
 from bapo.client import Client
 from frontend.app import create_app
 from frontend.pages.run.tabs import TABS
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from frontend.shell import NAVIGATION
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, play, points_of
 from tests.support.fake_worker import FakeWorker
@@ -123,7 +123,7 @@ def test_from_the_login_over_the_run_list_to_a_run_that_trains(
     played.advance(10)
     page = window
     _log_in(page, nginx, backend_server.admin_token)
-    cookie = next(each for each in page.context.cookies() if each["name"] == "bapo_session")
+    cookie = next(each for each in page.context.cookies() if each["name"].startswith("bapo_session"))
     assert (cookie["path"], cookie["secure"]) == ("/bapo", True)
     link = page.get_by_role("link", name="behind nginx").first
     expect(link).to_have_attribute("href", f"/bapo/runs/{played.run.id}")

@@ -31,7 +31,7 @@ from bapo.run.run_folder import read_config
 from bapo.tasks import build_task
 from frontend.components.config_form.inputs import METHOD, TASK
 from frontend.components.config_form.methods import field_text, own_bases
-from frontend.pages.compare.looks import styles
+from frontend.pages.compare.panels import styles
 from frontend.pages.run.charts import charts_of
 from frontend.pages.run.what_if_controls import control_kinds
 from tests.contract.extending_page import blocks, register, write_package

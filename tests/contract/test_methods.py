@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from bapo.config.method import METHODS, MethodSection, ProbeConfig, known_looks
+from bapo.config.method import METHODS, MethodSection, known_looks
+from bapo.methods.probe import ProbeConfig
 
 ROOT = Path(__file__).parents[2]
-OWN_PLACE = ROOT / "bapo" / "config" / "method"
+OWN_PLACE = ROOT / "bapo" / "methods"
 COMMANDS = (METHODS.default.type_name(), ProbeConfig.type_name())
 """Also names of commands, so that only comparisons with them are looked for."""
 
 
 @cache
 def sources() -> Mapping[str, str]:
-    """Read all code but the config classes of methods, by its place."""
+    """Read all code but that of the methods, by its place."""
     return {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for package in ("bapo", "backend", "frontend", "worker")
@@ -40,6 +41,11 @@ def test_a_methods_type_stands_only_with_its_config_class(name: str) -> None:
         if re.search(pattern, line)
     ]
     assert found == [], f"ask the class variables of {METHODS.classes[name].__name__} instead"
+
+
+@pytest.mark.parametrize("method", METHODS.classes.values(), ids=METHODS.classes)
+def test_a_method_is_one_file(method: type[MethodSection]) -> None:
+    assert METHODS.implementation(method).__module__ == method.__module__ != "bapo.config.method"
 
 
 @pytest.mark.parametrize("method", METHODS.classes.values(), ids=METHODS.classes)

@@ -10,16 +10,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 STARTED: dict[str, set[str]] = {
-    "backend/files/resources/inspection.py": {"backend.files.resources.inspection_process"},
-    "backend/files/uploads/models.py": {"backend.files.uploads.model_process"},
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
-    "bapo/own_data/isolated.py": {"bapo.own_data"},
+    "bapo/isolation/function.py": {"bapo.isolation.process"},  # Which imports what its caller imported.
     "bapo/pretrained/wheels.py": {"pip"},
-    "bapo/report/isolated.py": {"bapo.report"},
     "bapo/run/forking.py": {"bapo.run.zygote"},
     "bapo/run/trainer_process.py": {"bapo.run.trainer"},
-    "bapo/tasks/bounded.py": {"bapo.tasks.bounded_process"},
     "worker/delivery.py": {"worker"},
 }
 """File → modules that it may start with `python -m`."""

@@ -27,7 +27,7 @@ from bapo.client import Client
 from bapo.deploy.settings import ServiceSettings, load, variable_of
 from bapo.deploy.up.postgres import binaries
 from bapo.deploy.up.redis import server_binary
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from scripts.pin_images import pinned
 from tests.support.compose import (
     COMPOSE,

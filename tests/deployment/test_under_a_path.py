@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from frontend.app import create_app
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.reverse_proxies import PROGRAMS, documented, running_proxy
 from tests.support.services import BackendServer
 from tests.support.serving import serving

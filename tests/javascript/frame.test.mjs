@@ -135,7 +135,7 @@ test("a dialog stays open with the error when its request fails", () => {
 });
 
 test("a button in a list tells its store what was pressed", () => {
-  const page = open(["store_button.js"]);
+  const page = open(["_markup.js", "store.js"]);
   const press = (button) => page.press("click", { target: { closest: () => button } });
   press({ dataset: { storeButton: '{"store": "withdraw", "what": {"id": 7}}' } });
   press({ disabled: true, dataset: { storeButton: "{}" } });

@@ -34,7 +34,7 @@ test("every page of the navigation has a letter of its own, and the palette has 
   const [own, administration] = shell.split("def _administration");
   equal([...bapoPalette.ACCOUNT, ["API", bapoPalette.API]], menu(own));
   equal(bapoPalette.ADMINISTRATION, menu(administration));
-  assert.ok(inRepository("frontend/documents.py").includes(`START = "${bapoPalette.DOCUMENTS.replace("/documents/", "")}"`));
+  assert.ok(inRepository("frontend/delivery/documents.py").includes(`START = "${bapoPalette.DOCUMENTS.replace("/documents/", "")}"`));
 });
 
 test("the document lists every shortcut, as the sheet of help does", () => {

@@ -15,7 +15,8 @@ from tests.support.late_imports import late_imports
 with late_imports():
     import torch
 
-    from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model
+    from bapo.engines.local.policy import LanguageModel, encode_problems, load_language_model
+    from bapo.tasks import Problem
 
 pytestmark = pytest.mark.model
 NAME = "smollm2-135m"
@@ -42,7 +43,9 @@ def model(models: Path) -> LanguageModel:
 
 
 def test_it_answers_in_its_chat_and_ends_its_turn(model: LanguageModel) -> None:
-    (prompt,) = encode_prompts(model.tokenizer, ["What is the capital of France?"])
+    (prompt,) = encode_problems(
+        model.tokenizer, [Problem("capital", "geography", "What is the capital of France?", {})]
+    )
     written: Any = model.model.generate(torch.tensor([prompt]), max_new_tokens=20, do_sample=False)  # type: ignore[operator]
     assert model.tokenizer.decode(written[0, len(prompt) :]) == "The capital of France is Paris.<|im_end|>"
 

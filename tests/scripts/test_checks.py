@@ -114,7 +114,8 @@ def lanes_with(path: str) -> set[str]:
         ("tests/backend/test_runs.py", set()),
         ("docker/server.Dockerfile", {"containers"}),
         ("worker/upload.py", {"e2e"}),
-        ("bapo/loop.py", {"verl", "e2e", "api", "packaging"}),
+        ("bapo/loop.py", {"verl", "trl", "e2e", "api", "packaging"}),
+        ("bapo/records/step.py", {"verl", "trl", "e2e", "api", "site"}),
         ("migrations/env.py", {"e2e", "api", "containers"}),
         ("requirements-trl.lock", {"trl", "packaging"}),
         ("bapo/pretrained/wheels.py", {"model", "e2e", "api"}),
@@ -136,6 +137,14 @@ def test_every_long_lane_depends_on_its_tests() -> None:
     for lane in long_lanes():
         folders = [argument for check in lane.checks for argument in check.command if argument.startswith("tests/")]
         assert all(is_input(folder, lane.inputs) for folder in folders), lane.name
+
+
+@pytest.mark.parametrize("lane", long_lanes(), ids=lambda lane: lane.name)
+def test_each_pattern_of_a_lane_matches_a_file(lane: Lane) -> None:
+    # A file that moved would no longer make the lane due.
+    patterns = [pattern.removeprefix("!") for pattern in lane.inputs if "#" not in pattern]
+    paths = lanes.files_of(lanes.ROOT)
+    assert [pattern for pattern in patterns if not any(is_input(path, [pattern]) for path in paths)] == []
 
 
 def test_a_lane_that_was_green_on_its_inputs_is_left_out_until_one_changes(checkout: Path) -> None:

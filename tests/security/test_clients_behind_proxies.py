@@ -11,9 +11,9 @@ import pytest
 
 from backend.identity.auth import throttle
 from backend.kit.request_rate import RequestRate
-from frontend import gate
 from frontend.app import create_app
-from frontend.settings import FrontendSettings
+from frontend.server import gate
+from frontend.server.settings import FrontendSettings
 from tests.support.services import BackendServer, wait_until
 from tests.support.serving import serving
 
@@ -106,7 +106,7 @@ def test_requests_in_progress_of_one_address_keep_no_other_out(
 def test_a_proxy_that_is_not_trusted_is_warned_about_once(
     dashboard: Dashboard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, "frontend.gate")
+    caplog.set_level(logging.WARNING, "frontend.server.gate")
     browser = dashboard(public_url="https://bapo.example.org", allowed_hosts="127.0.0.1")
     for _ in range(2):
         browser.get("/login", headers={"X-Forwarded-For": OWNER})

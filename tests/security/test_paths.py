@@ -16,7 +16,7 @@ from backend.kit.permissions import declared_routes
 from bapo.api.accounts import Login
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.services import BackendServer, running_backend
 from tests.support.serving import serving
 

@@ -27,7 +27,7 @@ from bapo.client import SESSION_COOKIE, Client
 from bapo.report.document import ASSETS as REPORT_ASSETS
 from frontend.app import PAGES
 from frontend.app import create_app as create_dashboard
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.declared import BODIES, DASH_PATHS, OPEN_PAGES, OWN, ROUTES
 from tests.support.services import BackendServer, add_person
 from tests.support.serving import serving
@@ -223,9 +223,7 @@ def test_every_path_of_the_dashboard_is_declared_and_closed(dashboard: str) -> N
     paths = {path.replace("{package_name}", "dash").replace("{fingerprinted_path:path}", "x.js") for path in DASH_PATHS}
     paths |= {f"/assets/{file.relative_to(assets)}" for file in assets.rglob("*") if file.is_file()}
     paths |= {f"/assets/report/{file.name}" for file in REPORT_ASSETS.iterdir()}
-    paths |= {
-        page.pattern.pattern.replace("(?P<run_id>[^/]+)", "x").replace("(?P<prompt_id>.+)", "y") for page in PAGES
-    }
+    paths |= {page.pattern.replace("(?P<run_id>[^/]+)", "x").replace("(?P<prompt_id>.+)", "y") for page in PAGES}
     paths |= {"/live/runs", "/reports/x", "/nothing", "/api/v1/runs", "/api/v1/nothing", "/healthz/x"}
     open_paths = set()
     with httpx.Client(base_url=dashboard, timeout=60) as http:

@@ -19,7 +19,7 @@ from bapo.api.boards import BoardCreate, BoardInfo, BoardLinkCreate, ChartPanel,
 from bapo.api.runs import RunCreate, RunFilters
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.imports import imported
 from tests.support.journals import step
 from tests.support.refusals import refuses

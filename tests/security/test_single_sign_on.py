@@ -26,7 +26,7 @@ from bapo.api.people import PersonUpdate, ProjectCreate
 from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, Client
 from bapo.deploy.doctor import judgements
 from frontend.app import create_app
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from tests.support.openid_provider import (
     CLIENT_ID,
     CLIENT_SECRET,
@@ -134,9 +134,14 @@ def sign_in(browser: httpx.Client, user: str = "ada", wanted: str = WANTED) -> h
     return browser.get(authorize(leave(browser, wanted), user))
 
 
+def of_name(name: str, cookies: httpx.Cookies) -> list[str]:
+    """The values of the cookies that begin with the name: the dashboard's port follows."""
+    return [value for called, value in cookies.items() if called.startswith(name)]
+
+
 def problem(answer: httpx.Response) -> str:
     """What the login page says; nobody is logged in."""
-    assert SESSION_COOKIE not in answer.cookies
+    assert not of_name(SESSION_COOKIE, answer.cookies)
     found = re.search(r'role="alert">(.*?)</p>', answer.text, re.DOTALL)
     assert found is not None, answer.text
     return html.unescape(found[1])
@@ -161,13 +166,36 @@ def test_from_the_button_to_the_page_that_was_wanted(product: Product, browser: 
     user = me(browser)
     assert (user["name"], user["role"], user["has_single_sign_on"]) == ("ada", "member", True)
     assert [(each["name"], each["role"]) for each in user["projects"]] == [("planning", "admin")]
-    assert not {SIGN_IN_COOKIE, "bapo_next"} & set(browser.cookies)
+    assert not of_name(SIGN_IN_COOKIE, browser.cookies) + of_name("bapo_next", browser.cookies)
     with product.backend.client() as admin:
         person = next(each for each in admin.people().items if each.name == "ada")
         assert [(each.issuer, each.subject) for each in person.identities] == [(product.provider.url, "id-of-ada")]
         assert (person.email, person.has_password) == ("ada@example.org", False)
         entries = [each for each in admin.audit_trail(author="ada").items if each.action == "logged_in"]
         assert entries[0].detail["with"] == "Company"
+
+
+def test_under_a_path_the_way_to_the_provider_and_back_stays_under_it(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    origin, url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/tools/bapo"
+    monkeypatch.setitem(vars(product.context.settings), "public_url", url)
+    monkeypatch.setattr(product.provider, "redirect_uri", f"{url}/login/callback")
+    dashboard = FrontendSettings(backend_url=product.backend.url, public_url=url)
+    with serving(create_app(dashboard), port), httpx.Client(base_url=origin, timeout=60) as browser:
+        page = browser.get("/tools/bapo/login", params={"next": WANTED}).text
+        [button] = re.findall(r'href="([^"]*single-sign-on[^"]*)"', page)
+        assert button == "/tools/bapo/login/single-sign-on?next=/runs/abc%3Ftab%3Dbatch"
+        back = authorize(browser.get(button).headers["location"])
+        assert back.startswith(f"{url}/login/callback?")
+        answer = browser.get(back)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/tools/bapo{WANTED}")
+        assert browser.get("/tools/bapo/api/v1/me").json()["name"] == "ada"
+        kept = {(each.path, each.name) for each in browser.cookies.jar}
+        assert kept == {("/tools/bapo", f"{SESSION_COOKIE}_{port}~tools~bapo")}
+        address = browser.post("/tools/bapo/logout", headers={"Origin": origin}).json()["address"]
+        assert httpx.get(address, timeout=60).headers["location"] == f"{url}/login"
 
 
 def test_each_sign_in_brings_role_and_projects_up_to_date(product: Product, browser: httpx.Client) -> None:
@@ -191,7 +219,7 @@ def test_claims_may_come_from_userinfo_alone(product: Product, browser: httpx.Cl
 
 def test_a_logout_ends_the_providers_session_too(product: Product, browser: httpx.Client) -> None:
     sign_in(browser)
-    session = browser.cookies[SESSION_COOKIE]
+    [session] = of_name(SESSION_COOKIE, browser.cookies)
     address = browser.post("/logout", headers={"Origin": product.url}).json()["address"]
     assert address.startswith(f"{product.provider.url}/logout?id_token_hint=")
     assert httpx.get(address, timeout=60).headers["location"] == f"{product.url}/login"
@@ -208,8 +236,9 @@ def test_nobody_is_led_to_another_site(product: Product, browser: httpx.Client, 
     assert sign_in(browser, wanted=wanted).headers["location"] == "/runs"
     # Nor by a cookie that somebody planted.
     back = authorize(leave(browser))
-    browser.cookies.set("bapo_next", wanted, domain="127.0.0.1", path="/login/callback")
-    assert browser.get(back, headers={"Cookie": cookies(browser, bapo_next=wanted)}).headers["location"] == "/runs"
+    [name] = [each.name for each in browser.cookies.jar if each.name.startswith("bapo_next")]
+    answer = browser.get(back, headers={"Cookie": cookies(browser, **{name: wanted})})
+    assert answer.headers["location"] == "/runs"
 
 
 def cookies(browser: httpx.Client, **others: str) -> str:
@@ -434,7 +463,7 @@ def test_nothing_secret_is_logged_or_stored(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     back = authorize(leave(browser))
-    secrets = [browser.cookies[SIGN_IN_COOKIE], CLIENT_SECRET, *parse_qs(urlsplit(back).query)["code"]]
+    secrets = [*of_name(SIGN_IN_COOKIE, browser.cookies), CLIENT_SECRET, *parse_qs(urlsplit(back).query)["code"]]
     with product.context.database.engine.connect() as connection:
         stored = str(connection.exec_driver_sql("TABLE pending_sign_ins").all())
     browser.get(back)

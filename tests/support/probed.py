@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
-from bapo.config.method import probe_changes
+from bapo.methods.probe import probe_changes
 from bapo.records import PromptVisit
 from bapo.rollout import BatchSource
 from tests.support.fake_worker import FakeWorker

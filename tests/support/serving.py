@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bapo.deploy.http_server import Server, listen
-from frontend.proxy import ApiProxy
+from frontend.server.proxy import ApiProxy
 from tests.support.services import wait_until
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bapo.config.objective import Aggregation, Objective
+from bapo.config.objective import Aggregation, Objective, ShiftedClip
 
 # In every ./test: the start of verl has imported it already, and on its one rank a wrong scale would be no other loss.
 pytestmark = pytest.mark.core
@@ -91,7 +91,7 @@ def test_a_reference_and_the_policy_before_the_update_come_with_the_rows() -> No
     data[REFERENCE_FIELD] = _nested([[-2.0], [0.0]])
     data[CURRENT_FIELD] = _nested([[-0.5], [0.0]])
     output = {name: _nested([[9.0, -0.5, 9.0], [9.0, -7.0, 9.0]]) for name in ("log_probs", "entropy")}
-    objective = Objective(kl_coefficient=0.1, kl_reference_share=1.0, shifts_clip_range=True)
+    objective = Objective(ShiftedClip(), kl_coefficient=0.1, kl_reference_share=1.0)
     value, metrics = BapoLoss(objective)(output, data)
     # ρ = e^0.5 = 1.6487, as before the update, so that nothing is clipped; ρ·k3 = e^0.5·(e^-1.5 - 1 + 1.5).
     kl = math.exp(0.5) * (math.exp(-1.5) + 0.5)

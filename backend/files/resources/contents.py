@@ -1,6 +1,6 @@
 """Inspects data sets, model folders and verifiers without executing or unpickling them.
 
-What this reads is other people's: a request asks a separate process for it, by `backend.files.resources.inspecting`.
+What this reads is other people's: `backend.files.resources.inspection` does it in a separate process.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from pydantic import BaseModel
 from backend.files.resources import contents
 from backend.files.resources.contents import ContentError
 from bapo.api.resources import ResourceKind, ResourcePreview
-from bapo.own_data.isolated import ApartError, run_apart
+from bapo.own_data.isolated import FileReadError, read_isolated
 
 SUMMARY_SECONDS = 120.0
 """Time limit for the inspection of a whole file, for which a request waits."""
@@ -74,21 +73,17 @@ def inspect(job: Inspection) -> Found:
         return Found(refusal=Refusal(remedy=error.remedy, field=error.field, value=error.value))
 
 
-def inspect_apart(job: Inspection) -> Found:
+def inspect_isolated(job: Inspection) -> Found:
     """Read it in a separate process. Raises ContentError and BusyError."""
     if not _TURNS.acquire(timeout=TURN_SECONDS):
         raise BusyError
     try:
-        command = [sys.executable, "-m", "backend.files.resources.inspection_process"]
-        given = job.model_dump_json().encode()
         seconds = SUMMARY_SECONDS if job.window is None else PREVIEW_SECONDS
-        answer = run_apart(command, given, is_cancelled=lambda: False, seconds=seconds)
-    except ApartError as error:
+        found = read_isolated(inspect, job, file_bytes=0, maps_files=job.kind == "model", seconds=seconds)
+    except FileReadError as error:
         raise ContentError(str(error), value=str(job.path)) from None
     finally:
         _TURNS.release()
-    assert answer is not None, "nothing cancels it"
-    found = Found.model_validate_json(answer)
     if found.refusal is not None:
         refusal = found.refusal
         raise ContentError(refusal.remedy, field=refusal.field, value=refusal.value)

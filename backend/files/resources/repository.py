@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from backend.kit.errors import existing
 from backend.models import Project, Resource, ResourceVersion, Run, RunFindings, RunResource, User
 from bapo.api.resources import ResourceKind, ResourceRun
-from bapo.config.method import ProbeConfig
+from bapo.methods.probe import ProbeConfig
 
 MOST_RUNS = 200
 

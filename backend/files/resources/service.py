@@ -108,7 +108,7 @@ def preview(session: Session, resource_id: str, folders: PermittedFolders, offse
 def _inspected(job: Inspection) -> Found:
     """Return what an inspection finds. Raises Problem 422 if the file does not fit its kind, 503 if too many run."""
     try:
-        return inspection.inspect_apart(job)
+        return inspection.inspect_isolated(job)
     except ContentError as error:
         raise Problem(422, "invalid_request", error.remedy, field=error.field, value=error.value) from None
     except BusyError:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from backend.files.uploads import repository, room
 from backend.files.uploads.beginning import check_file_beginning
-from backend.files.uploads.models import ModelJob, check_model_apart
+from backend.files.uploads.models import ModelJob, unpack_model
 from backend.files.uploads.sources import catalogue_model, is_repository
 from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
@@ -22,9 +22,10 @@ from backend.kit.errors import Problem
 from backend.kit.leadership import LeaderThread
 from backend.models import Upload
 from backend.settings.environment import Settings
+from bapo.isolation.function import CallCancelledError
 from bapo.own_data.checking import OtherData
-from bapo.own_data.isolated import check_apart
-from bapo.own_data.job import CheckJob
+from bapo.own_data.isolated import FileReadError, read_isolated
+from bapo.own_data.job import CheckJob, carry_out
 from bapo.own_data.report import ColumnMapping
 from bapo.own_data.storable import storable
 
@@ -81,10 +82,13 @@ class UploadChecker(LeaderThread):
     def _check(self, upload: Upload, others: list[OtherData], most_bytes: int) -> None:
         """Check one upload. Whatever is wrong with it, the others go on."""
         try:
-            result = self._result(upload, others, most_bytes)
-            if result is not None:
-                self._keep(upload, storable(result))
-            elif self._leads.is_set():
+            try:
+                result = self._result(upload, others, most_bytes)
+            except FileReadError as error:
+                result = {"problem": str(error), "num_bytes": 0}
+            self._keep(upload, storable(result))
+        except CallCancelledError:
+            if self._leads.is_set():
                 self._remove_if_gone(upload)
         except OperationalError as error:
             # Once the database answers, the check begins again.
@@ -96,8 +100,8 @@ class UploadChecker(LeaderThread):
             del self._busy[upload.id]
             self.wake()
 
-    def _result(self, upload: Upload, others: list[OtherData], most_bytes: int) -> dict[str, Any] | None:
-        """Return the result of the check; `None` if it was cancelled."""
+    def _result(self, upload: Upload, others: list[OtherData], most_bytes: int) -> dict[str, Any]:
+        """Return the result of the check. Raises FileReadError and CallCancelledError."""
         is_cancelled = self._asks_whether_gone(upload)
         received, out = self._store.received(upload.id), self._store.checked(upload.id)
         # What arrived first may have been too short to tell; an archive of parts is one that this server has made.
@@ -106,16 +110,17 @@ class UploadChecker(LeaderThread):
                 try:
                     check_file_beginning(upload, file.read(BEGINNING_BYTES))
                 except Problem as problem:
-                    return {"problem": problem.remedy, "num_bytes": 0}
+                    raise FileReadError(problem.remedy) from None
         if upload.kind == "model":
             most_bytes = min(most_bytes, self._settings.upload_max_bytes)
             packed = None if upload.source is None else catalogue_model(upload.source)
-            job = ModelJob(path=received, out=out, most_bytes=most_bytes, packed=packed)
-            model = check_model_apart(job, is_cancelled=is_cancelled)
-            return None if model is None else model.model_dump(mode="json")
+            unpacking = ModelJob(path=received, out=out, most_bytes=most_bytes, packed=packed)
+            return read_isolated(
+                unpack_model, unpacking, file_bytes=most_bytes, maps_files=True, is_cancelled=is_cancelled
+            ).model_dump(mode="json")
         for earlier in out.parent.glob(f"{out.name}.*"):
             earlier.unlink()
-        data_job = CheckJob(
+        job = CheckJob(
             path=received,
             ending=PurePath(upload.file_name).suffix.lower(),
             mapping=None if upload.mapping is None else ColumnMapping.model_validate(upload.mapping),
@@ -123,8 +128,7 @@ class UploadChecker(LeaderThread):
             out=out,
             most_bytes=most_bytes,
         )
-        data = check_apart(data_job, is_cancelled=is_cancelled)
-        return None if data is None else data.model_dump(mode="json")
+        return read_isolated(carry_out, job, file_bytes=most_bytes, is_cancelled=is_cancelled).model_dump(mode="json")
 
     def _asks_whether_gone(self, upload: Upload) -> Callable[[], bool]:
         """Return whether the server stops or the check is no longer awaited; the database is asked now and then."""

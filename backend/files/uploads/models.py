@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +19,6 @@ from bapo.config.model_files import INDEX as INDEXES
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
 from bapo.files.safe_paths import files_inside
-from bapo.own_data.isolated import CHECK_SECONDS, ApartError, run_apart
 from bapo.own_data.storable import storable
 from bapo.pretrained.errors import PretrainedError
 from bapo.pretrained.folders import DEFAULT_DTYPE
@@ -30,8 +28,8 @@ ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md",
 """Endings of the files that a model may contain; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
 INDEX = "model.safetensors.index.json"
-_BESIDE = "__MACOSX"
-"""Folder that an operating system adds to archives."""
+_ADDED = ("__MACOSX", ".*")
+"""Patterns of names that operating systems and Git add to archives, such as `.DS_Store` and `.gitattributes`."""
 
 
 class ModelFile(BaseModel):
@@ -64,19 +62,6 @@ class ModelResult(BaseModel):
     problem: str | None = None
 
 
-def check_model_apart(
-    job: ModelJob, *, is_cancelled: Callable[[], bool], seconds: float = CHECK_SECONDS
-) -> ModelResult | None:
-    """Unpack in a process with limits; None where it was cancelled, as `check_apart` does for data."""
-    try:
-        command = [sys.executable, "-m", "backend.files.uploads.model_process"]
-        found = run_apart(command, job.model_dump_json().encode(), is_cancelled=is_cancelled, seconds=seconds)
-    except ApartError as error:
-        shutil.rmtree(job.out, ignore_errors=True)
-        return ModelResult(problem=str(error))
-    return None if found is None else ModelResult.model_validate_json(found)
-
-
 def unpack_model(job: ModelJob) -> ModelResult:
     """Unpack the archive into its `out`; a folder around all files is left away. What lay there goes first."""
     path, out, most_bytes = job.path, job.out, job.most_bytes
@@ -104,7 +89,12 @@ def unpack_model(job: ModelJob) -> ModelResult:
 
 
 def _model_folder(out: Path) -> Path:
-    shutil.rmtree(out / _BESIDE, ignore_errors=True)
+    for added in [found for pattern in _ADDED for found in out.rglob(pattern)]:
+        if added.is_dir():
+            shutil.rmtree(added)
+        else:
+            # Unless it lay in a folder that is gone.
+            added.unlink(missing_ok=True)
     inside = list(out.iterdir())
     folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else out
     if not (folder / "config.json").is_file():

@@ -67,6 +67,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         attempt=attempt.number,
         fencing_token=attempt.fencing_token,
         config=run.config,
+        config_digest=run.config_digest,
         run_dir=str(settings.runs_dir / run.id),
         fork=fork_source(run, settings),
         settled=runs.settled_controls(session, run.id),

@@ -13,6 +13,7 @@ from backend.kit.permissions import Reader
 from backend.kit.rendering import rendered
 from backend.launch.configs import estimate, service
 from backend.prices.in_force import prices_in_force
+from backend.runs import repository
 from bapo.api.configs import (
     ConfigCheck,
     ConfigFieldInfo,
@@ -33,13 +34,9 @@ def _info(recipe: Recipe) -> RecipeInfo:
 
 
 def _checked(session: Session, draft: ConfigCheck) -> service.CheckedDraft:
-    parent_project = service.parent_project(session, draft)
-    return service.check(
-        session,
-        draft,
-        choice.for_reading(session, draft.project, beside=parent_project),
-        fork_step=draft.fork_step,
-    )
+    parent = repository.parent_of(session, draft)
+    project_id = choice.for_reading(session, draft.project, beside=None if parent is None else parent.project_id)
+    return service.check(session, draft, parent, project_id, fork_step=draft.fork_step)
 
 
 @router.get("/recipes", summary="List recipes")
@@ -80,5 +77,5 @@ def estimate_config(_: Reader, session: DbSession, settings: SettingsOf, draft: 
 
     A config that cannot run gets 422 with field, value and remedy of every problem.
     """
-    config = _checked(session, draft).resolution.config
+    config = _checked(session, draft).resolved.config
     return estimate.estimate(session, config, prices_in_force(session, settings), first_step=draft.fork_step or 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -18,7 +19,7 @@ from backend.runs.checkpoints import service as checkpoints
 from backend.workers.repository import machines
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigDraft, ConfigReport
-from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, ConfigProblem, ResolvedConfig, RunConfig, apply_changes, parse_config, resolve
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import ExplicitConfig, difference, flatten
 from bapo.run.fork import fork_problems
@@ -26,12 +27,13 @@ from bapo.run.fork import fork_problems
 
 @dataclass(frozen=True)
 class CheckedDraft:
-    """A config that can run, and what it came from."""
+    """A config that can run, what it came from and what it names."""
 
-    resolution: Resolution
+    resolved: ResolvedConfig
     recipe: str | None
-    parent_id: str | None
     diff: dict[str, tuple[Any, Any]]
+    uses: Mapping[str, str]
+    """Files, folders and prompt list that the config names, by field."""
 
 
 def recipe(name: str) -> Recipe:
@@ -43,61 +45,67 @@ def recipe(name: str) -> Recipe:
     raise ConfigError([ConfigProblem("recipe", name, f"no such recipe: take one of {names}")])
 
 
-def parent_project(session: Session, draft: ConfigDraft) -> str | None:
-    """Return the project of the parent, where there is one. Raises Problem 404 for an unknown parent."""
-    # Both a recipe and a parent are refused by `check`.
-    if draft.parent_id is None or draft.recipe is not None:
-        return None
-    return repository.get(session, draft.parent_id).project_id
-
-
 def check(
-    session: Session, draft: ConfigDraft, project_id: str | None, *, fork_step: int | None = None
+    session: Session,
+    draft: ConfigDraft,
+    parent: Run | None,
+    project_id: str | None,
+    *,
+    fork_step: int | None = None,
+    for_run: bool = False,
 ) -> CheckedDraft:
     """Resolve a draft in the light of a project; with `fork_step`, of a fork of the parent's checkpoint of that step.
 
-    Raises ConfigError with every problem, Problem 404 for an unknown parent or a checkpoint that it does not keep.
+    `for_run`: the config also has the entries of its prompt list, so that it says all by itself; what was set, and what
+    differs, only names the list.
+
+    Raises ConfigError with every problem, Problem 404 for a checkpoint that the parent does not keep.
     """
-    explicit: ExplicitConfig = {}
-    recipe_name = draft.recipe
-    if draft.parent_id is not None:
-        if draft.recipe is not None:
+    explicit, recipe_name = _set_before(session, draft, parent, fork_step)
+    named, of_paths = references.resolved(session, apply_changes(explicit, draft.changes), project_id)
+    named, of_list = prompt_lists.pinned(session, named, project_id)
+    resolved = _resolved(named, [*of_paths, *of_list])
+    if too_long := references.context_problems(session, resolved.config):
+        raise ConfigError(too_long)
+    base = parse_config(explicit)
+    if parent is not None and fork_step is not None and (of_fork := fork_problems(resolved.config, base, fork_step)):
+        raise ConfigError(of_fork)
+    config = prompt_lists.written_in(session, resolved.config, project_id) if for_run else resolved.config
+    return CheckedDraft(
+        replace(resolved, config=config),
+        recipe_name,
+        difference(resolved.config, base),
+        {**references.uses(config), **prompt_lists.uses(config)},
+    )
+
+
+def _set_before(
+    session: Session, draft: ConfigDraft, parent: Run | None, fork_step: int | None
+) -> tuple[ExplicitConfig, str | None]:
+    """Return what the recipe or the parent sets, and the name of the recipe. Raises as `check` does."""
+    if draft.recipe is not None:
+        if draft.parent_id is not None:
             remedy = "give either a recipe or a parent run, not both"
             raise ConfigError([ConfigProblem("recipe", draft.recipe, remedy)])
-        parent = repository.get(session, draft.parent_id)
-        explicit, recipe_name = parent.explicit, parent.recipe
-        if fork_step is not None:
-            checkpoints.find(session, parent, fork_step)
-            explicit = _config_in_force(session, parent, fork_step)
-    elif draft.recipe is not None:
-        explicit = recipe(draft.recipe).explicit
-    resolution = _resolution(session, apply_changes(explicit, draft.changes), project_id)
-    base = RunConfig.model_validate(explicit)
-    if draft.parent_id is not None and fork_step is not None:
-        problems = fork_problems(resolution.config, base, fork_step)
-        if problems:
-            raise ConfigError(problems)
-    diff = difference(resolution.config, base)
-    return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
+        return recipe(draft.recipe).explicit, draft.recipe
+    if parent is None:
+        return {}, None
+    if fork_step is None:
+        return parent.explicit, parent.recipe
+    checkpoints.find(session, parent, fork_step)
+    return _config_in_force(session, parent, fork_step), parent.recipe
 
 
-def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | None) -> Resolution:
-    """Return the config with paths in place of names, and the version of its prompt list.
-
-    Raises ConfigError with what is wrong with paths and anything else.
-    """
-    named, problems = references.resolved(session, explicit, project_id)
-    named, of_lists = prompt_lists.pinned(session, named, project_id)
-    problems += of_lists
+def _resolved(named: ExplicitConfig, problems: Sequence[ConfigProblem]) -> ResolvedConfig:
+    """Resolve a config whose names have these problems. Raises ConfigError with them and with anything else."""
     try:
-        resolution = resolve(named)
+        resolved = resolve(named)
     except ConfigError as error:
-        of_paths = {problem.field for problem in problems}
-        raise ConfigError([*problems, *(each for each in error.problems if each.field not in of_paths)]) from None
-    problems += references.context_problems(session, resolution.config)
+        of_names = {problem.field for problem in problems}
+        raise ConfigError([*problems, *(each for each in error.problems if each.field not in of_names)]) from None
     if problems:
         raise ConfigError(problems)
-    return resolution
+    return resolved
 
 
 def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
@@ -122,10 +130,10 @@ def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem
 
 def report(session: Session, checked: CheckedDraft) -> ConfigReport:
     """Render a validated config for the form."""
-    config = checked.resolution.config
+    config = checked.resolved.config
     return ConfigReport(
         config=config.model_dump(mode="json"),
-        warnings=field_problems(checked.resolution.warnings) + _capacity_warnings(session, config),
+        warnings=field_problems(config.warnings) + _capacity_warnings(session, config),
         diff=checked.diff,
         threshold_map=threshold_map(config),
         constants=constants(config),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from bapo.api.configs import ThresholdMapRow
 from bapo.config import RunConfig
-from bapo.config.method import BapoConfig
+from bapo.methods.bapo import BapoConfig
 from bapo.theory import theory_constants
 from bapo.thresholds import Thresholds
 

@@ -13,7 +13,6 @@ from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
 from backend.kit.principal import Principal
-from backend.launch.submissions.submission import new_run
 from backend.models import Attempt, Run
 from backend.records.repository import last_event
 from backend.runs import lifecycle
@@ -23,8 +22,9 @@ from backend.settings.environment import Settings
 from backend.workers.repository import extend_lease, next_fencing_token
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import RunStatus
-from bapo.config import resolve
+from bapo.config import parse_config
 from bapo.config.method import is_trainable
+from bapo.config.resolve import config_digest
 
 _ENDINGS = {"finished": RunStatus.SUCCEEDED, "failed": RunStatus.FAILED, "stop": RunStatus.CANCELLED}
 
@@ -73,7 +73,8 @@ def begin(session: Session, body: ImportCreate, caller: Principal, settings: Set
 def _take_config(run: Run, body: ImportCreate) -> None:
     """Store the config if it has the run's sizes; an observer knows them from the first step on only."""
     if not is_trainable(run.method) and "rollout" not in run.config:
-        run.config = run.explicit = resolve(body.config, may_be_observed=True).config.model_dump(mode="json")
+        run.config = run.explicit = parse_config(body.config).model_dump(mode="json")
+        run.config_digest = config_digest(run.config)
 
 
 def _open(session: Session, run: Run, attempt: Attempt, settings: Settings) -> None:
@@ -98,8 +99,8 @@ def note_life(session: Session, run: Run, attempt: Attempt, settings: Settings) 
 
 
 def _create(session: Session, body: ImportCreate, caller: Principal, project_id: str) -> Run:
-    config = resolve(body.config, may_be_observed=True).config
-    run = new_run(session, body.name, config, caller, project_id=project_id, group=body.group)
+    config = parse_config(body.config)
+    run = runs.new_run(session, body.name, config, caller, project_id=project_id, group=body.group)
     run.import_source = body.source
     run.explicit = run.config
     if not config.method.is_trainable:

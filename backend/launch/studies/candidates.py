@@ -32,7 +32,6 @@ class Candidate:
     config: RunConfig | None = None
     """`None` if it cannot run, and for a declared run, which is checked with its study."""
     problems: Sequence[ConfigProblem] = ()
-    warnings: Sequence[ConfigProblem] = ()
     origin: ForkedFrom | None = None
     """Checkpoint of a fork; `None` for other runs."""
 

@@ -56,5 +56,5 @@ def _continued(session: Session, run_id: str, step: int, steps: int, caller: Pri
         tags=parent.tags,
         priority=parent.priority,
     )
-    fork = forks.fork(session, parent, body, None, caller)
+    fork = forks.fork(session, parent, body, caller)
     return ContinuedRun(id=fork.id, name=fork.name, continues=parent.id, num_steps=steps)

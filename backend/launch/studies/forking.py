@@ -151,7 +151,8 @@ def _arm(session: Session, run: Candidate, asked: StudyWrite, project_id: str | 
         return replace(run, problems=[ConfigProblem(field, own[field], remedy) for field in given])
     draft = ConfigDraft(parent_id=run.origin.run_id, changes={**own, **length})
     try:
-        resolution = configs.check(session, draft, project_id, fork_step=run.origin.step).resolution
+        parent = runs.get(session, run.origin.run_id)
+        config = configs.check(session, draft, parent, project_id, fork_step=run.origin.step).resolved.config
     except ConfigError as error:
         problems = [
             ConfigProblem("further_steps", asked.further_steps, each.remedy) if each.field in length else each
@@ -159,4 +160,4 @@ def _arm(session: Session, run: Candidate, asked: StudyWrite, project_id: str | 
         ]
         return replace(run, problems=problems)
     changes = {**run.changes, **length}
-    return replace(run, changes=changes, config=resolution.config, warnings=resolution.warnings)
+    return replace(run, changes=changes, config=config)

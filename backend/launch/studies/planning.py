@@ -22,7 +22,9 @@ from backend.launch.studies.candidates import (
     varied_fields,
 )
 from backend.launch.studies.power import power_shown
+from backend.models import Run
 from backend.prices.hours import Prices
+from backend.runs import repository
 from bapo.api.configs import ConfigDraft, EstimateRange, RunEstimate
 from bapo.api.studies import PlannedStudyRun, StudyPreview, StudyWrite
 from bapo.config import ConfigError
@@ -35,8 +37,8 @@ from bapo.study.report import arms_of, primary_words
 def parent_project(session: Session, asked: StudyWrite) -> str | None:
     """Return the project of the runs that a study starts from, where there are some. Raises Problem 404 for an unknown
     one."""
-    forked = next(iter(forking.parents(session, asked).values()), None)
-    return configs.parent_project(session, asked) if forked is None else forked.project_id
+    parent = next(iter(forking.parents(session, asked).values()), None) or repository.parent_of(session, asked)
+    return None if parent is None else parent.project_id
 
 
 def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan:
@@ -51,11 +53,12 @@ def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan
     assert asked.name is not None, "the body has a text or a name"
     if asked.checkpoints:
         return forking.plan_of(session, asked, asked.name, project_id)
-    configs.check(session, ConfigDraft(recipe=asked.recipe, parent_id=asked.parent_id), project_id)
+    parent = repository.parent_of(session, asked)
+    configs.check(session, ConfigDraft(recipe=asked.recipe, parent_id=asked.parent_id), parent, project_id)
     points = points_of(asked)
     labels = labels_of(varied_fields(points))
     runs = [
-        _candidate(session, asked, point, f"run-{number}", labels, project_id)
+        _candidate(session, asked, parent, point, f"run-{number}", labels, project_id)
         for number, point in enumerate(points, start=1)
     ]
     return Plan(asked.name, asked.recipe, asked.parent_id, asked.changes, runs)
@@ -85,6 +88,7 @@ def _declared_name(study: Declaration, run: PlannedRun) -> str:
 def _candidate(
     session: Session,
     asked: StudyWrite,
+    parent: Run | None,
     point: dict[str, Any],
     name: str,
     labels: Mapping[str, str],
@@ -93,10 +97,10 @@ def _candidate(
     run_name = f"{asked.name} · {settings_text(point, labels)}"[:NAME_CHARACTERS]
     draft = ConfigDraft(recipe=asked.recipe, parent_id=asked.parent_id, changes={**asked.changes, **point})
     try:
-        resolution = configs.check(session, draft, project_id).resolution
+        config = configs.check(session, draft, parent, project_id).resolved.config
     except ConfigError as error:
         return Candidate(name, run_name, point, point, problems=error.problems)
-    return Candidate(name, run_name, point, point, resolution.config, warnings=resolution.warnings)
+    return Candidate(name, run_name, point, point, config)
 
 
 # ---------------------------------------------------------------- preview
@@ -120,7 +124,7 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
     begun = [0 if run.origin is None else run.origin.step for run in plan.runs if run.config is not None]
     declaration: dict[str, Any] = {}
     if study is not None:
-        legal = [resolved(study, run).config for run in (*tuning_runs(study), *final_runs(study, {}))]
+        legal = [resolved(study, run) for run in (*tuning_runs(study), *final_runs(study, {}))]
         begun = [0] * len(legal)
         declaration = {
             "question": study.question,
@@ -142,7 +146,7 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
                 name=run.run_name,
                 set=dict(run.point),
                 problems=field_problems(run.problems),
-                warnings=field_problems(run.warnings),
+                warnings=field_problems([] if run.config is None else run.config.warnings),
             )
             for run in plan.runs
         ],

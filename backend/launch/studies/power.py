@@ -34,7 +34,7 @@ def power_shown(session: Session, examined: Examination, project_id: str | None)
 def _measured(session: Session, study: Declaration, project_id: str | None) -> PairedSpread | None:
     """Return the spread of avg@k between seeds in earlier runs; None where there are too few."""
     try:
-        first = flattened(resolved(study, final_runs(study, {})[0]).config.model_dump(mode="json"))
+        first = flattened(resolved(study, final_runs(study, {})[0]).model_dump(mode="json"))
     except ConfigError:
         return None
     if project_id is None or study.recipe is None:

@@ -169,7 +169,7 @@ def submit(
             run = submission.create(session, body, caller)
         else:
             parent = runs.get(session, candidate.origin.run_id)
-            run = forks.fork(session, parent, RunFork(step=candidate.origin.step, **asked), None, caller)
+            run = forks.fork(session, parent, RunFork(step=candidate.origin.step, **asked), caller)
         run.group_id = row.study.id
         made.run_id, made.was_submitted = run.id, True
     session.flush()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.errors import Problem
-from backend.kit.idempotency import IdempotencyKey
+from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Writer
 from backend.launch.submissions import forks
-from backend.launch.submissions.submission import Submission, submit
+from backend.launch.submissions.submission import create
 from backend.runs import presentation, repository
 from bapo.api.runs import RunCreate, RunDetail, RunFork
 
 router = new_router("runs")
+
+
+class MadeRun(BaseModel):
+    """The run that a request made; a repeated request gets it as it is by then."""
+
+    run_id: str
 
 
 @router.post("/runs", status_code=201, summary="Submit a run")
@@ -22,8 +30,12 @@ def create_run(
 
     A config that cannot run gets 422 with field, value and remedy of every problem.
     """
-    run = submit(session, Submission(body, idempotency_key), caller)
-    return presentation.run_detail(session, settings, run.id, caller)
+
+    def make() -> MadeRun:
+        return MadeRun(run_id=create(session, body, caller).id)
+
+    made = once(session, caller, idempotency_key, body.model_dump_json(), MadeRun, make)
+    return presentation.run_detail(session, settings, made.run_id, caller)
 
 
 @router.post("/runs/{run_id}/clone", status_code=201, summary="Clone a run")
@@ -40,8 +52,7 @@ def clone_run(
         remedy = "leave out parent_id: it is the run in the address"
         raise Problem(422, "invalid_request", remedy, field="parent_id", value=body.parent_id)
     repository.get(session, run_id)
-    clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)
-    return presentation.run_detail(session, settings, clone.id, caller)
+    return create_run(caller, session, settings, body.model_copy(update={"parent_id": run_id}), idempotency_key)
 
 
 @router.post("/runs/{run_id}/fork", status_code=201, summary="Fork a run")
@@ -59,5 +70,9 @@ def fork_run(
     config in force at that step with your changes. 422 names each field that the checkpoint does not support.
     """
     parent = repository.get(session, run_id)
-    fork = forks.fork(session, parent, body, idempotency_key, caller)
-    return presentation.run_detail(session, settings, fork.id, caller)
+
+    def make() -> MadeRun:
+        return MadeRun(run_id=forks.fork(session, parent, body, caller).id)
+
+    made = once(session, caller, idempotency_key, f"{run_id}\n{body.model_dump_json()}", MadeRun, make)
+    return presentation.run_detail(session, settings, made.run_id, caller)

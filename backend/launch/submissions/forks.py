@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from sqlalchemy.orm import Session
 
-from backend.files.resources import references
 from backend.files.resources.repository import note_use
-from backend.identity.audit.repository import add_audit
 from backend.kit.errors import Problem
-from backend.kit.events import announce_status
 from backend.kit.principal import Principal
 from backend.launch.configs import service as configs
 from backend.launch.submissions import inheritance
-from backend.launch.submissions.submission import new_run, once
 from backend.models import Run, RunStorage
-from backend.readings.prompt_lists import references as prompt_lists
-from backend.runs import lifecycle
+from backend.runs import lifecycle, repository
 from backend.runs.access import require
 from bapo.api.configs import ConfigDraft
-from bapo.api.runs import RunFork, RunStatus
+from bapo.api.runs import RunFork
 from bapo.config import RunConfig
 from bapo.config.resolve import difference
 
 
-def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | None, caller: Principal) -> Run:
-    """Make the run, once for each key.
+def fork(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
+    """Make the run.
 
-    Raises Problem 404 where the parent keeps no such checkpoint, 409 for a key that came with another body, ConfigError
-    naming the fields that the checkpoint cannot continue with.
+    Raises Problem 404 where the parent keeps no such checkpoint, ConfigError naming the fields that the checkpoint
+    cannot continue with.
     """
-    digest = hashlib.sha256(f"{parent.id}\n{body.model_dump_json()}".encode()).hexdigest()
-    return once(session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller))
-
-
-def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
     if parent.import_source is not None:
         remedy = "an imported run has no checkpoints here: clone it instead"
         raise Problem(409, "no_checkpoints", remedy, field="id", value=parent.id)
@@ -45,13 +33,12 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> 
             403, "forbidden", "you have read access only to this run's project: ask its administrators", field="id"
         )
     draft = ConfigDraft(parent_id=parent.id, changes=body.changes)
-    resolution = configs.check(session, draft, parent.project_id, fork_step=body.step).resolution
-    config = prompt_lists.written_in(session, resolution.config, parent.project_id)
-    run = new_run(session, body.name, config, caller, project_id=parent.project_id, group=body.group)
+    checked = configs.check(session, draft, parent, parent.project_id, fork_step=body.step, for_run=True)
+    config = checked.resolved.config
+    run = repository.new_run(session, body.name, config, caller, project_id=parent.project_id, group=body.group)
     run.recipe, run.parent_id = parent.recipe, parent.id
     run.forked_from, run.fork_step = parent.id, body.step
-    run.explicit = resolution.explicit
-    run.diff = dict(difference(config, RunConfig.model_validate(parent.config)))
+    run.explicit, run.diff = checked.resolved.explicit, difference(config, RunConfig.model_validate(parent.config))
     run.tags, run.notes, run.priority = list(body.tags), body.notes, body.priority
     run.num_steps = run.num_steps or parent.num_steps
     # A worker of this machine copies the checkpoint out of the parent's folder, now rather than when the run starts: a
@@ -60,12 +47,8 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> 
     session.add(run)
     session.flush()
     session.add(RunStorage(run_id=run.id, is_folder_due=True))
-    note_use(session, run.id, {**references.uses(config), **prompt_lists.uses(config)})
+    note_use(session, run.id, checked.uses)
     inheritance.inherit(session, run, parent, body.step)
     detail = {"parent_id": parent.id, "step": body.step, "changes": body.changes}
-    add_audit(session, run.id, caller.name, "forked", detail)
-    if body.start:
-        lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
-    else:
-        announce_status(session, run)
+    lifecycle.begin(session, run, "forked", author=caller.name, detail=detail, start=body.start)
     return run

@@ -15,8 +15,7 @@ from backend.prices.in_force import prices_in_force
 from backend.readings.compare import curves, importance, series, service
 from backend.readings.compare.curves import Reduction
 from backend.readings.compare.held_out_curves import of_one_set
-from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
-from backend.records.repository import StepRange
+from backend.records.parameters import MAX_KEYS, Window
 from backend.records.series import sample
 from bapo.api.compare import (
     MOST_COMPARED,
@@ -59,19 +58,17 @@ def get_metrics_of_runs(
     answers: AnswersOf,
     runs: Runs,
     keys: Keys,
-    from_step: FromStep = 0,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
+    window: Window,
 ) -> Response:
     """Return the values by step, null where a step lacks the key. `max_points` limits them to a sample that keeps the
     extremes."""
     ids = service.existing(session, runs)
 
     def work_out() -> Answer:
-        columns = series.read(session, ids, _names(keys), StepRange(from_step, to_step))
+        columns = series.read(session, ids, _names(keys), window.steps)
         tables = {run_id: series.table(columns[run_id]) for run_id in ids}
-        if max_points is not None:
-            tables = {run_id: sample(table, max_points) for run_id, table in tables.items()}
+        if window.max_points is not None:
+            tables = {run_id: sample(table, window.max_points) for run_id, table in tables.items()}
         return Answer.of(
             {"series": {run_id: {"steps": table.steps, "columns": table.values} for run_id, table in tables.items()}}
         )

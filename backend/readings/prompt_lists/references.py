@@ -7,11 +7,9 @@ from sqlalchemy.orm import Session
 from backend.models import PromptList
 from backend.readings.prompt_lists import repository
 from backend.readings.prompt_lists.repository import FIELD
-from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, parse_config
 from bapo.config.prompt_weights import texts_of, weights_of
 from bapo.config.resolve import ExplicitConfig, flatten
-
-ENTRIES = "task.prompt_weights"
 
 
 def pinned(
@@ -38,7 +36,7 @@ def pinned(
     return apply_changes(explicit, {FIELD: f"@{name}:{number or found.version}"}), []
 
 
-def written_in(session: Session, config: RunConfig, project_id: str) -> RunConfig:
+def written_in(session: Session, config: RunConfig, project_id: str | None) -> RunConfig:
     """Return the config of a run with its list's entries, so that it says all by itself; its own weights come before
     them.
 
@@ -52,10 +50,12 @@ def written_in(session: Session, config: RunConfig, project_id: str) -> RunConfi
         remedy = f"this version has no prompts: take another of the {found.version}, or leave the field empty"
         raise ConfigError([ConfigProblem(FIELD, config.task.prompt_list, remedy)])
     weights = {**listed, **weights_of(config.task.prompt_weights)}
-    return resolve(apply_changes(config.model_dump(mode="json"), {ENTRIES: texts_of(weights)})).config
+    task = {**config.task.model_dump(mode="json"), "prompt_weights": texts_of(weights)}
+    # The other sections are checked already, and are not read again; the rules between fields are.
+    return parse_config({**dict(config), "task": task})
 
 
-def _named(session: Session, value: str, project_id: str) -> tuple[PromptList, int]:
+def _named(session: Session, value: str, project_id: str | None) -> tuple[PromptList, int]:
     name, _, number = value.removeprefix("@").partition(":")
     found = repository.named(session, project_id, name)
     assert found is not None, "its version was looked up when the config was checked"

@@ -13,8 +13,7 @@ from backend.kit.response_cache import Answer
 from backend.readings.visits.service import visits_of_run
 from backend.records import distributions, metric_keys, repository, series
 from backend.records.distributions import Spans
-from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
-from backend.records.repository import StepRange
+from backend.records.parameters import MAX_KEYS, TrainingWindow, Window
 from backend.records.smoothing import smoothing_of
 from backend.runs import repository as runs
 from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
@@ -43,9 +42,7 @@ def get_metrics(
     answers: AnswersOf,
     run_id: str,
     keys: Annotated[str, Query(min_length=1, max_length=50_000, description="Names, separated by commas.")],
-    from_step: FromStep = 0,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
+    window: Window,
 ) -> Response:
     """Return the values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
 
@@ -55,9 +52,9 @@ def get_metrics(
     def work_out() -> Answer:
         runs.get(session, run_id)
         names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
-        columns = series.read(session, run_id, names, StepRange(from_step, to_step))
-        if max_points is not None:
-            columns = series.sample(columns, max_points)
+        columns = series.read(session, run_id, names, window.steps)
+        if window.max_points is not None:
+            columns = series.sample(columns, window.max_points)
         return _answer({"steps": columns.steps, "columns": columns.values}, columns.sampled)
 
     return answers.of(session, [run_id], work_out)
@@ -69,13 +66,11 @@ def get_metric_groups(
     session: DbSession,
     answers: AnswersOf,
     run_id: str,
+    window: TrainingWindow,
     groups: Annotated[
         str, Query(max_length=50_000, description="Names separated by commas, groups separated by `|`; may be empty.")
     ] = "",
     along: Annotated[str, Query(max_length=5_000, description="Names to return with every group.")] = "",
-    from_step: FromStep = 1,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
     smooth: Annotated[
         str | None,
         Query(
@@ -99,8 +94,8 @@ def get_metric_groups(
             run_id,
             wanted,
             [key for key in along.split(",") if key],
-            StepRange(from_step, to_step),
-            max_points=max_points,
+            window.steps,
+            max_points=window.max_points,
             smoothing=None if smooth is None else smoothing_of(smooth),
         )
         content = [
@@ -128,9 +123,7 @@ def get_ratios(
     session: DbSession,
     answers: AnswersOf,
     run_id: str,
-    from_step: FromStep = 1,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
+    window: TrainingWindow,
 ) -> Response:
     """Return the number of tokens by ratio ρ between the trained policy and the one that generated them, in 13 bins per
     step.
@@ -140,7 +133,7 @@ def get_ratios(
 
     def work_out() -> Answer:
         runs.get(session, run_id)
-        spans, counts = distributions.ratios(session, run_id, StepRange(from_step, to_step), max_points)
+        spans, counts = distributions.ratios(session, run_id, window.steps, window.max_points)
         return _answer({"edges": RATIO_BIN_EDGES, **_steps_of(spans), "counts": counts}, _summed(spans))
 
     return answers.of(session, [run_id], work_out)
@@ -158,9 +151,7 @@ def get_staleness(
     context: ContextOf,
     answers: AnswersOf,
     run_id: str,
-    from_step: FromStep = 1,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
+    window: TrainingWindow,
 ) -> Response:
     """Return the number of trained groups by staleness per step: step - 1 - version of the generating policy.
 
@@ -169,7 +160,7 @@ def get_staleness(
 
     def work_out() -> Answer:
         visits = visits_of_run(session, context, runs.get(session, run_id))
-        spans, ages, counts = distributions.staleness(visits, StepRange(from_step, to_step), max_points)
+        spans, ages, counts = distributions.staleness(visits, window.steps, window.max_points)
         return _answer({"ages": ages, **_steps_of(spans), "counts": counts}, _summed(spans))
 
     return answers.of(session, [run_id], work_out)
@@ -186,9 +177,7 @@ def get_histograms(
     session: DbSession,
     answers: AnswersOf,
     run_id: str,
-    from_step: FromStep = 0,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
+    window: Window,
 ) -> Response:
     """Return the number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
 
@@ -197,9 +186,10 @@ def get_histograms(
 
     def work_out() -> Answer:
         run = runs.get(session, run_id)
-        num_steps = min(to_step, run.step) - max(from_step, 1) + 1
+        steps, max_points = window
+        num_steps = min(steps.last, run.step) - max(steps.first, 1) + 1
         every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
-        rows = repository.histograms(session, run_id, StepRange(from_step, to_step), every)
+        rows = repository.histograms(session, run_id, steps, every)
         content = {
             "steps": [row.step for row in rows],
             "fresh": [row.fresh for row in rows],

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bapo.analysis.findings.finding import Evidence, Finding, Found, ListedPrompt, Outcome, Remedy, TooLittle
 from bapo.analysis.findings.stream import ResponseGroup, RunStream
 from bapo.analysis.number_format import percent
-from bapo.answer_text import last_answer
+from bapo.answer_text import after_hashes, last_answer, last_line
 
 LEAST_PROMPTS = 30
 """Prompts with a label and two sampled groups of different policies."""
@@ -126,9 +126,10 @@ def answer_format(stream: RunStream) -> Outcome:
 
 
 def extracted(text: str) -> str | None:
-    """Return the answer that a response gives: in its last <answer>…</answer>, or else in its last \\boxed{…}."""
-    answer = last_answer(text)
-    return answer.strip() if answer is not None and answer.strip() else None
+    """Return the answer that a response gives in one of the usual forms: <answer>…</answer>, \\boxed{…}, `Answer: …` or
+    `#### …`."""
+    answers = (extract(text) for extract in (last_answer, last_line, after_hashes))
+    return next((answer.strip() for answer in answers if answer is not None and answer.strip()), None)
 
 
 def plain(answer: str) -> str:

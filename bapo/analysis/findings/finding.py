@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from bapo.analysis.result import Bounded, Result
 
 FindingKind = Literal[
+    "probed_readiness",
     "probed_difficulty",
     "probed_group_size",
     "probed_thresholds",
@@ -33,6 +34,7 @@ FindingKind = Literal[
     "contamination",
 ]
 LABELS: Mapping[FindingKind, str] = {
+    "probed_readiness": "Warm start",
     "probed_difficulty": "Difficulty for the base model",
     "probed_group_size": "Group size",
     "probed_thresholds": "Thresholds and buffers",

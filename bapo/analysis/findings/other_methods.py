@@ -17,7 +17,9 @@ from bapo.analysis.what_if.answer import WhatIfTotal
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import BufferSizes, Recording
 from bapo.config import ConfigError
-from bapo.config.method import BapoConfig, DapoConfig, method_name, replay_methods
+from bapo.config.method import method_name, replay_methods
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.dapo import DapoConfig
 
 ADVISED = (BapoConfig.type_name(), DapoConfig.type_name())
 _HOW = {

@@ -33,8 +33,8 @@ from bapo.analysis.findings.probe import OF_PROBES, figures_of, probe_outcomes
 from bapo.analysis.findings.settled_prompts import always_solved, never_solved
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.verifier_noise import verifier_disagrees
-from bapo.config.method.observed import ObservedConfig
-from bapo.config.method.probe import ProbeConfig
+from bapo.methods.observed import ObservedConfig
+from bapo.methods.probe import ProbeConfig
 
 DETECTORS: Mapping[FindingKind, Callable[[RunStream], Outcome]] = {
     "no_gradient": groups_without_gradient,

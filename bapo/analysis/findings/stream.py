@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bapo.analysis.visits import SOURCES, Visits, visits_of
 from bapo.answer_text import ANSWER_TEXT
 from bapo.config import RunConfig
-from bapo.config.method.observed import ObservedConfig
 from bapo.config.task import canonical_form
+from bapo.methods.observed import ObservedConfig
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, metrics
 from bapo.rollout import BatchSource
 from bapo.run.journal import SAMPLES_FILE, attempt_folders, complete_lines, merged_records

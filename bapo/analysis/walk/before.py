@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bapo.analysis.visits import Visits
 from bapo.buffers import HighQualityBuffer
-from bapo.config.method import BapoConfig
+from bapo.methods.bapo import BapoConfig
 from bapo.methods.lines import Answered
 from bapo.records import StepRecord
 from bapo.rollout import BatchSource, RolloutGroup

@@ -27,7 +27,7 @@ from bapo.analysis.walk.other import Before
 from bapo.analysis.walk.thresholds import Wanted
 from bapo.analysis.walk.walk import Known, Listing, Places, can_change, walk
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.config.method import BapoConfig
+from bapo.methods.bapo import BapoConfig
 from bapo.records import EventRecord, StepRecord
 from bapo.rollout import BatchSource
 from bapo.run.journal import merged_records

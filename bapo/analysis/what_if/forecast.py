@@ -18,7 +18,7 @@ from bapo.analysis.what_if.replay import has_buffers, replay
 from bapo.analysis.what_if.sizes import Replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.analysis.what_if.totals import exact_through, forecast_batches, recorded_batches, totals_of
-from bapo.config import ConfigError, ConfigProblem, apply_changes, resolve
+from bapo.config import ConfigError, ConfigProblem, apply_changes, parse_config
 from bapo.config.documentation import documentation
 from bapo.config.errors import FieldProblem
 from bapo.config.method import has_trait, replay_methods
@@ -129,10 +129,10 @@ def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Pha
     phases: list[Phase] = []
     warnings: dict[tuple[str, str], ConfigProblem] = {}
     for phase in recording.phases:
-        resolution = resolve(apply_changes(phase.config.model_dump(mode="json"), changes), may_be_observed=True)
-        require_known_method(resolution.config, otherwise="submit a run with it instead")
-        phases.append(Phase(phase.first_step, resolution.config))
-        warnings |= {(each.field, each.remedy): each for each in resolution.warnings if each.field in REPLAYABLE_FIELDS}
+        config = parse_config(apply_changes(phase.config.model_dump(mode="json"), changes))
+        require_known_method(config, otherwise="submit a run with it instead")
+        phases.append(Phase(phase.first_step, config))
+        warnings |= {(each.field, each.remedy): each for each in config.warnings if each.field in REPLAYABLE_FIELDS}
     return phases, list(warnings.values())
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,7 @@ def _found(places: Floats, rows: Counts, uniform: Floats, width: int) -> Counts:
     return np.asarray(np.minimum(found, width - 1))
 
 
+@lru_cache(maxsize=4)
 def _binomial_places(group_size: int) -> Floats:
     right = np.arange(group_size + 1)
     # Up to a factor that the division below takes out.

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from bapo.analysis.what_if.stream import Counts, RecordedStream
 from bapo.config import RunConfig
-from bapo.config.method import BapoConfig
 from bapo.draws import generator
 from bapo.filters import kept_places
-from bapo.methods.bapo import bapo_config
+from bapo.methods.bapo import BapoConfig, bapo_config
 from bapo.thresholds import CountLimits, count_limits
 
 Entries = dict[int, int]

@@ -15,7 +15,7 @@ from bapo.analysis.what_if.replay import replay
 from bapo.analysis.what_if.rounds import has_rounds, recorded_rounds
 from bapo.analysis.what_if.sizes import Replay
 from bapo.analysis.what_if.stream import RecordedStream
-from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, parse_config
 from bapo.config.method import replay_methods
 from bapo.records import AnyRecord, EventRecord, StepRecord
 from bapo.run.journal import merged_records
@@ -110,9 +110,7 @@ def _phases(config: RunConfig, changes: Sequence[ParameterChange]) -> list[Phase
     """Return the configs in force, each with its first step."""
     phases = [Phase(1, config)]
     for change in changes:
-        changed = resolve(
-            apply_changes(phases[-1].config.model_dump(mode="json"), change.changes), may_be_observed=True
-        ).config
+        changed = parse_config(apply_changes(phases[-1].config.model_dump(mode="json"), change.changes))
         if change.first_step <= phases[-1].first_step:
             phases.pop()
         phases.append(Phase(max(1, change.first_step), changed))

@@ -14,7 +14,7 @@ from bapo.analysis.what_if.answers import mixed_of_unvisited
 from bapo.analysis.what_if.sizes import Replay, without_buffers
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.config import RunConfig
-from bapo.config.method import DapoConfig
+from bapo.methods.dapo import DapoConfig
 
 
 def has_rounds(config: RunConfig) -> bool:

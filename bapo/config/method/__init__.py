@@ -1,6 +1,8 @@
 """The `method` section: one class per method, selected by `type`.
 
-A class's fields are what a user sets; its class variables, documented in `base`, are what the method is.
+A class's fields are what a user sets; its class variables, documented in `base`, are what the method is. The
+file of a method in `bapo/methods/` has its config class and the class that makes its batches. The registry imports
+those files when a config is first read, so that nothing here imports them.
 """
 
 from __future__ import annotations
@@ -8,52 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from bapo.config.method.arpo import ArpoConfig
-from bapo.config.method.bapo import (
-    BapoConfig,
-    BapoMiniConfig,
-    BapoReleaseConfig,
-    DifficultBufferConfig,
-    FilterConfig,
-    HighQualityBufferConfig,
-)
-from bapo.config.method.base import Look, MethodSection
-from bapo.config.method.dapo import DapoConfig
-from bapo.config.method.dots import DotsConfig
-from bapo.config.method.grpo import GrpoConfig, GrpoDelayedConfig
-from bapo.config.method.gspo import GspoConfig
-from bapo.config.method.mopps import MoppsConfig
-from bapo.config.method.observed import ObservedConfig
-from bapo.config.method.ppo import ActorCritic, BaPpoConfig, CriticConfig, PpoConfig
-from bapo.config.method.probe import ProbeConfig, probe_changes
-from bapo.config.method.remix import RemixConfig
-from bapo.config.method.repo import RepoConfig
+from bapo.config.method.base import DelayedSection, Look, MethodSection, RunSections
+from bapo.config.method.critic import ActorCritic, CriticConfig
+from bapo.config.method.fields import Capacity, StepInterval, Threshold, ThresholdRange
 from bapo.config.registry import Registry
 
-# The default comes first: documentation takes what several methods share from the first one that has it.
-METHODS: Registry[MethodSection] = Registry(
-    "method",
-    "bapo.methods",
-    MethodSection,
-    (
-        BapoConfig,
-        BapoMiniConfig,
-        BapoReleaseConfig,
-        GrpoConfig,
-        GrpoDelayedConfig,
-        DapoConfig,
-        GspoConfig,
-        MoppsConfig,
-        RepoConfig,
-        RemixConfig,
-        ArpoConfig,
-        DotsConfig,
-        PpoConfig,
-        BaPpoConfig,
-        ProbeConfig,
-    ),
-    described=(ObservedConfig,),
-)
+METHODS: Registry[MethodSection] = Registry("method", "bapo.methods", MethodSection, default="bapo")
 """Every method that a config can name."""
 
 Trait = Literal[
@@ -152,28 +114,15 @@ def known_looks() -> dict[str, Look]:
 __all__ = [
     "METHODS",
     "ActorCritic",
-    "ArpoConfig",
-    "BaPpoConfig",
-    "BapoConfig",
-    "BapoMiniConfig",
-    "BapoReleaseConfig",
+    "Capacity",
     "CriticConfig",
-    "DapoConfig",
-    "DifficultBufferConfig",
-    "DotsConfig",
-    "FilterConfig",
-    "GrpoConfig",
-    "GrpoDelayedConfig",
-    "GspoConfig",
-    "HighQualityBufferConfig",
+    "DelayedSection",
     "Look",
     "MethodSection",
-    "MoppsConfig",
-    "ObservedConfig",
-    "PpoConfig",
-    "ProbeConfig",
-    "RemixConfig",
-    "RepoConfig",
+    "RunSections",
+    "StepInterval",
+    "Threshold",
+    "ThresholdRange",
     "Trait",
     "ablations",
     "has_trait",
@@ -183,7 +132,6 @@ __all__ = [
     "method_label",
     "method_name",
     "methods_with",
-    "probe_changes",
     "replay_methods",
     "steerable_fields",
 ]

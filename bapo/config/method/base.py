@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
 from bapo.config.errors import ConfigProblem
-from bapo.config.objective import Aggregation, KlTo, LengthPenalty, RatioLevel
+from bapo.config.method.fields import StepInterval
+from bapo.config.objective import Aggregation, Clipped, KlTo, LengthPenalty, RatioLevel, Surrogate
 from bapo.config.section import TypedSection
 from bapo.config.sections import RolloutConfig, TrainingConfig
 
@@ -30,11 +31,6 @@ class RunSections(Protocol):
     def training(self) -> TrainingConfig: ...
 
 
-def makes_one_update(training: TrainingConfig) -> bool:
-    """Return whether a step makes a single optimizer step, so that every ratio of an on-policy method is 1."""
-    return training.mini_batch_size is None or training.mini_batch_size >= training.batch_size
-
-
 class MethodSection(TypedSection):
     """Base of every method's config class.
 
@@ -55,21 +51,17 @@ class MethodSection(TypedSection):
     """Mean of the loss where `loss.aggregation` is `auto`."""
     clip_range: ClassVar[tuple[float, float]] = (0.2, 0.2)
     """ε_low and ε_high where `loss.clip_low` and `loss.clip_high` are empty."""
+    num_updates: ClassVar[int | None] = None
+    """Updates per step in the source of an on-policy method that is known for its clip range. None: of another one."""
+    surrogate: ClassVar[type[Surrogate]] = Clipped
+    """Policy term of the loss: how its ratio is clipped."""
     ratio_level: ClassVar[RatioLevel] = "token"
     """Unit of the importance ratio where `loss.ratio_level` is `auto`."""
     kl_to: ClassVar[KlTo] = "reference"
     """Policy that the KL penalty is to where `loss.kl_to` is `auto` (arXiv:2602.20722, Eq. 1)."""
-    shifts_clip_range: ClassVar[bool] = False
-    """Clips around the ratio of the policy before the step's update, in place of 1."""
-    behaviour_ratio_cap: ClassVar[float | None] = None
-    """Clips the ratio to the policy π_k before the step's update, weighed by π_k / behaviour policy up to this. None:
-    clips the ratio to the behaviour policy."""
     sample_deviation: ClassVar[bool] = False
     """Divides by the sample deviation of a group's rewards, in place of the population's (Eq. 2)."""
 
-    is_trainable: ClassVar[bool] = True
-    """True if runs of the method can be trained here. False: it describes another trainer's run, a config holds only
-    what is known of that, and nothing offers it."""
     is_unmeasured: ClassVar[bool] = False
     """True if runs neither track difficulty nor are evaluated on held-out problems."""
     chooses_prompts: ClassVar[bool] = False
@@ -97,11 +89,20 @@ class MethodSection(TypedSection):
     """Methods that name the same family keep the same state, so that a fork can change from one to another."""
 
     def check(self, config: RunSections) -> None:
-        """Raise ValueError("field|remedy") where the method does not fit the rest of the config."""
+        """Raise `bapo.config.errors.broken_rule` where the method does not fit the rest of the config."""
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Return notes on a config that is legal but probably a mistake."""
-        return ()
+        training = config.training
+        if self.num_updates is None or (training.mini_batch_size or training.batch_size) < training.batch_size:
+            return
+        yield ConfigProblem(
+            "training.mini_batch_size",
+            training.mini_batch_size,
+            f"with one update per step every ratio is 1 and {self.label}'s clip range never acts: give less than "
+            f"training.batch_size, such as {max(1, training.batch_size // self.num_updates)} (the source makes "
+            f"{self.num_updates} updates per step)",
+        )
 
     def as_bapo(self) -> MethodSection | None:
         """Return the method as a BAPO config; None if its batches do not follow BAPO's rules."""
@@ -114,3 +115,12 @@ class MethodSection(TypedSection):
     def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:
         """Return the penalty on long responses; None if there is none."""
         return None
+
+
+class DelayedSection(MethodSection):
+    """Common part of methods whose rollout policy may be older than the trained weights."""
+
+    steerable: ClassVar[tuple[str, ...]] = ("v",)
+
+    v: StepInterval = 1
+    """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""

@@ -24,7 +24,7 @@ from typing import IO, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bapo import __version__
-from bapo.config.findings import error_said
+from bapo.config.error_messages import error_said
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER
 from bapo.run.run_folder import LOCK_FILE, UPLOADS_FOLDER
 

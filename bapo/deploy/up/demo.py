@@ -6,7 +6,7 @@ from typing import Any
 
 from bapo.api.runs import RunCreate
 from bapo.client import Client
-from bapo.config.method import GrpoConfig
+from bapo.methods.grpo import GrpoConfig
 
 DEMO_GROUP = "countdown-demo"
 DEMO_RUNS: tuple[tuple[str, dict[str, Any]], ...] = (

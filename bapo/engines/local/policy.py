@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from jinja2 import TemplateError
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
@@ -18,9 +19,11 @@ from bapo.config import ConfigError, ConfigProblem
 from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.config.paths import SHIPPED_MODELS, shipped_models
+from bapo.engines.local.attention import use_grouped_attention
 from bapo.engines.local.cache import has_attention_only
 from bapo.pretrained.errors import PretrainedError
 from bapo.pretrained.folders import fetch, folder_of
+from bapo.tasks.base import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
     # of the model would give other last digits, and a resumed run differ from an undisturbed one.
     for parameter in model.parameters():
         parameter.data = parameter.data.clone()
+    use_grouped_attention(model)
     # Dropout would make π_θ differ from the policy that generated; nothing else depends on the mode.
     model.train(False).to(device)
     return LanguageModel(model, tokenizer, _eos_token_ids(path, model, tokenizer))
@@ -124,16 +128,29 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str]) -> list[list[int]]:
-    """Return token ids of user messages, in the model's chat template if it has one, else as plain text."""
-    if not prompts:
+def encode_problems(tokenizer: PreTrainedTokenizerBase, problems: Sequence[Problem]) -> list[list[int]]:
+    """Return token ids of the problems' prompts, as `templated` writes them."""
+    if not problems:
         return []
+    # A template writes the special tokens itself.
+    encoded = tokenizer(templated(tokenizer, problems), add_special_tokens=not tokenizer.chat_template)
+    return cast(list[list[int]], encoded["input_ids"])
+
+
+def templated(tokenizer: PreTrainedTokenizerBase, problems: Sequence[Problem]) -> list[str]:
+    """Return the prompts in the model's chat template if it has one, else as plain text.
+
+    Raises ConfigError (field `model.path`) where the template rejects a prompt's messages.
+    """
     if not tokenizer.chat_template:
-        return cast(list[list[int]], tokenizer(list(prompts))["input_ids"])
-    chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
-    texts: Any = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
-    # The template writes the special tokens itself.
-    return cast(list[list[int]], tokenizer(texts, add_special_tokens=False)["input_ids"])
+        return [problem.prompt for problem in problems]
+    chats = [[turn._asdict() for turn in problem.messages] for problem in problems]
+    try:
+        return cast(list[str], tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True))
+    except TemplateError as error:
+        roles = ", ".join(dict.fromkeys(turn.role for problem in problems for turn in problem.messages))
+        remedy = f"its chat template rejects the prompts' messages ({roles}): {error}; leave out what it does not know"
+        raise _problem(tokenizer.name_or_path, remedy) from None
 
 
 def _causal_config(path: str, folder: Path) -> Any:

@@ -33,7 +33,7 @@ from bapo.engines.verl.loss import (
     BapoLoss,
     BapoValueLoss,
 )
-from bapo.engines.verl.messages import message_content
+from bapo.engines.verl.messages import chat_messages
 from bapo.engines.verl.patches import keep_verl_out_of_the_load_balancer
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows
@@ -163,7 +163,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             "prompt_id": [problem.prompt_id for problem in problems],
             "data_source": [problem.data_source for problem in problems],
             "prompt": [problem.prompt for problem in problems],
-            "raw_prompt": [[{"role": "user", "content": message_content(problem)}] for problem in problems],
+            "raw_prompt": [chat_messages(problem) for problem in problems],
             "answer": [dict(problem.answer) for problem in problems],
             "agent_name": [AGENT_NAME] * len(problems),
         }

@@ -10,14 +10,12 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.api.configs import ConfigFieldInfo
-from frontend.components.attributes import attributes
 from frontend.components.config_form.methods import base_text, field_text
 from frontend.components.config_form.values import OFF, ON, FormField, shown
-from frontend.components.element import NAMESPACE, Element
-from frontend.components.explained import explained
+from frontend.components.elements import NAMESPACE, Element, attributes, store_button
+from frontend.components.icon import explained
 from frontend.components.markup import tree_of
-from frontend.components.store_button import store_button
-from frontend.symbols import SYMBOLS
+from frontend.components.symbols import SYMBOLS
 
 
 def field_id(form: str, path: str, part: int = 0) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from bapo.api.configs import ConfigFieldInfo
 from bapo.config.documentation import value_of_method
 from frontend.components.config_form.inputs import METHOD, TASK, StartValues, form_fields
 from frontend.components.config_form.values import FormField, knows, shown
-from frontend.components.markdown import plain
-from frontend.symbols import SYMBOLS
+from frontend.components.symbols import SYMBOLS
+from frontend.components.text import plain
 
 CHOOSERS = (METHOD, TASK)
 

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from dash import Dash
+from collections.abc import Sequence
+from typing import Any
 
-from frontend.pages.alerts import editing, listing, rules, webhook_editing, webhooks
-from frontend.session import Api
+from dash import html
 
-alerts_layout = listing.layout
-rules_layout = rules.layout
-webhooks_layout = webhooks.layout
+from frontend.components.card import page_heading
+from frontend.components.elements import Link, attributes
 
-__all__ = ["alerts_layout", "register", "rules_layout", "webhooks_layout"]
+TABS = (("Alerts", "/alerts"), ("Rules", "/alerts/rules"), ("Webhooks", "/alerts/webhooks"))
 
 
-def register(app: Dash, api: Api) -> None:
-    """Register the callbacks of the three pages."""
-    listing.register(app, api)
-    rules.register(app, api)
-    editing.register(app, api)
-    webhooks.register(app, api)
-    webhook_editing.register(app, api)
+def alerts_page(current: str, *content: Any, action: Any = None) -> html.Div:
+    """Return the heading, the three tabs, and the content."""
+    links = [
+        Link(label, href=href, className="alerts-tab active" if href == current else "alerts-tab")
+        for label, href in TABS
+    ]
+    return html.Div(
+        [
+            page_heading("Alerts", None, action),
+            html.Nav(links, className="alerts-tabs", **attributes(aria_label="Parts of Alerts")),
+            *content,
+        ]
+    )
+
+
+def rule_card(words: Sequence[Any], side: Sequence[Any], *, is_on: bool) -> html.Div:
+    """Return the card of a rule or a webhook, with its controls at the side."""
+    look = "rule-card" if is_on else "rule-card off"
+    return html.Div([html.Div(words), html.Div(side, className="rule-side")], className=look)

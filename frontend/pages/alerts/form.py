@@ -12,13 +12,12 @@ from pydantic import ValidationError
 from bapo.analysis.number_format import counted
 from bapo.api.alerts import RulePreview, RuleWrite
 from bapo.api.findings import LABELS
-from bapo.config.findings import said
-from frontend.components.address import Link
+from bapo.config.error_messages import said
 from frontend.components.alert_cards import KINDS
 from frontend.components.card import section_title
-from frontend.components.choices import choices, project_select
-from frontend.components.dialog import form_drawer
-from frontend.components.store import Store
+from frontend.components.choices import choices, project_select, select
+from frontend.components.dialogs import form_drawer
+from frontend.components.elements import Link, Store
 
 MOST_RUNS = 6
 """Runs that the preview names."""
@@ -94,13 +93,7 @@ def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
         Store(id="rule-typed"),
         Store(id="rule-previewing", data=False),
         dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True),
-        dmc.Select(
-            id="rule-kind",
-            label="What to watch",
-            value="failed",
-            data=choices(KINDS.items()),
-            allowDeselect=False,
-        ),
+        select("rule-kind", "What to watch", "failed", choices(KINDS.items())),
         *groups,
         section_title("Which runs"),
         html.Div(scope, className="rule-fields"),
@@ -150,14 +143,7 @@ def _own(kind: str, keys: Sequence[str]) -> list[Any]:
 
 
 def _choice(kind: str, name: str, label: str, options: Sequence[tuple[str, str]], value: str) -> dmc.Select:
-    return dmc.Select(
-        id=field_id(kind, name),
-        label=label,
-        description="\u00a0",
-        value=value,
-        data=choices(options),
-        allowDeselect=False,
-    )
+    return select(field_id(kind, name), label, value, choices(options), description="\u00a0")
 
 
 class Written(NamedTuple):

@@ -22,17 +22,17 @@ from bapo.api.alerts import (
 )
 from bapo.client import AsyncClient
 from frontend.components.actions import in_toast, show, tell, when_pressed
-from frontend.components.attributes import attributes
 from frontend.components.card import new_button
-from frontend.components.confirm import confirm_dialog, when_asked
+from frontend.components.choices import writable_projects
 from frontend.components.controls import icon_button, small_button
-from frontend.components.moment import moment
+from frontend.components.dialogs import confirm_dialog, when_asked
+from frontend.components.elements import Store, attributes
 from frontend.components.notices import notice
-from frontend.components.store import Store
-from frontend.pages.alerts import frame
+from frontend.components.page import Page
+from frontend.components.text import moment
+from frontend.pages.alerts import alerts_page, rule_card
 from frontend.pages.alerts.form import editor
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.request.session import Api
 
 USUAL: Sequence[RuleWrite] = (
     RuleWrite(name="A run fails", condition=FailedCondition()),
@@ -61,7 +61,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         gap="xs",
         className="for-members",
     )
-    return frame.page(
+    return alerts_page(
         "/alerts/rules",
         Store(id="rule-asked", data=asked),
         html.Div(rule_list(page.items), id="rules"),
@@ -111,7 +111,10 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
         html.Div(rule.sentence, className="rule-sentence"),
         html.Div([f"{rule.owner} · {rule.project} · ", *last], className="queue-detail"),
     ]
-    return frame.card(words, side, is_on=rule.enabled)
+    return rule_card(words, side, is_on=rule.enabled)
+
+
+PAGES = (Page("/alerts/rules", layout, section="alerts"),)
 
 
 def register(app: Dash, api: Api) -> None:

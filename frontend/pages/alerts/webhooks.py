@@ -14,17 +14,16 @@ from bapo.api.webhooks import DeliveryInfo
 from bapo.client import AsyncClient
 from frontend.components.actions import in_place, show, when_pressed
 from frontend.components.card import new_button
-from frontend.components.confirm import confirm_dialog, when_asked
+from frontend.components.choices import writable_projects
 from frontend.components.controls import small_button
-from frontend.components.dialog import drawer
-from frontend.components.moment import moment
+from frontend.components.dialogs import confirm_dialog, drawer, when_asked
+from frontend.components.elements import Interval, Store
 from frontend.components.notices import notice
-from frontend.components.store import Interval, Store
-from frontend.pages.alerts import frame
-from frontend.pages.alerts.webhook_cards import redraw_webhooks, show_secret, webhook_list
-from frontend.pages.alerts.webhook_editing import editor
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.components.page import Page
+from frontend.components.text import moment
+from frontend.pages.alerts import alerts_page
+from frontend.pages.alerts.webhook_editor import editor, redraw_webhooks, show_secret, webhook_list
+from frontend.request.session import Api
 
 REFRESH_MILLISECONDS = 2000
 NUM_DELIVERIES = 30
@@ -37,13 +36,13 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     projects = writable_projects(me)
     if me.role == "viewer" or not projects:
         text = "Webhooks are visible to those who created them and to administrators of the project."
-        return frame.page("/alerts/webhooks", notice("Nothing to see here", text, icon_name="send"))
-    page = await client.webhooks()
-    return frame.page(
+        return alerts_page("/alerts/webhooks", notice("Nothing to see here", text, icon_name="send"))
+    found = await client.webhooks()
+    return alerts_page(
         "/alerts/webhooks",
         Store(id="webhook-open"),
         html.Div(id="webhook-secret"),
-        html.Div(webhook_list(page.items), id="webhooks"),
+        html.Div(webhook_list(found.items), id="webhooks"),
         editor(projects),
         confirm_dialog("webhook-delete"),
         confirm_dialog("webhook-renew"),
@@ -96,6 +95,9 @@ def _delivery(delivery: DeliveryInfo, now: datetime) -> html.Div:
         ],
         className="delivery",
     )
+
+
+PAGES = (Page("/alerts/webhooks", layout, section="alerts"),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -11,12 +11,11 @@ from dash import Dash, Input, Output, State, no_update, set_props
 from bapo.api.boards import BoardChange, BoardInfo, Panel, PaperPanel
 from bapo.client import ApiError, AsyncClient
 from bapo.figures.board_chart import chart_title
-from frontend.clientside import clientside
-from frontend.components.actions import go_to, when_pressed
-from frontend.components.confirm import Question, question, when_agreed, when_asked
-from frontend.components.markdown import first_line
-from frontend.components.store_button import pressed_in
-from frontend.session import Api
+from frontend.components.actions import clientside, go_to, when_pressed
+from frontend.components.dialogs import Question, question, when_agreed, when_asked
+from frontend.components.elements import pressed_in
+from frontend.components.text import first_line
+from frontend.request.session import Api
 
 Change = Callable[[list[Panel]], list[Panel]]
 MOST_OF_A_TEXT = 40

@@ -15,16 +15,15 @@ from bapo.api.boards import BoardInfo, Panel
 from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN, RunFilters
 from bapo.api.views import ViewInfo
 from bapo.client import ApiError
-from bapo.config.findings import said
+from bapo.config.error_messages import said
 from bapo.report.contents import names_of_sections
 from frontend.components.actions import FormError, show, tell, when_pressed, when_submitted
-from frontend.components.choices import choices
-from frontend.components.dialog import form_dialog, form_drawer
-from frontend.components.store import Store
-from frontend.components.store_button import pressed_in
+from frontend.components.choices import choices, select
+from frontend.components.dialogs import form_dialog, form_drawer
+from frontend.components.elements import Store, pressed_in
 from frontend.pages.boards.changes import change_board, name_of, place_of
-from frontend.pages.boards.fields import conditions_field
-from frontend.session import Api
+from frontend.pages.boards.overview import conditions_field
+from frontend.request.session import Api
 
 _PANEL: TypeAdapter[Panel] = TypeAdapter(Panel)
 _GROUPINGS = ("config", "run", "method.type", "group", "tags")
@@ -102,13 +101,7 @@ def panel_drawer(columns: Sequence[str], views: Sequence[ViewInfo]) -> dmc.Drawe
         ),
         _of(
             "of-chart of-text",
-            dmc.Select(
-                id=_id("width"),
-                label="Width",
-                value="half",
-                data=choices((("half", "Half"), ("full", "Full"))),
-                allowDeselect=False,
-            ),
+            select(_id("width"), "Width", "half", choices((("half", "Half"), ("full", "Full")))),
         ),
         html.H2("Runs of the panel", className="section-title"),
         dmc.Select(

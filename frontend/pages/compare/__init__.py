@@ -7,22 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html
+from dash import html
 
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.controls import small_select
+from frontend.components.elements import Link, Store, attributes
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards
-from frontend.components.run_group import runs_of_group
-from frontend.components.store import Store
-from frontend.pages.compare import drawing
-from frontend.pages.compare.asking import Asking
-from frontend.pages.compare.controls import controls
-from frontend.pages.compare.picker import nothing_chosen, run_picker
+from frontend.components.page import Page
+from frontend.components.runs import runs_of_group
+from frontend.pages.compare.controls import controls, nothing_chosen, run_picker
+from frontend.pages.compare.requests import PageRequests
 from frontend.pages.compare.view import MOST_RUNS, View, view_of
-from frontend.session import Api
+from frontend.request.session import Api
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
@@ -36,7 +33,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     options += [{"value": run.id, "label": run.name} for run in recent]
     visit = uuid.uuid4().hex
     if view.runs:
-        Asking(api, visit).ahead(view)
+        PageRequests(api, visit).ahead(view)
     return html.Div(
         [
             Store(id="compare-visit", data=visit),
@@ -137,6 +134,4 @@ def _group_control(name: str, chosen: str | None, label: str) -> html.Div:
     return html.Div(select, className="compare-choices")
 
 
-def register(app: Dash, api: Api) -> None:
-    """Register the callbacks of the page."""
-    drawing.register(app, api)
+PAGES = (Page("/compare", layout, section="compare"),)

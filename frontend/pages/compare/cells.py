@@ -11,7 +11,7 @@ from bapo.analysis.number_format import bounds_text, within_share
 from bapo.api.compare import CostSpread, MeanEstimate
 from bapo.api.difficulty import MigrationRate
 from bapo.figures import formatting
-from frontend.components.attributes import attributes
+from frontend.components.elements import attributes
 
 
 class Cell(NamedTuple):

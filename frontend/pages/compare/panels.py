@@ -1,7 +1,8 @@
-"""The charts of a comparison: a card for each metric, and one legend for all of them."""
+"""The charts of a comparison: a card for each metric, one legend for all of them, and how migrations differ."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,19 +12,33 @@ from dash import html
 
 from bapo.analysis.comparison import shown_name
 from bapo.api.compare import ComparedCurve, ComparedCurves, CurveGroup
+from bapo.api.difficulty import Migration
+from bapo.client import ApiError, AsyncClient
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
-from bapo.figures.methods import LineStyle
+from bapo.figures.methods import LineStyle, styles_of
 from bapo.figures.metric_names import AVERAGE, drawn_for, metric_of
+from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed
-from frontend.components.attributes import attributes
-from frontend.components.graph import Graph
+from frontend.components.elements import Graph, attributes
 from frontend.components.icon import IconName, icon
-from frontend.pages.compare.looks import shown_names
+from frontend.components.symbols import short_name
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
-from frontend.prefix import served
-from frontend.symbols import short_name
+from frontend.request.prefix import served
+
+
+def styles(labels: Sequence[str], palette: Palette) -> dict[str, LineStyle]:
+    """Return the style of each group by its label."""
+    names = shown_names(labels)
+    found = styles_of(list(names.values()), palette)
+    return {label: found[name] for label, name in names.items()}
+
+
+def shown_names(labels: Sequence[str]) -> Mapping[str, str]:
+    """Return the shown names by label."""
+    return {label: shown_name(label) for label in labels}
+
 
 USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
 
@@ -199,3 +214,43 @@ def downloads(view: View, keys: Sequence[str]) -> dmc.Group:
     return dmc.Group(
         [html.A(label, href=served(href), download="", className="compare-download") for label, href in links], gap="md"
     )
+
+
+MOST_OF_A_GROUP = 10
+"""Most runs of a group whose matrices are added up."""
+
+
+async def migrations(client: AsyncClient, run_ids: Sequence[str]) -> list[Migration]:
+    """Return the migrations from the base model to the last sampling, of the runs that track prompts."""
+    asked = (_migration(client, run_id) for run_id in run_ids[:MOST_OF_A_GROUP])
+    return [found for found in await asyncio.gather(*asked) if found is not None]
+
+
+async def _migration(client: AsyncClient, run_id: str) -> Migration | None:
+    try:
+        return await client.migration(run_id, kind="tracked", from_step=0)
+    except ApiError as error:
+        if error.status in (404, 409, 422):
+            return None
+        raise
+
+
+async def migration_card(
+    client: AsyncClient, first: CurveGroup, second: CurveGroup, styles: dict[str, LineStyle], palette: Palette
+) -> Any:
+    """Return a card with the difference of the two matrices, in the colours of the two groups."""
+    ours, theirs = await asyncio.gather(migrations(client, first.run_ids), migrations(client, second.run_ids))
+    names = shown_name(first.label), shown_name(second.label)
+    data = migration_difference_data(names[0], ours, names[1], theirs)
+    if data is None:
+        return html.P(
+            "Not comparable: one of the groups tracked no prompts, or the group sizes differ.",
+            className="compare-remark",
+        )
+    figure = migration_difference_figure(data, styles[first.label], styles[second.label], palette)
+    note = (
+        f"Percentage points of the tracked prompts, {names[1]} less {names[0]}; base model against step "
+        f"{data.second_step:,} and {data.first_step:,}; {formatting.count(data.num_prompts[1])} and "
+        f"{formatting.count(data.num_prompts[0])} prompts over all runs."
+    )
+    return card("migration", f"Migration: {names[1]} less {names[0]}", note, figure, palette, wide=True)

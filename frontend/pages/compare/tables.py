@@ -21,8 +21,8 @@ from bapo.api.compare import (
 )
 from bapo.api.difficulty import MigrationRate, MigrationSummary
 from bapo.figures import formatting
-from frontend.components.address import Link
-from frontend.components.markdown import first_line, plain
+from frontend.components.elements import Link
+from frontend.components.text import first_line, plain
 from frontend.pages.compare.cells import (
     NONE,
     Cell,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html
+from dash import html
 
 from bapo.api.configs import RecipeInfo
 from bapo.api.findings import LABELS
@@ -15,12 +15,10 @@ from bapo.api.runs import RunDetail
 from bapo.config import ConfigError, apply_changes, resolve
 from bapo.config.method import METHODS
 from bapo.config.resolve import flatten
-from frontend.changes_query import parse_changes
-from frontend.components.address import Link
-from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card, page_title
+from frontend.components.changes_query import parse_changes
 from frontend.components.chart_card import table_button
-from frontend.components.choices import project_select
+from frontend.components.choices import project_select, writable_projects
 from frontend.components.config_form.fields import Field, config_field, resets
 from frontend.components.config_form.inputs import (
     FORM,
@@ -33,16 +31,14 @@ from frontend.components.config_form.inputs import (
 )
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.components.config_form.values import FormField, shown
-from frontend.components.graph import Graph
+from frontend.components.elements import Graph, Link, Store, attributes, button_store, figure_named
 from frontend.components.markup import Later
 from frontend.components.notices import nothing_to_write, notice
-from frontend.components.store import Store
-from frontend.components.store_button import button_store
-from frontend.pages.new_run import arms, form, several
+from frontend.components.page import Page
+from frontend.pages.new_run import arms, several
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run.fork import Fork
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.request.session import Api
 
 OWN_FIELDS = "The method's own fields"
 REFUSED = "This is of the last config that could run; the present one cannot."
@@ -430,8 +426,4 @@ def _summary(is_fork: bool) -> html.Div:
     )
 
 
-def register(app: Dash, api: Api) -> None:
-    """Register validation while typing, and submission."""
-    form.register(app, api)
-    arms.register(app)
-    several.register(app, api)
+PAGES = (Page("/new", layout, section="new-run", query_makes_page=True),)

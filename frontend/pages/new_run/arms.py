@@ -12,10 +12,11 @@ from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyCheckpoint, StudyWrite
 from bapo.config import ConfigError, ConfigProblem, parse_assignments
 from frontend.components.actions import when_pressed
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.config_form.inputs import Filled
+from frontend.components.elements import attributes
 from frontend.pages.new_run.fork import Fork
+from frontend.request.session import Api
 
 UNCHANGED, NOISE = "unchanged", "noise"
 SEED = "training.seed"
@@ -153,7 +154,7 @@ def _changes_of(line: str) -> dict[str, Any]:
         raise ConfigError([ConfigProblem("arms", line, remedy)]) from None
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Add a field and its value to the arms."""
     lines = Output({"type": "arms", "part": "1 lines"}, "value")
 

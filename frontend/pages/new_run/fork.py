@@ -15,9 +15,9 @@ from bapo.api.checkpoints import CheckpointInfo
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
 from frontend.components.card import page_title
+from frontend.components.choices import select
+from frontend.components.elements import Link, attributes
 from frontend.components.notices import link_button, notice
 
 MOST_SIBLINGS = 20
@@ -88,12 +88,11 @@ def heading(fork: Fork) -> html.Div:
         [
             page_title("Fork from a checkpoint"),
             dmc.Text(text, c="dimmed", size="sm", mb="sm"),
-            dmc.Select(
-                id="new-fork-step",
-                label="Checkpoint",
-                data=options,
-                value=str(fork.step),
-                allowDeselect=False,
+            select(
+                "new-fork-step",
+                "Checkpoint",
+                str(fork.step),
+                options,
                 size="sm",
                 maw=420,
                 **attributes(data_parent=fork.parent.id),

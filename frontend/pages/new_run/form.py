@@ -15,9 +15,8 @@ from bapo.api.base import FieldProblem
 from bapo.api.runs import RunCreate, RunFork
 from bapo.api.studies import StudyCreate, StudyWrite
 from bapo.client import ApiError, AsyncClient
-from bapo.config.method import probe_changes
-from frontend.clientside import clientside
-from frontend.components.actions import FAILURES, Failure, unchanged
+from bapo.methods.probe import probe_changes
+from frontend.components.actions import FAILURES, Failure, clientside, unchanged
 from frontend.components.config_form.fields import resets
 from frontend.components.config_form.inputs import (
     FIELDS,
@@ -27,10 +26,11 @@ from frontend.components.config_form.inputs import (
     by_field,
     draft_of,
     hidden_fields,
+    problem_list,
     problems_of,
+    threshold_map,
 )
-from frontend.components.config_form.remarks import problem_list, threshold_map
-from frontend.components.store_button import pressed_in
+from frontend.components.elements import pressed_in
 from frontend.pages.new_run import arms, several
 from frontend.pages.new_run.summary import (
     diff_summary,
@@ -38,7 +38,7 @@ from frontend.pages.new_run.summary import (
     theory_summary,
     typed_summary,
 )
-from frontend.session import Api
+from frontend.request.session import Api
 
 LONGEST_NAME = 200
 

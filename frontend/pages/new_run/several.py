@@ -14,18 +14,16 @@ from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyPreview, StudyWrite
 from bapo.config import ConfigError
-from bapo.config.findings import problems_said
+from bapo.config.error_messages import problems_said
 from bapo.figures import formatting
-from frontend.clientside import clientside
-from frontend.components.actions import FAILURES
-from frontend.components.attributes import attributes
-from frontend.components.config_form.inputs import FILLED, Filled, problems_of
-from frontend.components.config_form.remarks import problem_list
+from frontend.components.actions import FAILURES, clientside
+from frontend.components.config_form.inputs import FILLED, Filled, problem_list, problems_of
 from frontend.components.config_form.values import values_of
+from frontend.components.elements import attributes
 from frontend.components.markup import Later
 from frontend.pages.new_run import arms
 from frontend.pages.new_run.summary import cost_row, with_range
-from frontend.session import Api
+from frontend.request.session import Api
 
 NUM_ROWS = 4
 """Fields that can be varied at once in the form; the API takes more."""

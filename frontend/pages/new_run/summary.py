@@ -12,10 +12,10 @@ from dash import html
 from bapo.api.configs import ConfigReport, EstimateRange, RunEstimate
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
-from frontend.components.address import Link
 from frontend.components.card import card
 from frontend.components.config_form.values import FormField
-from frontend.symbols import short_name
+from frontend.components.elements import Link
+from frontend.components.symbols import short_name
 
 
 def diff_summary(report: ConfigReport, origin: str) -> html.Div:

@@ -15,20 +15,19 @@ from bapo.analysis.number_format import counted
 from bapo.api.findings import LABELS
 from bapo.api.prompt_lists import PromptListCreate, PromptListInfo
 from bapo.client import AsyncClient
-from frontend.changes_query import changes_text
 from frontend.components.actions import go_to, open_when_pressed, tell, when_submitted
-from frontend.components.address import Link
 from frontend.components.card import card, new_button, page_heading
-from frontend.components.choices import project_select
-from frontend.components.confirm import confirm_dialog, when_asked
+from frontend.components.changes_query import changes_text
+from frontend.components.choices import project_select, writable_projects
 from frontend.components.controls import icon_button
-from frontend.components.dialog import form_dialog
-from frontend.components.moment import moment
+from frontend.components.dialogs import confirm_dialog, form_dialog, when_asked
+from frontend.components.elements import Link
 from frontend.components.notices import link_button, notice
-from frontend.components.prompt_marking import marking_fields, marks
+from frontend.components.page import Page
+from frontend.components.prompts import marking_fields, marks
 from frontend.components.table import cell, row, table_card
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.components.text import moment
+from frontend.request.session import Api
 
 FIELD = "task.prompt_list"
 HEAD = ("Name", "Quarantined", "Weighed", "Version", "Runs", "Changed", "", "")
@@ -136,6 +135,9 @@ def _dialog(writable: Sequence[str]) -> dmc.Modal:
         project_select("lists-project", writable, size="sm"),
     ]
     return form_dialog("lists", "New prompt list", fields, "Create")
+
+
+PAGES = (Page("/prompt-lists", layout, section="prompt-lists", query_makes_page=True),)
 
 
 def register(app: Dash, api: Api) -> None:

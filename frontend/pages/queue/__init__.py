@@ -9,17 +9,14 @@ from typing import Any
 from dash import Dash, Input, Output, html
 
 from frontend.components.actions import in_place, tell, when_pressed
-from frontend.components.attributes import attributes
 from frontend.components.card import page_heading, section_title, tiles
-from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
-from frontend.components.store import Interval
-from frontend.components.store_button import button_store, pressed_in
-from frontend.pages.queue import administration, limits
-from frontend.pages.queue.administration import worker_dialog
-from frontend.pages.queue.limits import limits_panel
-from frontend.pages.queue.waiting import CANCEL, waiting_table
+from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
+from frontend.components.elements import Interval, attributes, button_store, pressed_in
+from frontend.components.page import Page
+from frontend.pages.queue.administration import limits_panel, worker_dialog
+from frontend.pages.queue.waiting_table import CANCEL, waiting_table
 from frontend.pages.queue.workers import WORKER_ACTION, worker_board, worker_table
-from frontend.session import Api
+from frontend.request.session import Api
 
 REFRESH_MILLISECONDS = 2000
 """Interval of refreshing, equal to that of the workers' heartbeats."""
@@ -89,12 +86,16 @@ async def workers_board(api: Api) -> list[Any]:
     return [worker_table(state.workers, datetime.now(UTC), may_administer=state.may_administer)]
 
 
+PAGES = (
+    Page("/queue", queue_layout, section="queue"),
+    Page("/workers", workers_layout, section="workers"),
+)
+
+
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks: refreshing, and cancelling after a question."""
     for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
         _refresh(app, api, board, content)
-    administration.register(app, api)
-    limits.register(app, api)
 
     @when_pressed(app, pressed_in(CANCEL), outputs=[Output(question(CANCEL), "data")])
     async def ask(press: Mapping[str, str]) -> Question:

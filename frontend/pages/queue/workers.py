@@ -13,15 +13,13 @@ from dash import html
 from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
 from bapo.api.workers import Delivery
 from bapo.figures import formatting
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
 from frontend.components.controls import small_button
-from frontend.components.moment import moment
+from frontend.components.elements import Link, attributes, store_button
 from frontend.components.notices import notice
-from frontend.components.status_badge import status_badge
-from frontend.components.store_button import store_button
+from frontend.components.runs import status_badge
 from frontend.components.table import cell, row, table_card
-from frontend.pages.queue.waiting import cancel_button
+from frontend.components.text import moment
+from frontend.pages.queue.waiting_table import cancel_button
 
 WORKER_ACTION = "worker-action"
 """Names the buttons that drain, undrain and forget a worker."""

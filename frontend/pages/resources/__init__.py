@@ -19,16 +19,16 @@ from frontend.components.actions import (
     when_submitted,
 )
 from frontend.components.card import new_button, page_heading
-from frontend.components.confirm import confirm_dialog, when_asked
-from frontend.components.dialog import drawer
+from frontend.components.choices import writable_projects
+from frontend.components.dialogs import confirm_dialog, drawer, when_asked
 from frontend.components.notices import error_text
+from frontend.components.page import Page
 from frontend.pages.resources.details import contents_panel, probes_panel, runs_panel
-from frontend.pages.resources.registering import KINDS, file_options, register_dialog
+from frontend.pages.resources.register_dialog import KINDS, file_options, register_dialog
 from frontend.pages.resources.tables import sections
-from frontend.pages.resources.upload_callbacks import redraw, register_uploads, stores
-from frontend.pages.resources.uploading import upload_drawer, waiting
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.pages.resources.upload_callbacks import redraw, stores
+from frontend.pages.resources.upload_panel import upload_drawer, waiting
+from frontend.request.session import Api
 
 PREVIEW_ROWS = 20
 TEXT = (
@@ -59,9 +59,11 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     )
 
 
+PAGES = (Page("/data", layout, section="data--models"),)
+
+
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks: registering, opening, and unregistering."""
-    register_uploads(app, api)
     _registering(app, api)
     _opening(app, api)
 

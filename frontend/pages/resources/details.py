@@ -17,13 +17,13 @@ from bapo.api.resources import DataProbe, ResourceInfo, ResourceKind, ResourcePr
 from bapo.api.runs import RunStatus
 from bapo.figures import formatting
 from bapo.figures.formatting import MISSING
-from frontend.changes_query import changes_text
-from frontend.components.address import Link
 from frontend.components.card import section_title
-from frontend.components.moment import moment
+from frontend.components.changes_query import changes_text
+from frontend.components.elements import Link
 from frontend.components.notices import link_button
-from frontend.components.status_badge import status_badge
+from frontend.components.runs import status_badge
 from frontend.components.table import row, table
+from frontend.components.text import moment
 
 INSTRUCTION = "Put the final answer within \\boxed{}."
 """Instruction that puts the answer where verifiers of texts look for it."""

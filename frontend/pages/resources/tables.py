@@ -13,11 +13,11 @@ from bapo.api.resources import ResourceInfo, ResourceKind, ResourcePage
 from bapo.figures import formatting
 from frontend.components.card import section_title
 from frontend.components.controls import icon_button
-from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
 from frontend.components.table import cell, row, table_card
+from frontend.components.text import moment
 from frontend.pages.resources.details import LEADS, new_run_with
-from frontend.pages.resources.registering import KINDS
+from frontend.pages.resources.register_dialog import KINDS
 
 HEAD = ("Name", "Contents", "From", "Runs", "Registered", "", "")
 

@@ -11,12 +11,11 @@ from dash.exceptions import PreventUpdate
 from bapo.api.uploads import UploadCheck, UploadFetch, UploadInfo, UploadRegister
 from bapo.client import AsyncClient
 from bapo.own_data.report import OPTIONAL, REQUIRED, DataTask
-from frontend.clientside import clientside
-from frontend.components.actions import in_place, in_toast, show, tell, when_pressed, when_submitted
-from frontend.components.store import Interval, Store
+from frontend.components.actions import clientside, in_place, in_toast, show, tell, when_pressed, when_submitted
+from frontend.components.elements import Interval, Store
 from frontend.pages.resources.tables import sections
-from frontend.pages.resources.uploading import HIDDEN, SHOWN, arriving, found, go_on, waiting
-from frontend.session import Api
+from frontend.pages.resources.upload_panel import HIDDEN, SHOWN, arriving, found, go_on, waiting
+from frontend.request.session import Api
 
 POLL_MILLISECONDS = 1_000
 ARRIVING = ("fetching", "checking")
@@ -62,7 +61,7 @@ async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
             set_props("upload-accept", {"checked": False, "error": "", "style": SHOWN if has_warnings else HIDDEN})
 
 
-def register_uploads(app: Dash, api: Api) -> None:
+def register(app: Dash, api: Api) -> None:
     """Register the callbacks of the panel."""
     clientside(app, "uploads", "opened", Output("upload-told", "data"), Input("upload-drawer", "opened"), initial=False)
     _showing(app, api)

@@ -7,43 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html
+from dash import html
 
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures.axes import X_KINDS
-from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
 from frontend.components.alert_cards import acknowledging
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import segments, small_select
-from frontend.components.dialog import drawer
+from frontend.components.dialogs import drawer
+from frontend.components.elements import Store, attributes, button_store
 from frontend.components.notices import error_notice
-from frontend.components.store import Store
-from frontend.components.store_button import button_store
-from frontend.page import Living
-from frontend.pages.run import (
-    actions,
-    alerts,
-    artifacts,
-    charting,
-    configuration,
-    difficulty,
-    findings,
-    history,
-    identity,
-    log,
-    panels,
-    parameters,
-    prompts,
-    samples,
-    walk,
-    what_if,
-)
-from frontend.pages.run.header import reason, status_row, title_row
+from frontend.components.page import Living, Page
+from frontend.pages.run import actions, identity, tabs
+from frontend.pages.run.header import open_alerts, reason, status_row, title_row
 from frontend.pages.run.tabs import TABS, tabs_of
-from frontend.session import Api
+from frontend.request.session import Api
 
 SMOOTHING_CHOICES = (
     ("auto", "Auto"),
@@ -59,13 +39,13 @@ SMOOTHING_CHOICES = (
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
     """Return the page; its charts follow."""
     client = api.client()
-    run, notices = await asyncio.gather(client.run(path["run_id"]), alerts.panel(client, path["run_id"]))
+    run, notices = await asyncio.gather(client.run(path["run_id"]), open_alerts(client, path["run_id"]))
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
-    tabs = tabs_of(run)
+    offered = tabs_of(run)
     asked = query.get("tab", "")
-    tab = asked if asked in {each.name for each in tabs} else TABS[0].name
+    tab = asked if asked in {each.name for each in offered} else TABS[0].name
     tab_list = dmc.Tabs(
-        dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in tabs], className="tabs-list"),
+        dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in offered], className="tabs-list"),
         id="run-tabs",
         value=tab,
         className="run-tabs",
@@ -138,27 +118,9 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
 async def _opened(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[str, str]) -> Any:
     """Return what the open tab shows, or why it cannot be shown."""
     try:
-        return await panels.panel(client, run, tab, query)
+        return await tabs.panel(client, run, tab, query)
     except FAILURES as error:
         return error_notice(error)
 
 
-def register(app: Dash, api: Api) -> None:
-    """Register the callbacks of the page."""
-    charting.register(app, api)
-    panels.register(app, api)
-    difficulty.register(app)
-    findings.register(app, api)
-    prompts.register(app)
-    samples.register(app)
-    walk.register(app)
-    log.register(app)
-    configuration.register(app)
-    history.register(app, api)
-    artifacts.register(app, api)
-    what_if.register(app, api)
-    actions.register(app, api)
-    alerts.register(app, api)
-    identity.register(app, api)
-    parameters.register(app, api)
-    clientside(app, "run", "address", *charting.ADDRESS)
+PAGES = (Page("/runs/(?P<run_id>[^/]+)", layout, section="a-run", events="/api/v1/runs/{run_id}/events"),)

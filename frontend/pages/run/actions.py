@@ -15,9 +15,9 @@ from bapo.client import AsyncClient
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
 from frontend.components.actions import go_to, in_toast, tell, when_pressed
-from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
-from frontend.components.stop_choices import sooner_than, stop_choices
-from frontend.session import Api
+from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
+from frontend.components.runs import sooner_than, stop_choices
+from frontend.request.session import Api
 
 CONSEQUENCES: dict[str, tuple[str, str, str]] = {
     "stop": (

@@ -14,17 +14,14 @@ from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting
 from frontend.components.actions import in_toast, tell, when_pressed
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
 from frontend.components.card import card
 from frontend.components.controls import icon_button
+from frontend.components.elements import Interval, Link, attributes, button_store, pressed_in, store_button
 from frontend.components.icon import icon
-from frontend.components.moment import moment
-from frontend.components.store import Interval
-from frontend.components.store_button import button_store, pressed_in, store_button
 from frontend.components.table import cell, row, table
-from frontend.prefix import served
-from frontend.session import Api
+from frontend.components.text import moment
+from frontend.request.prefix import served
+from frontend.request.session import Api
 
 ARTIFACT = "artifact"
 """Names the buttons that prepare a download, or remove it."""

@@ -16,14 +16,14 @@ from bapo.config.method import is_trainable
 from bapo.config.resolve import flatten
 from bapo.config.toml_text import toml_text
 from bapo.figures import formatting
-from frontend.clientside import clientside
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.card import card
 from frontend.components.controls import search_field
-from frontend.components.markdown import plain
+from frontend.components.elements import Link, attributes
+from frontend.components.symbols import short_name
 from frontend.components.table import row, table
-from frontend.symbols import short_name
+from frontend.components.text import plain
+from frontend.request.session import Api
 
 MOST_PARTS = 100
 
@@ -169,7 +169,7 @@ def shown_value(value: Any) -> str:
     return formatting.config_value(value)
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the search, which runs in the browser."""
     clientside(
         app,

@@ -9,14 +9,14 @@ from dash import ALL, Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.chart_card import chart_card
 from frontend.components.choices import choices
 from frontend.components.controls import segments
-from frontend.components.explained import explained
-from frontend.components.icon import icon
-from frontend.pages.run.charting import chart_panel
+from frontend.components.elements import attributes
+from frontend.components.icon import explained, icon
+from frontend.pages.run.chart_panel import chart_panel
+from frontend.request.session import Api
 
 NUM_FLOW_STEPS = 4
 
@@ -196,7 +196,7 @@ def _slider(identifier: str, label: str) -> html.Div:
     )
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the callbacks of the tab, which run in the browser."""
     clientside(
         app,

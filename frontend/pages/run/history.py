@@ -11,13 +11,12 @@ from dash import Dash, Input, Output, State, html
 from bapo.api.runs import AuditEntry, ControlInfo
 from bapo.figures import formatting
 from frontend.components.actions import in_place
-from frontend.components.attributes import attributes
 from frontend.components.card import card
 from frontend.components.controls import small_button
-from frontend.components.moment import moment
-from frontend.components.store_button import store_button
-from frontend.session import Api
-from frontend.symbols import short_name
+from frontend.components.elements import attributes, store_button
+from frontend.components.symbols import short_name
+from frontend.components.text import moment
+from frontend.request.session import Api
 
 WITHDRAW = "change-withdraw"
 """Names the buttons that withdraw a change."""

@@ -11,11 +11,10 @@ from dash.exceptions import PreventUpdate
 
 from bapo.api.runs import RunDetail, RunUpdate
 from frontend.components.actions import in_place, in_toast, unchanged, when_pressed, when_submitted
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.elements import Link, attributes
 from frontend.components.icon import icon
-from frontend.components.markdown import markdown
-from frontend.session import Api
+from frontend.components.text import markdown
+from frontend.request.session import Api
 
 
 def star_button(is_starred: bool) -> html.Button:

@@ -12,14 +12,14 @@ from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures.appending import extension
 from bapo.figures.theme import Palette, palette_of, themed
-from frontend.components.tile import tile_json
-from frontend.pages.run.charting import View, asked, view_of
+from frontend.pages.run.chart_panel import View, asked, view_of
 from frontend.pages.run.charts import drawn, is_empty, plain
 from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
+from frontend.pages.run.tile import tile_json
 from frontend.pages.run.tiles import load_tiles
-from frontend.session import Api
-from frontend.shared_answers import SharedAnswers
+from frontend.request.session import Api
+from frontend.request.shared_answers import SharedAnswers
 
 
 async def shared_news(api: Api, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:

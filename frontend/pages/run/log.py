@@ -8,11 +8,11 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
 from frontend.components.controls import search_field, small_select
-from frontend.components.store import Store
+from frontend.components.elements import Store, attributes
+from frontend.request.session import Api
 
 
 def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
@@ -69,7 +69,7 @@ def _button(identifier: str, label: str, explanation: str) -> html.Button:
     return html.Button(label, id=identifier, className="small-button", type="button", title=explanation)
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the callbacks of the tab, which run in the browser."""
     clientside(app, "log", "mounted", Output("log-mounted", "data"), Input("log-text", "id"), State("run-id", "data"))
     clientside(

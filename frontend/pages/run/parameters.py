@@ -17,19 +17,24 @@ from bapo.api.runs import ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError, AsyncClient
 from bapo.config.method import method_name, steerable_fields
 from bapo.config.resolve import flatten
-from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
-from frontend.components.address import Link
-from frontend.components.attributes import figure_named
+from frontend.components.changes_query import changes_text
 from frontend.components.chart_card import table_button
 from frontend.components.config_form.fields import config_field
-from frontend.components.config_form.inputs import TASK, by_field, config_infos, form_fields, problems_of, typed_values
-from frontend.components.config_form.remarks import problem_list, threshold_map
+from frontend.components.config_form.inputs import (
+    TASK,
+    by_field,
+    config_infos,
+    form_fields,
+    problem_list,
+    problems_of,
+    threshold_map,
+    typed_values,
+)
 from frontend.components.config_form.values import changes, knows
-from frontend.components.graph import Graph
-from frontend.components.store_button import button_store, pressed_in
+from frontend.components.elements import Graph, Link, button_store, figure_named, pressed_in
 from frontend.pages.run.history import WITHDRAW, changed_values, control_list
-from frontend.session import Api
+from frontend.request.session import Api
 
 FORM = "change"
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}

@@ -12,14 +12,13 @@ from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of
 from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource
-from frontend.clientside import clientside
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
 from frontend.components.controls import filter_select, search_field
-from frontend.components.explained import explained
-from frontend.components.prompt_filter import DEFAULT_SORT, filter_of
-from frontend.components.store import Store
+from frontend.components.elements import Link, Store, attributes
+from frontend.components.icon import explained
+from frontend.components.prompts import DEFAULT_SORT, filter_of
+from frontend.request.session import Api
 
 ROWS_ON_A_PAGE = 50
 
@@ -115,7 +114,7 @@ def _text(count: int | None) -> str | None:
     return None if count is None else str(count)
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the controls; the rest is the script's."""
     clientside(
         app,

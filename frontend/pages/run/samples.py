@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import Dash, Input, Output, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of
 from bapo.figures.sources import SOURCE_NAMES
 from bapo.rollout import BatchSource
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
-from frontend.components.controls import filter_select, search_field, step_button
-from frontend.components.store import Store
+from frontend.components.controls import filter_select, search_field, stepper
+from frontend.components.elements import Store, attributes
+from frontend.request.session import Api
 
 GROUPS_AT_ONCE = 12
 
@@ -34,29 +33,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     correct = query.get("correct", "")
     controls = html.Div(
         [
-            html.Div(
-                [
-                    step_button("samples-previous", "‹", "Previous step with responses"),
-                    dmc.NumberInput(
-                        id="samples-step",
-                        value=int(step) if step.isdigit() else "",
-                        placeholder="all steps",
-                        min=1,
-                        max=run.num_steps,
-                        allowDecimal=False,
-                        allowNegative=False,
-                        hideControls=True,
-                        w=96,
-                        size="xs",
-                        **attributes(aria_label="Step"),
-                    ),
-                    step_button("samples-next", "›", "Next step with responses"),
-                    dmc.Button("Newest", id="samples-newest", size="xs", variant="default", color="gray"),
-                ],
-                className="samples-stepper",
-                role="group",
-                **attributes(aria_label="Step"),
-            ),
+            stepper("samples", step, "all steps", of="step with responses", max=run.num_steps),
             filter_select(
                 "samples-source",
                 "Source",
@@ -109,7 +86,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     )
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the controls; the rest is the script's."""
     inputs: list[Any] = [
         Input("samples-mounted", "data"),

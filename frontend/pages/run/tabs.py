@@ -1,26 +1,31 @@
-"""The tabs of a run page, with what makes their panels."""
+"""The tabs of a run page, with what makes their panels, and the callback that opens them."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from dash import html
+from dash import Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.config.method import is_trainable
-from frontend.components.attributes import attributes
+from frontend.components.actions import on_failure
+from frontend.components.elements import attributes
+from frontend.components.markup import lean
+from frontend.components.notices import error_notice
+from frontend.components.page import query_of
 from frontend.pages.run.artifacts import artifacts_panel
-from frontend.pages.run.charting import chart_panel, recorded_for
+from frontend.pages.run.chart_panel import chart_panel, recorded_for
+from frontend.pages.run.charts.off_policy import reading_of
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
-from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.prompts import prompts_panel
 from frontend.pages.run.samples import samples_panel
 from frontend.pages.run.walk import walk_panel
 from frontend.pages.run.what_if import what_if_panel
+from frontend.request.session import Api
 
 Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
 """Makes a tab's content from the client, the run and the address's query, which holds the view that a link restores."""
@@ -54,7 +59,7 @@ def _charts(tab: str) -> Panel:
 
 
 async def _off_policy(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
-    return off_policy_panel(run, await recorded_for(client, run, "off-policy"))
+    return [*chart_panel(run, "off-policy", await recorded_for(client, run, "off-policy")), reading_of(run)]
 
 
 def _history(_: RunDetail, query: Mapping[str, str]) -> html.Div:
@@ -93,3 +98,30 @@ def tabs_of(run: RunDetail) -> list[Tab]:
 PAGE_KEYS = frozenset({"tab", "x", "smooth"})
 """Parts of the address's query that hold for every tab; the others belong to the open one (assets/run.js)."""
 BY_NAME: Mapping[str, Tab] = {tab.name: tab for tab in TABS}
+
+
+def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of the address that is meant for a tab; it may still hold what the tab before wrote."""
+    is_of_tab = query.get("tab", TABS[0].name) == tab
+    return {key: value for key, value in query.items() if is_of_tab or key in PAGE_KEYS}
+
+
+async def panel(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[str, str]) -> Any:
+    """Return what a tab shows."""
+    return lean(await BY_NAME[tab].panel(client, run, view_of(tab, query)))
+
+
+def register(app: Dash, api: Api) -> None:
+    """Register the callback that opens another tab; the page comes with its first."""
+
+    @app.callback(
+        Output("run-panel", "children"),
+        Input("run-tabs", "value"),
+        State("run-id", "data"),
+        State("url", "search"),
+        prevent_initial_call=True,
+        on_error=on_failure(error_notice),
+    )
+    async def open_tab(tab: str, run_id: str, search: str | None) -> Any:
+        client = api.client()
+        return await panel(client, await client.run(run_id), tab, query_of(search))

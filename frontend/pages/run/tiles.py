@@ -18,8 +18,8 @@ from bapo.figures.smoothing import WINDOW_STEPS, moving_mean
 from bapo.figures.theme import Palette
 from bapo.records import Interval
 from bapo.rollout import BatchSource
-from frontend.components.tile import Tile, Trend
 from frontend.pages.run.data import NO_HISTOGRAMS, NO_SERIES
+from frontend.pages.run.tile import Tile, Trend
 
 REWARD, FILL, ROLLOUTS, SECONDS = (
     "critic/rewards/mean",

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import Dash, Input, Output, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.fractions import parse_fraction
 from bapo.config.method import has_trait
 from bapo.config.sections import group_size_of
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.choices import choices
-from frontend.components.controls import filter_select, small_button, step_button
+from frontend.components.controls import filter_select, small_button, stepper
+from frontend.components.elements import Store, attributes
 from frontend.components.notices import notice
-from frontend.components.store import Store
-from frontend.documents import address
+from frontend.components.symbols import SYMBOLS
+from frontend.delivery.documents import address
 from frontend.pages.run.prompts import ramp_style
-from frontend.symbols import SYMBOLS
+from frontend.request.session import Api
 
 THRESHOLDS = ("c1", "c2", "c3")
 MOST_CHOICES = 64
@@ -36,36 +35,13 @@ def walk_panel(run: RunDetail, query: Mapping[str, str]) -> Any:
             "its method.",
         )
     size = group_size_of(run.config)
-    step = query.get("step", "")
     return html.Div(
         [
             Store(id="walk-mounted", data={"run": run.id, "groupSize": size}),
             Store(id="walk-told"),
             html.Div(
                 [
-                    html.Div(
-                        [
-                            step_button("walk-previous", "‹", "Previous step"),
-                            dmc.NumberInput(
-                                id="walk-step",
-                                value=int(step) if step.isdecimal() else "",
-                                placeholder="newest",
-                                min=1,
-                                allowDecimal=False,
-                                allowNegative=False,
-                                hideControls=True,
-                                w=96,
-                                size="xs",
-                                debounce=300,
-                                **attributes(aria_label="Step"),
-                            ),
-                            step_button("walk-next", "›", "Next step"),
-                            small_button("Newest", "walk-newest", size="xs"),
-                        ],
-                        className="samples-stepper",
-                        role="group",
-                        **attributes(aria_label="Step"),
-                    ),
+                    stepper("walk", query.get("step", ""), "newest", debounce=300),
                     *([_thresholds(size, query)] if has_trait(run.method, "has_thresholds") else []),
                     html.A("How to read this", href=address("docs/walk.md"), className="sample-link walk-help"),
                 ],
@@ -120,7 +96,7 @@ def _chosen(text: str, size: int) -> str | None:
     return f"{count}/{size}" if count.denominator == 1 else text
 
 
-def register(app: Dash) -> None:
+def register(app: Dash, _: Api) -> None:
     """Register the controls; the rest is the script's."""
     inputs = [Input(f"walk-{name}", "value", allow_optional=True) for name in THRESHOLDS]
     clientside(

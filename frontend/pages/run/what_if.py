@@ -17,23 +17,20 @@ from bapo.analysis.steered import config_in_force
 from bapo.api.runs import RunDetail
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest, WhatIfTotals
 from bapo.client import AsyncClient
-from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, RunConfig, apply_changes, parse_config
 from bapo.config.method import has_trait, is_trainable, replay_methods
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.figures.what_if_band import Quantity, what_if_band_data, what_if_band_figure
 from bapo.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
-from frontend.changes_query import changes_text, parse_changes
-from frontend.clientside import clientside
-from frontend.components.actions import FAILURES
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.actions import FAILURES, clientside
+from frontend.components.changes_query import changes_text, parse_changes
 from frontend.components.chart_card import chart_card
+from frontend.components.elements import Link, Store, attributes
 from frontend.components.notices import error_text, notice
-from frontend.components.store import Store
 from frontend.pages.run.what_if_controls import KIND, changes_of, control_kinds, control_values, controls
 from frontend.pages.run.what_if_summary import cautions, changed_fields, total_row, totals, words
-from frontend.session import Api
+from frontend.request.session import Api
 
 MOST_POINTS = 700
 CHART = f"{KIND}-chart"
@@ -167,9 +164,7 @@ def _config_in_force(run: RunDetail) -> RunConfig:
 def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the values in the address; those of the run if they make no legal config."""
     try:
-        changed = resolve(
-            apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set"))), may_be_observed=True
-        ).config
+        changed = parse_config(apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set"))))
     except ConfigError:
         return start
     return control_values(changed, config.rollout.group_size) if changed.method.is_replayable else start

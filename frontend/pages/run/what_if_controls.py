@@ -12,11 +12,13 @@ from dash import html
 
 from bapo.config import RunConfig
 from bapo.config.documentation import documentation
-from bapo.config.method import BapoConfig, DapoConfig, has_trait, replay_methods
-from frontend.components.attributes import attributes
+from bapo.config.method import has_trait, replay_methods
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.dapo import DapoConfig
 from frontend.components.controls import segments, small_select
-from frontend.components.explained import explained
-from frontend.symbols import SYMBOLS
+from frontend.components.elements import attributes
+from frontend.components.icon import explained
+from frontend.components.symbols import SYMBOLS
 
 Values = Mapping[str, Any]
 """Control → its value. Most are called as their field; `reuse.0` and `reuse.1` are [c2, c3] at both ends of r_tot."""

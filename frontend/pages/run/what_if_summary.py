@@ -11,8 +11,8 @@ from dash import html
 from bapo.api.base import FieldProblem
 from bapo.api.what_if import WhatIfAnswer, WhatIfTotal
 from bapo.figures.formatting import config_value, count, percent, points, share
-from frontend.components.attributes import attributes
-from frontend.symbols import SYMBOLS, short_name
+from frontend.components.elements import attributes
+from frontend.components.symbols import SYMBOLS, short_name
 
 
 class Total(NamedTuple):

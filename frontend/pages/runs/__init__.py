@@ -12,20 +12,19 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, html
 
 from bapo.api.runs import RunFacets
-from frontend.clientside import clientside
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside
 from frontend.components.card import page_title
 from frontend.components.choices import choices
-from frontend.components.confirm import answer, confirm_dialog, confirmed, question
 from frontend.components.controls import menu_of
+from frontend.components.dialogs import answer, confirm_dialog, confirmed, question
+from frontend.components.elements import Link, Store, attributes
 from frontend.components.icon import icon
 from frontend.components.markup import Later
 from frontend.components.notices import link_button, notice
-from frontend.components.store import Store
+from frontend.components.page import Page
 from frontend.pages.runs import bulk, filters, story, views
 from frontend.pages.runs.columns import COLUMNS, definition
-from frontend.session import Api
+from frontend.request.session import Api
 
 BLOCK_ROWS = 50
 """Rows fetched at once."""
@@ -240,6 +239,9 @@ def _grid() -> dag.AgGrid:
     )
 
 
+PAGES = (Page("/runs", layout, section="runs", events="/api/v1/events"),)
+
+
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks of the page, most of which run in the browser."""
     values = [
@@ -280,8 +282,6 @@ def register(app: Dash, api: Api) -> None:
     in_browser("bulk", Output("runs-bulk", "className"), pressed, State("runs-tag", "value"))
     agreed, asked = Input(confirmed("runs"), "n_clicks"), State(question("runs"), "data")
     in_browser("confirmed", Output(answer("runs"), "data"), agreed, asked)
-    views.register(app, api)
-    story.register(app, api)
 
 
 def _clicked(button: str) -> tuple[Output, Input]:

@@ -11,8 +11,8 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.api.runs import NamedCount
-from frontend.components.attributes import attributes
 from frontend.components.controls import menu_of
+from frontend.components.elements import attributes
 from frontend.components.icon import IconName, icon
 
 

@@ -15,10 +15,9 @@ from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
 from bapo.api.views import RunListLayouts
 from bapo.config.method import method_name
 from frontend.components import controls
-from frontend.components.attributes import attributes
-from frontend.components.choices import choices
+from frontend.components.choices import choices, select
+from frontend.components.elements import Store, attributes
 from frontend.components.markup import Later
-from frontend.components.store import Store
 from frontend.pages.runs.columns import NEEDED_WIDTHS, SORTABLE, TITLES
 
 PRESETS: dict[str, tuple[RunStatus, ...]] = {
@@ -105,21 +104,19 @@ def panel(facets: RunFacets) -> dmc.Popover:
         _choices("group", "Group", options(facets.groups), "Any of"),
         _choices("owner", "Owner", options(facets.owners), "Any of"),
         _choices("project", "Project", options(facets.projects), "Any of"),
-        dmc.Select(
-            id=CONTROLS["archived"],
-            label="Archived runs",
-            data=choices((("hidden", "hidden"), ("shown", "included"), ("only", "only these"))),
-            value="hidden",
-            allowDeselect=False,
+        select(
+            CONTROLS["archived"],
+            "Archived runs",
+            "hidden",
+            choices((("hidden", "hidden"), ("shown", "included"), ("only", "only these"))),
             size="xs",
             comboboxProps={"withinPortal": False},
         ),
-        dmc.Select(
-            id=CONTROLS["trash"],
-            label="Trash",
-            data=choices((("hidden", "hidden"), ("only", "only runs in the trash"))),
-            value="hidden",
-            allowDeselect=False,
+        select(
+            CONTROLS["trash"],
+            "Trash",
+            "hidden",
+            choices((("hidden", "hidden"), ("only", "only runs in the trash"))),
             size="xs",
             comboboxProps={"withinPortal": False},
         ),

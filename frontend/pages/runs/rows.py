@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import ValidationError
+from starlette.datastructures import QueryParams
+
 from bapo.analysis.number_format import counted
-from bapo.api.runs import RunSummary
+from bapo.api.base import ErrorBody
+from bapo.api.runs import RunQuery, RunSummary
+from bapo.client import ApiError, AsyncClient
+from bapo.client.calls.runs import query_of
+from bapo.config.error_messages import problems_said
 from bapo.config.method import method_name
 from bapo.figures import formatting
-from frontend.components.compute import compute_text
+from frontend.components.runs import compute_text
 
 TREND_PARTS = 40
 """A run that trains has its line drawn so often."""
@@ -112,3 +119,28 @@ def rows_of(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
     """Return rows as of now."""
     now = datetime.now(UTC)
     return [run_row(run, now) for run in runs]
+
+
+_LISTS = ("status", "method", "tag", "owner", "group", "project", "where", "columns")
+
+
+async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
+    """Answer GET /live/runs with rows from `offset` on and how many match the filters. Raises ApiError."""
+    given: dict[str, Any] = {name: params.getlist(name) if name in _LISTS else params[name] for name in params}
+    query = parsed(given)
+    page = await client.runs(**query_of(query))
+    is_new_here = False
+    if not page.total and not query.model_dump(exclude_defaults=True, exclude={"sort", "limit", "offset", "columns"}):
+        is_new_here = not (await client.runs(archived="shown", limit=1)).total
+    return {"rows": rows_of(page.items), "total": page.total, "num_sets": page.num_sets, "is_new_here": is_new_here}
+
+
+def parsed(given: dict[str, Any]) -> RunQuery:
+    """Read the query in an address. Raises ApiError 422 naming the first parameter that is wrong."""
+    try:
+        return RunQuery.model_validate(given)
+    except ValidationError as error:
+        first = problems_said(error.errors())[0]
+        value = str(first.value)[:200]
+        body = ErrorBody(code="invalid_request", field=first.field, value=value, remedy=first.remedy, request_id="none")
+        raise ApiError(422, body) from error

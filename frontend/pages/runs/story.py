@@ -21,15 +21,14 @@ from bapo.client import AsyncClient
 from bapo.config.method import has_trait
 from bapo.config.recipes import shipped_recipes
 from frontend.components.actions import in_place
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.elements import Link, attributes
 from frontend.components.icon import icon
-from frontend.components.markdown import first_line, markdown
 from frontend.components.markup import lean
 from frontend.components.notices import link_button
-from frontend.components.run_group import runs_of_group
-from frontend.documents import address
-from frontend.session import Api
+from frontend.components.runs import runs_of_group
+from frontend.components.text import first_line, markdown
+from frontend.delivery.documents import address
+from frontend.request.session import Api
 
 _TASK_NAMES = {"countdown": "Countdown"}
 """Names of tasks that differ from their type."""

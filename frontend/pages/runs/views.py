@@ -12,9 +12,9 @@ from bapo.api.runs import RunFilters
 from bapo.api.views import ViewInfo, ViewWrite
 from bapo.client import AsyncClient
 from frontend.components.actions import FormError, in_place, show, tell, when_pressed, when_submitted
-from frontend.components.address import Link
 from frontend.components.controls import icon_button, menu_of
-from frontend.session import Api
+from frontend.components.elements import Link
+from frontend.request.session import Api
 
 
 def menu() -> dmc.Popover:

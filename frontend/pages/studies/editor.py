@@ -20,12 +20,11 @@ from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.client import ApiError
 from bapo.config import ConfigError, apply_changes, resolve
 from bapo.config.recipes import shipped_recipes
-from bapo.study.editing import rewritten
 from bapo.study.plan import test_sets_of
-from frontend.clientside import clientside
 from frontend.components.actions import (
     FAILURES,
     Failure,
+    clientside,
     failure_alert,
     go_to,
     in_toast,
@@ -34,15 +33,14 @@ from frontend.components.actions import (
     tell,
     when_pressed,
 )
-from frontend.components.address import Link
 from frontend.components.card import page_heading
-from frontend.components.choices import project_select
+from frontend.components.choices import project_select, writable_projects
 from frontend.components.config_form.fields import TextArea
 from frontend.components.config_form.inputs import config_infos
-from frontend.components.file_input import FileInput
+from frontend.components.elements import FileInput, Link, Store
 from frontend.components.icon import icon
 from frontend.components.notices import nothing_to_write
-from frontend.components.store import Store
+from frontend.components.page import Page
 from frontend.pages.studies.changes import with_change, with_field
 from frontend.pages.studies.form import FOLLOWING, FORM, Drawing
 from frontend.pages.studies.form_model import (
@@ -54,9 +52,9 @@ from frontend.pages.studies.form_model import (
     with_inputs,
 )
 from frontend.pages.studies.preview import preview_panel, problem_items
+from frontend.pages.studies.rewriting import rewritten
 from frontend.pages.studies.starts import EMPTY, SHIPPED, STUDY, offered, text_of, text_of_runs
-from frontend.projects import writable_projects
-from frontend.session import Api
+from frontend.request.session import Api
 
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
@@ -78,7 +76,7 @@ ABOUT = (
 )
 
 
-async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
+async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
     """Return the form."""
     client = api.client()
     me = await client.me()
@@ -211,6 +209,9 @@ def _file(text: str) -> html.Div:
         ),
         className="panel-card",
     )
+
+
+PAGES = (Page("/studies/new", layout, section="studies", query_makes_page=True),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -15,10 +15,10 @@ from bapo.api.studies import StudyDetail, StudyRun
 from bapo.figures import formatting
 from bapo.figures.fork_experiment import arm_styles
 from bapo.figures.theme import Palette
-from frontend.components.address import Link
+from frontend.components.choices import select
+from frontend.components.elements import Link, store_button
 from frontend.components.icon import icon
-from frontend.components.status_badge import status_badge
-from frontend.components.store_button import store_button
+from frontend.components.runs import status_badge
 from frontend.components.table import cell, row, table_card
 
 CONTINUE = "study-arm"
@@ -42,12 +42,11 @@ def origin_of(study: StudyDetail) -> list[Any]:
 def dataset_select(found: ForkExperiment | None) -> dmc.Select:
     """Return the choice of the held-out set, hidden where there are not several."""
     datasets = [] if found is None else list(found.datasets)
-    return dmc.Select(
-        id="study-dataset",
-        label="Held-out set",
-        data=datasets,
-        value=None if found is None else found.dataset,
-        allowDeselect=False,
+    return select(
+        "study-dataset",
+        "Held-out set",
+        None if found is None else found.dataset,
+        datasets,
         size="xs",
         maw=200,
         mb="sm",

@@ -11,12 +11,12 @@ from dash import html
 from bapo.api.configs import ConfigFieldInfo
 from bapo.config.method import method_name
 from bapo.study.declaration import MEAN
-from frontend.components.attributes import attributes
 from frontend.components.card import card
 from frontend.components.choices import choices
 from frontend.components.config_form.fields import config_field, field_id, wrap_id
 from frontend.components.config_form.methods import field_text
 from frontend.components.config_form.values import knows
+from frontend.components.elements import attributes
 from frontend.components.icon import icon
 from frontend.pages.studies.form_model import (
     Document,

@@ -19,29 +19,22 @@ from bapo.figures.theme import Palette, palette_of, themed
 from bapo.report.document import drawings
 from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
-from frontend.clientside import clientside
-from frontend.components.actions import go_to, in_place, in_toast, tell, when_pressed
-from frontend.components.address import Link
-from frontend.components.attributes import attributes
+from frontend.components.actions import clientside, go_to, in_place, in_toast, tell, when_pressed
 from frontend.components.card import figure_card
 from frontend.components.chart_card import table_button
-from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
-from frontend.components.graph import Graph
+from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
+from frontend.components.elements import Graph, Interval, Link, Store, attributes, button_store, pressed_in
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards, register_importance
-from frontend.components.markdown import markdown
-from frontend.components.moment import moment
 from frontend.components.notices import link_button
-from frontend.components.stop_choices import stop_choices
-from frontend.components.store import Interval, Store
-from frontend.components.store_button import button_store, pressed_in
-from frontend.pages.studies.declared import report_parts, run_grid
+from frontend.components.page import Page
+from frontend.components.runs import stop_choices
+from frontend.components.text import markdown, moment
+from frontend.delivery.reports import STUDY_PREFIX
 from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
-from frontend.pages.studies.progress import progress
-from frontend.pages.studies.results import result_tables
-from frontend.prefix import served
-from frontend.reports.study import STUDY_PREFIX
-from frontend.session import Api
+from frontend.pages.studies.results import progress, report_parts, result_tables, run_grid
+from frontend.request.prefix import served
+from frontend.request.session import Api
 
 REFRESH_MILLISECONDS = 4000
 MOST_COMPARED = 50
@@ -188,6 +181,9 @@ def _source(study: StudyDetail) -> html.Details:
 
 def _skeletons() -> list[Any]:
     return [html.Div(className="paper-skeleton", **attributes(aria_hidden="true")) for _ in range(2)]
+
+
+PAGES = (Page("/studies/(?!new$)(?P<study_id>[^/]+)", layout, section="studies"),)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -15,7 +15,7 @@ from bapo.client import AsyncClient
 from bapo.config.resolve import flatten
 from bapo.study.declaration import load
 from bapo.study.drafting import DraftedRun, drafted
-from bapo.study.editing import rewritten, written
+from frontend.pages.studies.rewriting import rewritten, written
 
 SHIPPED, STUDY, EMPTY = "shipped:", "study:", "empty"
 MOST_RUNS = 50

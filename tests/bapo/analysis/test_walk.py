@@ -16,7 +16,7 @@ from bapo.analysis.walk.before import fresh_groups
 from bapo.analysis.walk.reading import Folder, places_of, read_walk, recorded_step, walk_of
 from bapo.analysis.walk.thresholds import Wanted, recorded_thresholds
 from bapo.analysis.walk.walk import Listing
-from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError, RunConfig, apply_changes, parse_config, resolve
 from bapo.methods.bapo import Bapo, bapo_config
 from bapo.records import Cost, PromptVisit, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
@@ -331,7 +331,7 @@ def test_grpo_says_which_groups_fill_the_batch_in_vain() -> None:
 
 
 def test_an_observed_step_says_what_is_not_recorded() -> None:
-    config = resolve({"method": {"type": "observed", "trainer": "TRL"}}, may_be_observed=True).config
+    config = parse_config({"method": {"type": "observed", "trainer": "TRL"}})
     record = recorded(resolve({"training": {"steps": 9}}).config, [({"a": 1}, {})])[0]
     visits = [
         PromptVisit("a", BatchSource.FRESH, 3, None, True),

@@ -213,8 +213,8 @@ def test_thresholds_that_admit_nothing_at_the_recorded_accuracies_are_named() ->
         ({"method.c2": [0.9, 0.9]}, "method.c2", "above c3"),
         ({"method.type": "repo"}, "method.type", "cannot be replayed, only those of bapo"),
         ({"method.type": "dots"}, "method.type", "submit a run with it instead"),
-        ({"method.type": "probe"}, "method.type", "give one of bapo, bapo_mini, grpo, grpo_delayed, dapo"),
-        ({"method.type": "observed"}, "method.type", "give one of bapo, bapo_mini, grpo, grpo_delayed, dapo"),
+        ({"method.type": "probe"}, "method.type", "give one of bapo, ba_ppo, bapo_mini, dapo, grpo"),
+        ({"method.type": "observed"}, "method.type", "give one of bapo, ba_ppo, bapo_mini, dapo, grpo"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_field(changes: dict[str, Any], field: str, remedy: str) -> None:

@@ -6,14 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bapo.config.method import (
-    BapoConfig,
-    DifficultBufferConfig,
-    FilterConfig,
-    GrpoConfig,
-    GrpoDelayedConfig,
-    HighQualityBufferConfig,
-)
+from bapo.filters import FilterConfig
+from bapo.methods.bapo import BapoConfig, DifficultBufferConfig, HighQualityBufferConfig
+from bapo.methods.grpo import GrpoConfig, GrpoDelayedConfig
 
 BELOW_ONE = Fraction(10**9 - 1, 10**9)
 

@@ -11,7 +11,7 @@ from bapo.config.resolve import flatten
 
 @pytest.mark.parametrize("recipe", shipped_recipes(), ids=lambda recipe: recipe.name)
 def test_every_shipped_recipe_runs_without_warnings_and_says_what_it_is(recipe: Recipe) -> None:
-    assert resolve(recipe.explicit).warnings == ()
+    assert resolve(recipe.explicit).config.warnings == ()
     assert recipe.title != recipe.name
     assert recipe.description
 

@@ -105,3 +105,17 @@ def test_nothing_is_imported_before_a_config_needs_it(install: Install, caplog: 
     assert caplog.text == ""
     assert METHODS.get("absent") is None
     assert "no_such_module" in caplog.text
+
+
+def test_the_default_comes_first_and_the_others_by_name() -> None:
+    first, *others = METHODS.classes
+    assert first == METHODS.default.type_name() == "bapo"
+    assert others == sorted(others)
+    assert {"ba_ppo", "grpo", "grpo_delayed"} <= set(others)
+
+
+def test_what_is_only_described_is_known_and_not_offered() -> None:
+    assert "observed" not in METHODS.classes
+    described = METHODS.get("observed")
+    assert described is not None
+    assert not described.is_trainable

@@ -1,21 +1,23 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from bapo.config import ConfigError, Resolution, RunConfig, apply_changes, parse_assignments, resolve
-from bapo.config.findings import MOST_PROBLEMS
-from bapo.config.method import METHODS, BapoConfig, BapoMiniConfig, GrpoConfig
-from bapo.config.resolve import difference, flatten
-from bapo.methods import SHIPPED
+from bapo.config import ConfigError, ResolvedConfig, RunConfig, apply_changes, parse_assignments, resolve
+from bapo.config.error_messages import MOST_PROBLEMS
+from bapo.config.resolve import config_digest, difference, flatten
+from bapo.methods.bapo import BapoConfig
+from bapo.methods.bapo_mini import BapoMiniConfig
+from bapo.methods.grpo import GrpoConfig
 
 TRAINING = {"training": {"steps": 1}}
 
 
-def resolved(changes: dict[str, Any], explicit: dict[str, Any] = TRAINING) -> Resolution:
+def resolved(changes: dict[str, Any], explicit: dict[str, Any] = TRAINING) -> ResolvedConfig:
     return resolve(apply_changes(explicit, changes))
 
 
@@ -23,12 +25,12 @@ def resolved(changes: dict[str, Any], explicit: dict[str, Any] = TRAINING) -> Re
 
 
 def test_table_3_admits_something_at_every_r_tot_with_eight_responses() -> None:
-    assert resolved({}).warnings == ()
+    assert resolved({}).config.warnings == ()
 
 
 def test_group_size_4_with_table_3_is_warned_of_with_the_r_tot_that_starves() -> None:
     # k = 1 needs c2 ≤ 1/4 ≤ c3, that is r_tot in [0, 1/3]; k = 2 needs c2 ≤ 1/2 ≤ c3, that is r_tot in [2/3, 1].
-    (warning,) = resolved({"rollout.group_size": 4}).warnings
+    (warning,) = resolved({"rollout.group_size": 4}).config.warnings
     assert warning.field == "method.c2"
     assert warning.value == [[0.125, 0.5], [0.25, 0.625]]
     assert warning.remedy == (
@@ -52,40 +54,40 @@ def test_thresholds_that_never_admit_a_group_are_refused() -> None:
 @pytest.mark.parametrize("ends", [["1/8", "3/16"], ["3/16", "1/8"]])
 def test_thresholds_that_admit_a_group_at_one_r_tot_only_are_warned_of(ends: list[str]) -> None:
     # c2 = c3 = 1/8 at r_tot = 0 (at 1 where the range falls), and strictly between 1/8 and 2/8 elsewhere.
-    (warning,) = resolved({"method.c2": ends, "method.c3": ends}).warnings
+    (warning,) = resolved({"method.c2": ends, "method.c3": ends}).config.warnings
     assert "while r_tot is in (0, 1)" in warning.remedy
 
 
 def test_without_reuse_any_thresholds_will_do() -> None:
     narrow = {"method.c2": [0.13, 0.13], "method.c3": [0.24, 0.24], "method.without": ["reused"]}
-    assert resolved(narrow).warnings == ()
+    assert resolved(narrow).config.warnings == ()
 
 
 @pytest.mark.parametrize("method", ["grpo", "grpo_delayed", "bapo_mini"])
 def test_methods_without_thresholds_are_not_warned_of(method: str) -> None:
-    assert resolved({"method.type": method, "rollout.group_size": 4}).warnings == ()
+    assert resolved({"method.type": method, "rollout.group_size": 4}).config.warnings == ()
 
 
 def test_gspo_with_one_update_per_step_is_warned_that_it_is_grpo() -> None:
-    (warning,) = resolved({"method.type": "gspo"}).warnings
+    (warning,) = resolved({"method.type": "gspo"}).config.warnings
     assert (warning.field, warning.value) == ("training.mini_batch_size", None)
     assert "such as 8" in warning.remedy
     sizes = {"training.batch_size": 16, "method.type": "gspo"}
-    assert resolved({**sizes, "training.mini_batch_size": 16}).warnings
-    assert not resolved({**sizes, "training.mini_batch_size": 15}).warnings
+    assert resolved({**sizes, "training.mini_batch_size": 16}).config.warnings
+    assert not resolved({**sizes, "training.mini_batch_size": 15}).config.warnings
 
 
 def test_dapo_with_one_update_per_step_is_warned_that_its_clip_range_never_acts() -> None:
-    (warning,) = resolved({"method.type": "dapo"}).warnings
+    (warning,) = resolved({"method.type": "dapo"}).config.warnings
     assert (warning.field, warning.value) == ("training.mini_batch_size", None)
     assert "such as 2" in warning.remedy
-    assert not resolved({"method.type": "dapo", "training.mini_batch_size": 31}).warnings
+    assert not resolved({"method.type": "dapo", "training.mini_batch_size": 31}).config.warnings
 
 
 @pytest.mark.parametrize(("warmup_steps", "is_warned"), [(9, False), (10, True)])
 def test_a_run_that_ends_within_the_critics_warm_up_is_warned_of(warmup_steps: int, is_warned: bool) -> None:
     changes = {"method.type": "ppo", "method.critic.warmup_steps": warmup_steps, "training.steps": 10}
-    assert [(each.field, each.value) for each in resolved(changes).warnings] == (
+    assert [(each.field, each.value) for each in resolved(changes).config.warnings] == (
         [("method.critic.warmup_steps", 10)] if is_warned else []
     )
 
@@ -139,15 +141,11 @@ def test_a_method_that_is_no_section_is_refused_not_followed(method: Any) -> Non
         resolved({"method": method})
 
 
-def test_every_method_type_has_its_class() -> None:
-    assert set(METHODS.classes.values()) == set(SHIPPED)
-
-
-def test_resolution_keeps_what_was_set_apart_from_the_defaults() -> None:
-    resolution = resolved({"method.c1": "1/4"})
-    assert resolution.explicit == {"training": {"steps": 1}, "method": {"c1": "1/4"}}
-    assert isinstance(resolution.config.method, BapoConfig)
-    assert resolution.config.method.c1 == Fraction(1, 4)
+def test_a_resolved_config_keeps_what_was_set_apart_from_the_defaults() -> None:
+    found = resolved({"method.c1": "1/4"})
+    assert found.explicit == {"training": {"steps": 1}, "method": {"c1": "1/4"}}
+    assert isinstance(found.config.method, BapoConfig)
+    assert found.config.method.c1 == Fraction(1, 4)
 
 
 # ---------------------------------------------------------------- command line
@@ -214,3 +212,11 @@ def test_of_very_many_problems_the_first_are_told_and_how_many_there_are_besides
     assert len(problems) == MOST_PROBLEMS + 1
     assert problems[0].field == "field_0"
     assert problems[-1].remedy == "5 more problems are not shown: correct these first"
+
+
+def test_the_digest_is_of_the_values_whatever_their_order() -> None:
+    config = resolved({}).config.model_dump(mode="json")
+    assert config_digest(dict(reversed(config.items()))) == config_digest(json.loads(json.dumps(config)))
+    # SHA-256 of {"a": 1.0}.
+    assert config_digest({"a": 1.0}) == hashlib.sha256(b'{"a": 1.0}').hexdigest()
+    assert config_digest(resolved({"training.seed": 7}).config.model_dump(mode="json")) != config_digest(config)

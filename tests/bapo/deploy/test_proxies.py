@@ -6,7 +6,7 @@ import pytest
 
 from bapo.deploy.proxies import client_behind, networks_of
 from bapo.deploy.settings import SettingsError, load
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 
 TRUSTED = networks_of("127.0.0.1, 10.1.0.0/16,,fd00::/8 ")
 

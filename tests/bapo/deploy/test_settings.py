@@ -16,7 +16,7 @@ from bapo.deploy.settings import (
     unknown_variables,
     with_password,
 )
-from frontend.settings import FrontendSettings
+from frontend.server.settings import FrontendSettings
 from scripts.write_settings import document, variables
 from worker.settings import WorkerSettings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bapo.config import resolve
 from bapo.methods.bapo import Bapo, bapo_config
+from bapo.methods.bapo_mini import BapoMini
 from bapo.methods.base import ComposedBatch
 from bapo.rollout import BatchSource, RolloutGroup
 
@@ -14,7 +15,7 @@ def mini(*, m: int = 1, batch_size: int = 8) -> Bapo:
         "rollout": {"group_size": 4},
         "training": {"steps": 9, "batch_size": batch_size},
     }
-    return Bapo(resolve(explicit).config)
+    return BapoMini(resolve(explicit).config)
 
 
 def group(prompt_id: str, num_correct: int, step: int) -> RolloutGroup:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bapo.config import resolve
-from bapo.config.method import BapoReleaseConfig
+from bapo.config.objective import DecoupledClip
 from bapo.config.recipes import load_recipe
 from bapo.methods import build_method
-from bapo.methods.bapo_release import BapoRelease
+from bapo.methods.bapo_release import BapoRelease, BapoReleaseConfig
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.thresholds import Thresholds
 
@@ -57,5 +57,5 @@ def test_thresholds_fall_as_the_released_equation_does_between_its_ends() -> Non
 
 def test_the_recipe_has_the_released_loss() -> None:
     objective = resolve(load_recipe("bapo-release").explicit).config.objective
-    assert (objective.clip_low, objective.clip_high, objective.dual_clip) == (0.2, 0.28, 10)
-    assert (objective.behaviour_ratio_cap, objective.sample_deviation) == (3, True)
+    assert objective.surrogate == DecoupledClip(0.2, 0.28, dual_clip=10, cap=3)
+    assert objective.sample_deviation

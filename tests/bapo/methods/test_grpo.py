@@ -7,7 +7,7 @@ import pytest
 
 from bapo.config import RunConfig, resolve
 from bapo.methods import build_method
-from bapo.methods.grpo import Grpo
+from bapo.methods.grpo import Grpo, GrpoDelayed
 from bapo.rollout import BatchSource, RolloutGroup
 
 
@@ -85,6 +85,6 @@ def test_a_restored_method_has_its_r_tot() -> None:
 
 
 def test_a_changed_v_holds_from_the_next_step() -> None:
-    method = Grpo(config({"type": "grpo_delayed", "v": 5}))
+    method = GrpoDelayed(config({"type": "grpo_delayed", "v": 5}))
     method.reconfigure(config({"type": "grpo_delayed", "v": 3}))
     assert [step for step in range(1, 7) if method.syncs_rollout_policy(step)] == [3, 6]

@@ -188,7 +188,10 @@ def test_a_text_that_is_no_unicode_costs_the_text_and_not_its_group(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("num_steps", 0), ("num_steps", "5"), ("samples_per_step", -1), ("samples_per_step", None), ("name", "a\nb")],
+    [
+        *(("num_steps", 0), ("num_steps", "5"), ("num_steps", True), ("samples_per_step", -1)),
+        *(("samples_per_step", None), ("name", "a\nb"), ("world_size", "2"), ("config", ["lr"]), ("config", object())),
+    ],
 )
 def test_an_argument_that_cannot_be_is_named(tmp_path: Path, field: str, value: Any) -> None:
     given = {"name": "mine", "folder": tmp_path / "run", field: value}
@@ -196,6 +199,42 @@ def test_an_argument_that_cannot_be_is_named(tmp_path: Path, field: str, value: 
         observe.run(**given)
     assert [problem.field for problem in caught.value.problems] == [field]
     assert not (tmp_path / "run").exists()
+
+
+def test_a_config_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    config: dict[str, Any] = {"lr": 1e-6}
+    config["all"] = config
+    with pytest.raises(ConfigError, match="config = 'dict': give a mapping that does not contain itself"):
+        observe.run("mine", config=config, folder=tmp_path / "run")
+
+
+def test_a_config_that_json_does_not_know_is_kept_as_text(tmp_path: Path) -> None:
+    config = {"path": "half of a pair: \ud800", "\ud800": 1, "seed": np.int64(3), "lr": math.inf, "layers": {1: [2]}}
+    observe.run("mine", config=config, folder=tmp_path).finish()
+    method = read_config(tmp_path).model_dump()["method"]
+    assert method["config"] == {"path": "half of a pair: ?", "?": 1, "seed": 3, "lr": "inf", "layers.1": "[2]"}
+
+
+def test_arguments_may_be_numbers_of_numpy_and_texts_of_numbers(tmp_path: Path) -> None:
+    numbers: Any = {"num_steps": np.int64(2), "samples_per_step": np.int32(1), "reward_threshold": "0.5"}
+    with observe.run("mine", folder=tmp_path, **numbers) as run:
+        run.step(1, groups=[Group("p", [0.5, 0.6, 0.7, 0.4])])
+    (step,) = steps_of(tmp_path)
+    assert (step.num_steps, step.prompts[0].num_correct) == (2, 2)
+
+
+def test_what_is_no_list_of_groups_and_groups_beyond_the_largest_are_counted(tmp_path: Path) -> None:
+    with observe.run("mine", folder=tmp_path) as run:
+        run.step(1, groups=None)  # type: ignore[arg-type]
+        run.step(2, groups=[Group("p", [1, 0] * 513)])
+        run.step(3, groups=two_groups())
+        run.evaluation(3, dataset="held-out", groups=5)  # type: ignore[arg-type]
+        assert run.rejections == {"groups": 2, "group_size": 1}
+    assert [step.step for step in steps_of(tmp_path)] == [3]
+    warnings = [event.message for event in events_of(tmp_path) if event.event == "warning"]
+    assert "groups = None: give a list with one Group per prompt" in warnings[0]
+    assert "the groups have 1,026 responses each: give at most 1,024 to a prompt" in warnings[1]
+    assert events_of(tmp_path)[-1].event == "finished"
 
 
 def test_a_chat_of_one_message_is_the_prompt_of_its_text(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ import pyarrow.parquet
 import pytest
 
 from bapo.config.task import FileTaskConfig
+from bapo.isolation.function import CallCancelledError
 from bapo.own_data.checking import CheckedData, OtherData, check
 from bapo.own_data.countdown_solutions import solution
 from bapo.own_data.formats import FormatError, check_beginning, preview, read
-from bapo.own_data.isolated import check_apart
+from bapo.own_data.isolated import FileReadError, read_isolated
 from bapo.own_data.job import CheckJob, CheckResult, carry_out
 from bapo.own_data.mapping import mapped, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview
@@ -223,7 +224,7 @@ def test_columns_are_proposed_by_their_names(columns: Sequence[str], expected: M
 def test_rows_are_taken_in_the_shapes_that_people_have() -> None:
     chat = {"p": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}], "a": [" 2 "]}
     mapping = ColumnMapping(columns={"prompt": "p", "answer": "a"})
-    assert mapped(chat, mapping) == {"prompt": "Be brief.\n\n1 + 1?", "answer": "2"}
+    assert mapped(chat, mapping) == {"prompt": chat["p"], "answer": "2"}
     parts = [{"type": "text", "text": "Add."}, {"type": "text", "text": "1 + 1?"}, {"type": "audio"}]
     assert mapped({"p": [{"role": "user", "content": parts}], "a": 2}, mapping)["prompt"] == "Add.\n1 + 1?\n[audio]"
     countdown = ColumnMapping(task="countdown", columns={"nums": "n", "target": "t"})
@@ -256,13 +257,13 @@ def test_a_job_proposes_checks_and_says_what_is_missing(tmp_path: Path) -> None:
     assert "has no rows" in (job(empty).problem or "")
 
 
-def test_a_check_apart_finds_the_same_and_can_be_broken_off(tmp_path: Path) -> None:
+def test_an_isolated_check_finds_the_same_and_can_be_cancelled(tmp_path: Path) -> None:
     job = CheckJob(path=written(tmp_path, sums(60)), ending=".jsonl", mapping=SUMS, out=tmp_path / "out")
-    assert check_apart(job, is_cancelled=lambda: True) is None
-    late = check_apart(job, is_cancelled=lambda: False, seconds=0)
-    assert late is not None
-    assert "took longer" in (late.problem or "")
-    assert check_apart(job, is_cancelled=lambda: False) == carry_out(job)
+    with pytest.raises(CallCancelledError):
+        read_isolated(carry_out, job, file_bytes=None, is_cancelled=lambda: True)
+    with pytest.raises(FileReadError, match="took longer than 0 s: split it"):
+        read_isolated(carry_out, job, file_bytes=None, seconds=0)
+    assert read_isolated(carry_out, job, file_bytes=None) == carry_out(job)
 
 
 # ---------------------------------------------------------------- answers that are no results

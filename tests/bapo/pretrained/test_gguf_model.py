@@ -11,9 +11,10 @@ import torch
 from gguf import GGMLQuantizationType
 from safetensors.torch import load_file
 
-from bapo.engines.local.policy import encode_prompts, load_language_model
+from bapo.engines.local.policy import encode_problems, load_language_model
 from bapo.pretrained.errors import PretrainedError
 from bapo.pretrained.gguf_model import convert_gguf
+from bapo.tasks import Problem
 from tests.support.tiny_gguf import CONTEXT, TEMPLATE, TOKENS, weights, write_gguf
 
 
@@ -42,7 +43,7 @@ def test_text_is_tokenised_with_each_digit_apart_and_the_chat_template(tmp_path:
     convert(write_gguf(tmp_path / "tiny.gguf", weights()), tmp_path / "model")
     tokenizer = load_language_model(str(tmp_path / "model"), torch.device("cpu")).tokenizer
     assert tokenizer.convert_ids_to_tokens(tokenizer("2 the 34")["input_ids"]) == ["2", "Ġthe", "Ġ", "3", "4"]
-    assert tokenizer.decode(encode_prompts(tokenizer, ["hé"])[0]) == (
+    assert tokenizer.decode(encode_problems(tokenizer, [Problem("hé", "letters", "hé", {})])[0]) == (
         "<|im_start|>user\nhé<|im_end|>\n<|im_start|>assistant\n"
     )
     assert tokenizer.chat_template == TEMPLATE

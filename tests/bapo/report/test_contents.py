@@ -40,7 +40,7 @@ def test_one_complete_run_leaves_only_what_compares() -> None:
     missing = {number: section.needs for number, section in _sections(full("a")).items() if section.needs}
     assert set(missing) == {"Figure 6", "Figure 10", "Figure 16", "Savings"}
     assert "method.filter.type" in missing["Figure 10"]
-    assert "ppo, ba_ppo" in missing["Figure 16"]
+    assert "ba_ppo, ppo" in missing["Figure 16"]
 
 
 def test_no_tracking_is_said_where_tracking_is_needed() -> None:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from bapo.config import ConfigError, RunConfig, resolve
-from bapo.config.method import BapoConfig
+from bapo.methods.bapo import BapoConfig
 from bapo.run.control import CONTROL_FILE, ControlRequest, append_request, changed_config, read_requests
 
 
@@ -77,7 +77,7 @@ def test_a_request_still_being_written_is_not_read(tmp_path: Path) -> None:
     ],
 )
 def test_these_fields_can_change_while_the_run_goes_on(field: str, value: Any) -> None:
-    changed = changed_config(config(), {field: value}).config
+    changed = changed_config(config(), {field: value})
     method = changed.method.model_dump(mode="json")
     assert method[field.removeprefix("method.")] == pytest.approx(
         [0.375, 0.625] if field == "method.c3" else value, abs=0
@@ -102,7 +102,7 @@ def test_a_changed_config_is_checked_as_a_whole() -> None:
 
 def test_two_thresholds_can_only_change_together_where_each_alone_is_illegal() -> None:
     both = {"method.c2": [0.5, 0.5], "method.c3": [0.75, 0.75]}
-    method = changed_config(config(), both).config.method
+    method = changed_config(config(), both).method
     assert isinstance(method, BapoConfig)
     assert [float(bound) for bound in (*method.c2, *method.c3)] == [0.5, 0.5, 0.75, 0.75]
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError, resolve
-from bapo.config.method import BapoConfig
-from bapo.methods.bapo import Bapo
+from bapo.methods.bapo import Bapo, BapoConfig
 from bapo.records import EventRecord, dump_record
 from bapo.run.control import CONTROL_FILE, ControlRequest, append_request
 from bapo.run.journal import RECORDS_FILE, append_line

@@ -32,7 +32,7 @@ def problems(text: str) -> list[tuple[str, Any, str]]:
 
 
 def held_out(study: Declaration, run: PlannedRun) -> str:
-    task = resolved(study, run).config.task
+    task = resolved(study, run).task
     assert isinstance(task, CountdownTaskConfig)
     return task.held_out
 
@@ -41,9 +41,9 @@ def test_every_arm_has_every_seed_and_its_own_settings() -> None:
     study = parse(changed('method = "bapo"', 'method = "bapo"\nset = { method.v = 3 }'))
     runs = final_runs(study, {})
     assert [(run.arm, run.seed) for run in runs] == [("A", 1), ("B", 1), ("A", 2), ("B", 2), ("A", 3), ("B", 3)]
-    config = resolved(study, runs[2]).config
+    config = resolved(study, runs[2])
     assert (config.method.type, getattr(config.method, "v", None), config.training.seed) == ("bapo", 3, 2)
-    assert resolved(study, runs[3]).config.method.type == "grpo"
+    assert resolved(study, runs[3]).method.type == "grpo"
     assert len({run.name for run in runs}) == 6
 
 

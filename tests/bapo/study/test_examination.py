@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+import tomlkit
 
-from bapo.config.findings import MOST_PROBLEMS
+from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.study.declaration import MOST_CHARACTERS, shipped
 from bapo.study.drafting import DraftedRun, drafted
-from bapo.study.editing import written
 from bapo.study.examination import examine
 from tests.bapo.study.observations import TEXT
 
@@ -89,7 +89,7 @@ def test_runs_become_arms_and_their_seeds_the_studys() -> None:
     ]
     assert found["num_runs"] == 6
     # What only a person knows is asked for, and nothing else is wrong.
-    assert set(fields(written(found))) == {"title", "question"}
+    assert set(fields(tomlkit.dumps(found))) == {"title", "question"}
 
 
 HEAD = """

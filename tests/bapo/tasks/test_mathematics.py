@@ -9,7 +9,6 @@ import pytest
 
 from bapo.answer_text import last_boxed
 from bapo.tasks import Problem
-from bapo.tasks.bounded import BoundedFunction, CallFailedError
 from bapo.tasks.mathematics import equal_answers, is_understood
 from bapo.tasks.verifiers import Verdict, load_verifier
 from tests.support.waiting import PATIENCE_SECONDS
@@ -121,16 +120,3 @@ def test_answers_are_compared_outside_the_main_thread() -> None:
 )
 def test_what_can_be_a_right_answer(right: str, understood: bool) -> None:
     assert is_understood(right) is understood
-
-
-def test_what_a_bounded_function_raises_is_said() -> None:
-    divide = BoundedFunction("operator:truediv")
-    assert divide(1, 4) == 0.25
-    with pytest.raises(CallFailedError, match="ZeroDivisionError"):
-        divide(1, 0)
-    assert divide(3, 2) == 1.5
-
-
-def test_a_process_that_cannot_start_is_said() -> None:
-    with pytest.raises(CallFailedError, match="did not start"):
-        BoundedFunction("no_such_module:f")()

@@ -27,15 +27,13 @@ from bapo.figures.methods import styles_of
 from bapo.figures.metric_names import metric_of
 from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT
-from frontend.pages.compare.asking import Asking
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
-from frontend.pages.compare.controls import group_options
-from frontend.pages.compare.looks import styles
-from frontend.pages.compare.panels import curves_note, marks_of_groups, usual_metrics
-from frontend.pages.compare.picker import MOST_UNFOLDED, run_picker
+from frontend.pages.compare.controls import MOST_UNFOLDED, group_options, run_picker
+from frontend.pages.compare.panels import curves_note, marks_of_groups, styles, usual_metrics
+from frontend.pages.compare.requests import PageRequests
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
-from frontend.session import SESSION, Api
+from frontend.request.session import SESSION, Api
 from tests.support.services import BackendServer
 
 AVERAGE = "val-core/CD-34/acc/mean@8"
@@ -238,7 +236,7 @@ def test_what_a_page_asked_ahead_is_not_asked_again_but_for_another_page(backend
         found = []
         for visit in ("first", "first", "another"):
             paths.append([])
-            found.append(await Asking(api, visit).comparison(view))
+            found.append(await PageRequests(api, visit).comparison(view))
         assert found[0] is found[1]
         await api.close()
         return paths

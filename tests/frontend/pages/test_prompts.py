@@ -9,7 +9,7 @@ import pytest
 from bapo.api.prompts import PromptFilter, Story
 from bapo.figures.theme import DARK, LIGHT
 from bapo.rollout import BatchSource
-from frontend.components.prompt_filter import filter_of
+from frontend.components.prompts import filter_of
 from frontend.pages.prompt import Address, policy_age
 from frontend.pages.run.prompts import ramp_style
 

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from bapo.api.resources import ResourceInfo, ResourceVersion
 from bapo.api.uploads import CatalogueEntry, UploadPage
-from frontend.changes_query import parse_changes
+from frontend.components.changes_query import parse_changes
 from frontend.pages.resources.details import INSTRUCTION, new_run_with
-from frontend.pages.resources.uploading import upload_drawer
+from frontend.pages.resources.upload_panel import upload_drawer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

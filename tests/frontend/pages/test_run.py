@@ -18,18 +18,17 @@ from bapo.api.runs import AppliedChange, AuditEntry, RunCreate, RunDetail, RunSt
 from bapo.client import AsyncClient, Client
 from bapo.figures.axes import x_axis
 from bapo.figures.theme import LIGHT
-from frontend.components.tile import sparkline_uri
-from frontend.pages.run.charting import View, chart_panel, no_step_yet, view_of
+from frontend.pages.run.chart_panel import View, chart_panel, no_step_yet, view_of
 from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.data import RunData, load
 from frontend.pages.run.header import action_style, progress, reason, status_row
 from frontend.pages.run.history import audit_detail
 from frontend.pages.run.live import delta, news
-from frontend.pages.run.off_policy import off_policy_panel
+from frontend.pages.run.tile import sparkline_uri
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
 from frontend.pages.run.what_if import what_if_panel
-from frontend.shared_answers import SharedAnswers
+from frontend.request.shared_answers import SharedAnswers
 from tests.support.fake_worker import FakeWorker
 from tests.support.recorded import import_folder
 from tests.support.services import BackendServer
@@ -213,7 +212,8 @@ def test_every_chart_has_a_name_of_its_own() -> None:
 
 def test_the_tab_off_policy_shows_the_kl_to_a_reference_where_it_is_recorded(run_detail: RunDetail) -> None:
     with_reference, without = (
-        off_policy_panel(run_detail, ["actor/ppo_kl", *more])[0].data["charts"] for more in (["actor/kl_loss"], [])
+        chart_panel(run_detail, "off-policy", ["actor/ppo_kl", *more])[0].data["charts"]
+        for more in (["actor/kl_loss"], [])
     )
     assert set(with_reference) - set(without) == {"kl-reference"}
 

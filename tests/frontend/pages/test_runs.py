@@ -12,8 +12,7 @@ from bapo.client import ApiError
 from bapo.figures.theme import STATUS_COLOURS
 from frontend.pages.runs.columns import COLUMNS, definition
 from frontend.pages.runs.filters import CONTROLS, PRESETS
-from frontend.pages.runs.live import parsed
-from frontend.pages.runs.rows import run_row
+from frontend.pages.runs.rows import parsed, run_row
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
 

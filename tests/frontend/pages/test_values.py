@@ -9,7 +9,7 @@ import pytest
 from bapo.api.configs import ConfigFieldInfo
 from bapo.config.documentation import documentation
 from frontend.components.config_form.values import FormField, changes, parsed, same, shown
-from frontend.symbols import SYMBOLS
+from frontend.components.symbols import SYMBOLS
 
 FIELDS = {
     field.path: ConfigFieldInfo.model_validate(field, from_attributes=True, extra="ignore") for field in documentation()

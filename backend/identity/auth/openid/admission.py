@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from backend.identity.audit.repository import add_audit
 from backend.identity.auth import repository as accounts
-from backend.identity.auth.openid import refusals, repository
+from backend.identity.auth.openid import repository
+from backend.identity.auth.openid.refusals import Refusal, SignInRefusedError
 from backend.models import User
 from backend.settings.claim_rules import values_of
 from backend.settings.environment import Settings
@@ -66,7 +67,7 @@ def _is_verified(claims: Mapping[str, Any]) -> bool:
 
 def _check_disabled(user: User | None, subject: str) -> None:
     if user is not None and user.disabled_at is not None:
-        raise refusals.disabled(f"{user.name} ({subject}) is disabled here")
+        raise SignInRefusedError(Refusal.DISABLED, f"{user.name} ({subject}) is disabled here")
 
 
 def _check_domain(claims: Mapping[str, Any], settings: Settings) -> None:
@@ -75,10 +76,10 @@ def _check_domain(claims: Mapping[str, Any], settings: Settings) -> None:
     email = _email(claims)
     if email is None or not _is_verified(claims):
         cause = f"{claims['sub']}: BAPO_OIDC_ALLOWED_DOMAINS needs the claims email and email_verified"
-        raise refusals.unverified(settings.oidc_label, cause)
+        raise SignInRefusedError(Refusal.EMAIL_NOT_VERIFIED, cause, settings.oidc_label)
     if email.rpartition("@")[2].lower() not in settings.allowed_domains:
         domains = ", ".join(sorted(settings.allowed_domains))
-        raise refusals.wrong_domain(domains, f"{claims['sub']} has the e-mail address {email}")
+        raise SignInRefusedError(Refusal.WRONG_DOMAIN, f"{claims['sub']} has the e-mail address {email}", domains)
 
 
 def _check_groups(claims: Mapping[str, Any], settings: Settings) -> None:
@@ -87,7 +88,7 @@ def _check_groups(claims: Mapping[str, Any], settings: Settings) -> None:
     groups = values_of(claims, settings.oidc_group_claim)
     if not settings.required_groups.intersection(groups):
         cause = f"{claims['sub']}: the claim {settings.oidc_group_claim} holds {_shown(groups)}"
-        raise refusals.not_in_group(settings.oidc_label, cause)
+        raise SignInRefusedError(Refusal.NOT_IN_GROUP, cause, settings.oidc_label)
 
 
 def _role(claims: Mapping[str, Any], settings: Settings) -> Role | None:
@@ -98,7 +99,7 @@ def _role(claims: Mapping[str, Any], settings: Settings) -> Role | None:
     role = settings.role_rules.role_of(values)
     if role is None:
         cause = f"{claims['sub']}: no rule of BAPO_OIDC_ROLE_RULES fits {settings.oidc_role_claim} = {_shown(values)}"
-        raise refusals.no_role(settings.oidc_label, cause)
+        raise SignInRefusedError(Refusal.NO_ROLE, cause, settings.oidc_label)
     return role
 
 
@@ -128,8 +129,8 @@ def _new(session: Session, claims: Mapping[str, Any], settings: Settings, role: 
     free = [each for each in fitting if not accounts.is_taken(session, each)]
     if not free:
         cause = f"{claims['sub']}: {settings.oidc_name_claim} and email are {_shown([each or '' for each in names])}"
-        refuse = refusals.name_taken if fitting else refusals.no_name
-        raise refuse(settings.oidc_label, cause)
+        refusal = Refusal.NAME_TAKEN if fitting else Refusal.NO_NAME
+        raise SignInRefusedError(refusal, cause, settings.oidc_label)
     user = User(name=free[0], role=role)
     session.add(user)
     session.flush()

@@ -14,10 +14,10 @@ from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key, KeySet
 from pydantic import ValidationError
 
-from backend.identity.auth.openid import refusals
 from backend.identity.auth.openid.metadata import Metadata
+from backend.identity.auth.openid.refusals import Refusal, SignInRefusedError
 from backend.settings.environment import Settings
-from bapo.config.findings import error_said
+from bapo.config.error_messages import error_said
 
 LOG = logging.getLogger(__name__)
 
@@ -63,15 +63,19 @@ class Documents:
             found = Metadata.model_validate(document)
         except ValidationError as error:
             cause = f"{address} is no discovery document: {error_said(error)}"
-            raise refusals.wrong_provider(label, cause) from None
+            raise SignInRefusedError(Refusal.PROVIDER_MISCONFIGURED, cause, label) from None
         if found.issuer != issuer:
             cause = f"BAPO_OIDC_ISSUER is {issuer}, but the provider calls itself {found.issuer}: set it to that"
-            raise refusals.wrong_provider(label, cause)
+            raise SignInRefusedError(Refusal.PROVIDER_MISCONFIGURED, cause, label)
         if not found.algorithms:
             offered = ", ".join(found.id_token_signing_alg_values_supported)
-            raise refusals.wrong_provider(label, f"the provider signs with {offered} only, which is not accepted")
+            raise SignInRefusedError(
+                Refusal.PROVIDER_MISCONFIGURED, f"the provider signs with {offered} only, which is not accepted", label
+            )
         if found.code_challenge_methods_supported is not None and "S256" not in found.code_challenge_methods_supported:
-            raise refusals.wrong_provider(label, "the provider does not support PKCE with S256")
+            raise SignInRefusedError(
+                Refusal.PROVIDER_MISCONFIGURED, "the provider does not support PKCE with S256", label
+            )
         return found
 
     def _fetched_keys(self, address: str) -> KeySet:
@@ -87,7 +91,7 @@ class Documents:
                 LOG.warning("a key of the provider is left out", extra={"kid": entry.get("kid"), "cause": str(error)})
         if not keys:
             cause = f"{address} holds no key that verifies a signature"
-            raise refusals.wrong_provider(self._settings.oidc_label, cause)
+            raise SignInRefusedError(Refusal.PROVIDER_MISCONFIGURED, cause, self._settings.oidc_label)
         return KeySet(keys)
 
     def _document(self, address: str) -> Mapping[str, Any]:
@@ -114,16 +118,20 @@ def answer_of(
     try:
         answer = ask()
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise refusals.unreachable(label, f"{address}: {type(error).__name__}: {error}") from None
+        raise SignInRefusedError(
+            Refusal.PROVIDER_UNREACHABLE, f"{address}: {type(error).__name__}: {error}", label
+        ) from None
     if answer.status_code not in accepted or len(answer.content) > MAX_DOCUMENT_BYTES:
         cause = f"{address} answered {answer.status_code} with {len(answer.content)} bytes"
         if answer.status_code >= 500:
-            raise refusals.unreachable(label, cause)
-        raise refusals.wrong_provider(label, cause)
+            raise SignInRefusedError(Refusal.PROVIDER_UNREACHABLE, cause, label)
+        raise SignInRefusedError(Refusal.PROVIDER_MISCONFIGURED, cause, label)
     try:
         document = answer.json()
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise refusals.wrong_provider(label, f"{address} answered with something that is no JSON object")
+        raise SignInRefusedError(
+            Refusal.PROVIDER_MISCONFIGURED, f"{address} answered with something that is no JSON object", label
+        )
     return document

@@ -14,10 +14,10 @@ import anyio.to_thread
 from sqlalchemy.orm import Session
 
 from backend.identity.auth.login import Asker, Entry, enter, in_transaction
-from backend.identity.auth.openid import refusals, repository
+from backend.identity.auth.openid import repository
 from backend.identity.auth.openid.admission import admit
 from backend.identity.auth.openid.provider import MAX_HINT_CHARACTERS, Provider
-from backend.identity.auth.openid.refusals import SignInRefusedError
+from backend.identity.auth.openid.refusals import Refusal, SignInRefusedError
 from backend.kit.principal import hash_of, new_secret
 from bapo.api.accounts import SignInReturn
 from bapo.deploy.proxies import network_of
@@ -51,7 +51,7 @@ async def begin(context: Context, address: str) -> Begun:
 
     def note(session: Session) -> None:
         if repository.num_pending(session, client) >= MOST_PENDING:
-            raise refusals.too_many()
+            raise SignInRefusedError(Refusal.TOO_MANY_ATTEMPTS, "too many sign-ins of one address are under way")
         repository.add_pending(session, hash_of(state), hash_of(browser_secret), issuer, client, PENDING_SECONDS)
 
     with _logged(issuer):
@@ -73,12 +73,12 @@ async def finish(context: Context, back: SignInReturn, browser_secret: str | Non
         )
         if not await in_transaction(context, take):
             cause = "its state is unknown to this browser" if secret else "the browser brings no cookie of a sign-in"
-            raise refusals.not_begun_here(cause)
+            raise SignInRefusedError(Refusal.SIGN_IN_EXPIRED, cause)
         await _asked(provider, partial(_check_issuer, provider, back, settings.oidc_issuer, settings.oidc_label))
         if back.error is not None or not back.code:
             error = back.error or "no code"
             cause = f"the provider says {error if _ERROR_CODE.fullmatch(error) else 'something unreadable'}"
-            raise refusals.denied(settings.oidc_label, cause)
+            raise SignInRefusedError(Refusal.PROVIDER_DENIED, cause, settings.oidc_label)
         found = await _asked(provider, partial(provider.signed_in, back.code, back.state, secret))
         hint = found.id_token if len(found.id_token) <= MAX_HINT_CHARACTERS else ""
         signed_in = replace(asker, visit=replace(asker.visit, id_token=hint))
@@ -113,7 +113,7 @@ def provider_at(context: Context) -> Provider | None:
 def _provider(context: Context) -> Provider:
     provider = provider_at(context)
     if provider is None:
-        raise refusals.not_offered()
+        raise SignInRefusedError(Refusal.NO_SINGLE_SIGN_ON, "BAPO_OIDC_ISSUER is not set")
     return provider
 
 
@@ -121,7 +121,9 @@ def _check_issuer(provider: Provider, back: SignInReturn, issuer: str, label: st
     """Check that the answer comes from our provider, not from another one that was mixed up with it (RFC 9207)."""
     is_named = provider.documents.metadata().authorization_response_iss_parameter_supported
     if back.iss != issuer and (is_named or back.iss is not None):
-        raise refusals.wrong_token(label, f"the answer comes from the issuer {str(back.iss)[:200]!r}")
+        raise SignInRefusedError(
+            Refusal.ID_TOKEN_REFUSED, f"the answer comes from the issuer {str(back.iss)[:200]!r}", label
+        )
 
 
 async def _asked(provider: Provider, work: Callable[[], T]) -> T:

@@ -20,7 +20,7 @@ from joserfc.errors import (
 from joserfc.jwk import KeySet
 from joserfc.jwt import ClaimsOption
 
-from backend.identity.auth.openid import refusals
+from backend.identity.auth.openid.refusals import Refusal, SignInRefusedError
 
 LEEWAY_SECONDS = 60
 """By so much two clocks may differ."""
@@ -69,9 +69,10 @@ def _verified(id_token: str, expected: Expected, keys: Keys) -> jwt.Token:
         return jwt.decode(id_token, keys(True), algorithms=list(expected.algorithms))
 
 
-def _refusal(error: JoseError, id_token: str, expected: Expected) -> refusals.SignInRefusedError:
+def _refusal(error: JoseError, id_token: str, expected: Expected) -> SignInRefusedError:
     cause = f"the ID token is refused: {error}"
     is_early = isinstance(error, InvalidClaimError) and error.claim in ("iat", "nbf")
     if isinstance(error, ExpiredTokenError) or is_early:
-        return refusals.wrong_clock(expected.label, f"{cause}; this server's clock says {time.time():.0f}")
-    return refusals.wrong_token(expected.label, cause)
+        cause = f"{cause}; this server's clock says {time.time():.0f}"
+        return SignInRefusedError(Refusal.CLOCKS_DIFFER, cause, expected.label)
+    return SignInRefusedError(Refusal.ID_TOKEN_REFUSED, cause, expected.label)

@@ -16,9 +16,9 @@ from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.client import OAuth2Client
 from authlib.oauth2.rfc6749.parameters import prepare_token_request
 
-from backend.identity.auth.openid import refusals
 from backend.identity.auth.openid.documents import TIMEOUT_SECONDS, Documents, answer_of
 from backend.identity.auth.openid.id_token import Expected, checked_claims
+from backend.identity.auth.openid.refusals import Refusal, SignInRefusedError
 from backend.settings.claim_rules import values_of
 from backend.settings.environment import Settings
 from bapo.deploy.service_log import hide
@@ -89,7 +89,7 @@ class Provider:
         id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
         if not isinstance(id_token, str):
             cause = "the provider answers without an ID token: see BAPO_OIDC_SCOPES"
-            raise refusals.wrong_provider(settings.oidc_label, cause)
+            raise SignInRefusedError(Refusal.PROVIDER_MISCONFIGURED, cause, settings.oidc_label)
         expected = Expected(
             issuer=settings.oidc_issuer,
             client_id=settings.oidc_client_id,
@@ -121,12 +121,14 @@ class Provider:
         if (error := answer.get("error")) is not None:
             cause = f"{endpoint} refuses: {str(error)[:100]}: {str(answer.get('error_description', ''))[:300]}"
             if error in ("invalid_client", "unauthorized_client"):
-                raise refusals.wrong_client(
-                    label, f"{cause}; check BAPO_OIDC_CLIENT_ID and BAPO_OIDC_CLIENT_SECRET_FILE"
+                raise SignInRefusedError(
+                    Refusal.CLIENT_REFUSED,
+                    f"{cause}; check BAPO_OIDC_CLIENT_ID and BAPO_OIDC_CLIENT_SECRET_FILE",
+                    label,
                 )
             if error == "invalid_grant":
-                raise refusals.code_refused(label, cause)
-            raise refusals.wrong_provider(label, cause)
+                raise SignInRefusedError(Refusal.CODE_REFUSED, cause, label)
+            raise SignInRefusedError(Refusal.PROVIDER_MISCONFIGURED, cause, label)
         return answer
 
     def logout_address(self, id_token: str) -> str | None:
@@ -148,7 +150,9 @@ class Provider:
         try:
             answer = self._http.get(address)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise refusals.unreachable(self._settings.oidc_label, f"{type(error).__name__}: {error}") from None
+            raise SignInRefusedError(
+                Refusal.PROVIDER_UNREACHABLE, f"{type(error).__name__}: {error}", self._settings.oidc_label
+            ) from None
         if answer.is_redirect and answer.headers.get("location", "").startswith(self._settings.oidc_redirect_uri):
             return True
         return False if answer.is_client_error else None
@@ -160,7 +164,9 @@ class Provider:
         try:
             secret = secret_in(settings.oidc_client_secret_file)
         except ValueError as error:
-            raise refusals.wrong_client(settings.oidc_label, f"BAPO_OIDC_CLIENT_SECRET_FILE: {error}") from None
+            raise SignInRefusedError(
+                Refusal.CLIENT_REFUSED, f"BAPO_OIDC_CLIENT_SECRET_FILE: {error}", settings.oidc_label
+            ) from None
         hide(secret)
         if self.documents.metadata().secret_goes_in_header:
             # Each is encoded before both become a header (RFC 6749, 2.3.1); a space as %20, which all servers decode.
@@ -182,7 +188,9 @@ class Provider:
         headers = {"Authorization": f"Bearer {access_token}"}
         userinfo = answer_of(settings.oidc_label, endpoint, lambda: self._http.get(endpoint, headers=headers))
         if userinfo.get("sub") != claims["sub"]:
-            raise refusals.wrong_token(settings.oidc_label, f"{endpoint} describes another user than the ID token")
+            raise SignInRefusedError(
+                Refusal.ID_TOKEN_REFUSED, f"{endpoint} describes another user than the ID token", settings.oidc_label
+            )
         return {**userinfo, **claims}
 
 

@@ -10,7 +10,7 @@ from bapo.config.method import has_trait
 from bapo.figures.marks import add_marks
 from bapo.figures.smoothing import WINDOW_STEPS, smoothed_figure
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts import batch, critic, difficulty, off_policy, overview, system
+from frontend.pages.run.charts import batch, difficulty, off_policy, overview, system
 from frontend.pages.run.charts.base import Chart, with_recorded
 from frontend.pages.run.data import RunData
 
@@ -19,7 +19,6 @@ __all__ = ["BY_NAME", "CHARTS", "Chart", "charts_named", "charts_of", "drawn", "
 CHARTS = with_recorded(
     (
         *overview.CHARTS,
-        *critic.CHARTS,
         *batch.CHARTS,
         *difficulty.CHARTS,
         *off_policy.CHARTS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.figures import evaluations, lengths
-from bapo.figures.metric_charts import OBSERVED_LOGPROB_GAP, REWARDS
+from bapo.figures.metric_charts import OBSERVED_LOGPROB_GAP, REWARDS, VALUES
 from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, recorded_chart
 
 CHARTS = of_tab(
@@ -55,4 +55,18 @@ CHARTS = of_tab(
         only_recorded=True,
         question="How much of the ratios is numerical error?",
     ),
+    # Of methods that have a critic.
+    recorded_chart("explained-variance", "critic/vf_explained_var"),
+    metric_chart(
+        "values",
+        VALUES,
+        "Critic: values and returns",
+        "Mean over the batch's tokens: what the critic expected before the update, and the returns that it is trained "
+        "towards. The advantage of a token is the difference.",
+        only="has_critic",
+        height=220,
+    ),
+    recorded_chart("value-loss", "critic/vf_loss"),
+    recorded_chart("value-clipped", "critic/vf_clipfrac"),
+    recorded_chart("critic-grad-norm", "critic/grad_norm"),
 )

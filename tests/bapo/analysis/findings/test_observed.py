@@ -17,13 +17,13 @@ from bapo.analysis.findings.probe import OF_PROBES
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.stream import Curve, Response, ResponseGroup, RunStream, read_stream
 from bapo.analysis.visits import UNKNOWN_VERSION
-from bapo.config import resolve
+from bapo.config import parse_config
 from bapo.observe import Group
 from tests.bapo.analysis.findings.streams import boxed, found, group, noisy, stream, trained_on, word_problems
 
 # A run of another trainer has our sections too; their values, odd ones here, tell nothing of it.
 UNTOLD = {"rollout": {"max_response_tokens": 4_321}, "training": {"learning_rate": 0.00789}}
-OBSERVED = resolve({"method": {"type": "observed"}, **UNTOLD}, may_be_observed=True).config
+OBSERVED = parse_config({"method": {"type": "observed"}, **UNTOLD})
 STEPS = np.arange(200)
 
 

@@ -1,0 +1,1 @@
+"""Files that travel to browsers as they are: scripts and styles, documents, reports."""

@@ -1,1 +1,0 @@
-"""Reports of runs and studies as downloads."""

@@ -1,0 +1,1 @@
+"""The request at hand, for all rooms: its session, its prefix, its calls of callbacks, and answers to it."""

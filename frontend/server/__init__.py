@@ -1,0 +1,1 @@
+"""The ASGI app: the gate, and the modules that it hands requests to."""
