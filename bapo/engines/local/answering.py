@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from bapo.config import ConfigError, ConfigProblem
-from bapo.engines.local.policy import LanguageModel, encode_prompts
+from bapo.engines.local.policy import LanguageModel, encode_problems
+from bapo.tasks.base import Problem
 
 
 def answer(language_model: LanguageModel, prompt: str, *, max_tokens: int, temperature: float) -> str:
@@ -16,7 +17,7 @@ def answer(language_model: LanguageModel, prompt: str, *, max_tokens: int, tempe
     Temperature 0 takes the likeliest token each time. Raises ConfigError where the message fills the context.
     """
     model: Any = language_model.model
-    (tokens,) = encode_prompts(language_model.tokenizer, [prompt])
+    (tokens,) = encode_problems(language_model.tokenizer, [Problem(prompt, "chat", prompt, {})])
     room = getattr(model.config, "max_position_embeddings", len(tokens) + max_tokens) - len(tokens)
     if room < 1:
         remedy = f"it has {len(tokens)} tokens, as many as the model's context or more: write less"
