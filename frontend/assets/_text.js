@@ -6,8 +6,10 @@
 
   const { button, count, make, plural, served, stored } = window.bapo;
 
-  const FOLDED_LETTERS = 1500; // A longer text is folded to its beginning, its answer and its end.
-  const HEAD = 900;
+  const FOLDED_LETTERS = 1500; // A longer text is folded to its beginning, its answer and its end,
+  const FOLDED_LINES = 24; //     and one of more lines.
+  const HEAD = 700;
+  const HEAD_LINES = 12;
   const TAIL = 200;
   const AROUND = 200; // Letters that are shown before what is looked for.
   const MOST_MARKS = 200;
@@ -40,12 +42,13 @@
   // The pieces of a text that are shown of it while it is folded; `places`: what must be seen of it.
   function folded(text, places) {
     const all = text.length;
-    if (all <= FOLDED_LETTERS) return [[0, all]];
-    const wanted = [[0, HEAD], [all - TAIL, all], ...places.map(([from, to]) => [from - AROUND, Math.min(to, from + HEAD) + SNAP])];
+    if (all <= FOLDED_LETTERS && text.split("\n", FOLDED_LINES + 1).length <= FOLDED_LINES) return [[0, all]];
+    const head = Math.min(HEAD, text.split("\n", HEAD_LINES).join("\n").length);
+    const wanted = [[0, head], [all - TAIL, all], ...places.map(([from, to]) => [from - AROUND, Math.min(to, from + HEAD) + SNAP])];
     const pieces = [];
     for (const [from, to] of wanted.toSorted((one, other) => one[0] - other[0])) {
       const last = pieces.at(-1);
-      if (last && from <= last[1] + AROUND) last[1] = Math.max(last[1], Math.min(to, all));
+      if (last && from <= last[1] + SNAP) last[1] = Math.max(last[1], Math.min(to, all));
       else pieces.push([from, Math.min(to, all)]);
     }
     return pieces.map(([from, to]) => [from && after(text, from), to === all ? all : before(text, to)]);

@@ -40,16 +40,16 @@ _ATTRIBUTES: Mapping[str, str] = {
 _VALUE = re.compile(r"[a-z]{1,20}|[+-]?\d{0,2}(\.\d+)?(em|ex|pt)?")
 """A word, or a length that fits a page."""
 _DEEPEST = 60
-_NUMBERED = re.compile(r"\\(begin|end)\{(align|equation|gather)\}")
+_LINES = re.compile(r"\\(begin|end)\{(?:align|gather|equation|split)(?:ed)?\*?\}")
+"""Environments of several lines, of which the converter knows `align` alone, and numbers each formula as the first."""
 
 
 @lru_cache(maxsize=4_096)
 def _converted(source: str, display: str) -> Tree | None:
     try:
-        # Numbers of equations would count each formula as the first.
-        found = convert_to_element(_NUMBERED.sub(r"\\\1{\2*}", source), display=display)
-        return _tree(found)
+        return _tree(convert_to_element(_LINES.sub(r"\\\1{align*}", source), display=display))
     except Exception:
+        # The converter fails in many ways, and models write anything.
         return None
 
 

@@ -55,7 +55,8 @@ _PRODUCT = re.compile(r"(?<=[0-9A-Za-z)])\*{1,2}(?=[0-9A-Za-z(])")
 def _inline_formula(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
-    if (box := box_at(state.src[state.pos : state.pos + LONGEST_FORMULA], 0)) is not None:
+    box = box_at(state.src[state.pos : state.pos + LONGEST_FORMULA], 0)
+    if box is not None and box[0] < box[1]:
         end = state.pos + box[1] + 1
         content = state.src[state.pos : end]
     elif match := _FORMULA.match(state.src, state.pos):

@@ -5,28 +5,34 @@ import { equal, open } from "./page.mjs";
 
 const { bapoText: { folded, turns }, bapoWords: { differences } } = open(["_text.js", "_words.js"]).window;
 
-test("a text of 1,500 characters is shown whole", () => {
+test("a text of 1,500 characters in 24 lines is shown whole", () => {
   equal(folded("x".repeat(1500), []), [[0, 1500]]);
+  equal(folded("ab\n".repeat(23), []), [[0, 69]]);
+});
+
+test("of a text of more lines the first twelve are shown", () => {
+  // 400 lines of 3 characters: twelve end at 36, less the last one's break; the last 200 begin with a whole line.
+  equal(folded("ab\n".repeat(400), []), [[0, 35], [1002, 1200]]);
 });
 
 test("of a longer one its beginning and its end are shown, and the place of its answer between them", () => {
   const text = "x".repeat(9000);
-  equal(folded(text, []), [[0, 900], [8800, 9000]]);
+  equal(folded(text, []), [[0, 700], [8800, 9000]]);
   // 200 letters before the answer, and 60 behind it.
-  equal(folded(text, [[5000, 5002]]), [[0, 900], [4800, 5062], [8800, 9000]]);
-  equal(folded(text, [[8950, 8952]]), [[0, 900], [8750, 9000]]);
+  equal(folded(text, [[5000, 5002]]), [[0, 700], [4800, 5062], [8800, 9000]]);
+  equal(folded(text, [[8950, 8952]]), [[0, 700], [8750, 9000]]);
 });
 
 test("a piece ends with a line or a word, and never within a character", () => {
   const words = "seven77 ".repeat(400);
   const [[from, to]] = folded(words, []);
-  equal([from, to], [0, 895]);
-  const astral = `${"x".repeat(899)}${"😀".repeat(800)}`;
-  equal(folded(astral, [])[0], [0, 901]);
+  equal([from, to], [0, 695]);
+  const astral = `${"x".repeat(699)}${"😀".repeat(800)}`;
+  equal(folded(astral, [])[0], [0, 701]);
 });
 
 test("an answer as long as the text does not unfold it", () => {
-  equal(folded("x".repeat(9000), [[2000, 8000]]), [[0, 900], [1800, 2960], [8800, 9000]]);
+  equal(folded("x".repeat(9000), [[2000, 8000]]), [[0, 700], [1800, 2760], [8800, 9000]]);
 });
 
 test("a chat is shown as its messages, any other prompt as one text", () => {

@@ -100,7 +100,7 @@ def _uncut(group: ResponseGroup, limit: float | None) -> list[tuple[float, int]]
     return [
         (response.reward, response.num_tokens)
         for response in group.responses
-        if response.num_tokens is not None and response.is_within(limit)
+        if response.num_tokens is not None and response.is_uncut(limit)
     ]
 
 
@@ -124,7 +124,7 @@ def responses_cut(stream: RunStream) -> Outcome:
         (response.num_tokens, response.is_correct)
         for group in stream.samples
         for response in group.responses
-        if limit is not None and response.num_tokens is not None and response.is_within(limit)
+        if limit is not None and response.num_tokens is not None and response.is_uncut(limit)
     )
     cost, success = "", None
     if len(uncut) >= LEAST_UNCUT:

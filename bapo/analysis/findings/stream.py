@@ -70,11 +70,11 @@ class Response(NamedTuple):
         """True if the reward is above the threshold: that of an observed run, else 0."""
         return self.reward > self.threshold
 
-    def is_within(self, limit: float | None) -> bool:
-        """Return whether its length is known and it was not cut: as reported, or else at this limit in tokens."""
-        if self.num_tokens is None:
-            return False
-        return not self.is_cut if self.is_cut is not None else limit is None or self.num_tokens < limit
+    def is_uncut(self, limit: float | None) -> bool:
+        """Return whether it ended by itself: as reported, or else by its length, where a limit in tokens is known."""
+        if self.is_cut is not None:
+            return not self.is_cut
+        return limit is None or self.num_tokens is None or self.num_tokens < limit
 
 
 class ResponseGroup(NamedTuple):

@@ -202,9 +202,7 @@ def test_long_and_unfinished_texts_are_shown_whole(text: str) -> None:
     assert len(said(response_tree(text)).strip()) >= len(text.strip().lstrip("`>\n ")) - 4
 
 
-@pytest.mark.parametrize(
-    "piece", ["[a ", "`a", "*a ", "_a_ ", "$a ", "\\(", "\\[\n", "$$\n", "\\boxed{", "> ", "~", "&"]
-)
+@pytest.mark.parametrize("piece", ["`a", "$a ", "\\(", "\\[\n", "\\boxed{"])
 def test_time_grows_with_the_length_of_a_text(piece: str) -> None:
     began = time.process_time()
     response_tree((piece * LONGEST_RENDERED)[:LONGEST_RENDERED])
