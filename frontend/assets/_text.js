@@ -13,7 +13,8 @@
   const TAIL = 200;
   const AROUND = 200; // Letters that are shown before what is looked for.
   const MOST_MARKS = 200;
-  const SNAP = 60;
+  const SNAP = 60; // How near the end of a word or line is.
+  const BLOCK = 350; // How near the end of a paragraph is.
   const AHEAD = "600px"; // Texts are rendered so far before they are in sight.
   const MOST_LETTERS = 100_000; // Of one request.
   const MOST_TEXTS = 100;
@@ -51,23 +52,39 @@
       if (last && from <= last[1] + SNAP) last[1] = Math.max(last[1], Math.min(to, all));
       else pieces.push([from, Math.min(to, all)]);
     }
-    return pieces.map(([from, to]) => [from && after(text, from), to === all ? all : before(text, to)]);
+    return pieces.map(([from, to], number) => {
+      const seen = places.find(([start, end]) => start >= from && end <= to);
+      return [
+        from && after(text, from, Math.min(seen?.[0] ?? to, from + BLOCK)),
+        number === pieces.length - 1 ? all : before(text, to, Math.max(seen?.[1] ?? from, to - BLOCK)),
+      ];
+    });
   }
 
-  // The nearest place behind or before `at` where a line or a word begins or ends, if there is one near.
-  function after(text, at) {
-    const near = text.slice(at, at + SNAP);
-    const space = near.indexOf("\n") < 0 ? near.search(/\s/) : near.indexOf("\n");
-    return whole(text, space < 0 ? at : at + space + 1);
+  // A piece begins and ends with a paragraph, else with a line or a word, if there is one near: cut anywhere, a table or a
+  // formula is none.
+  function after(text, at, last) {
+    const near = text.slice(at, last);
+    const paragraph = near.indexOf("\n\n");
+    if (paragraph >= 0) return at + paragraph + 2;
+    if (/\s/.test(text[at - 1])) return at;
+    const word = near.slice(0, SNAP);
+    const space = word.includes("\n") ? word.indexOf("\n") : word.search(/\s/);
+    return whole(text, at + space + 1);
   }
 
-  function before(text, at) {
-    const near = text.slice(at - SNAP, at);
-    const space = Math.max(near.lastIndexOf("\n"), near.lastIndexOf(" "));
-    return whole(text, space < 0 ? at : at - SNAP + space);
+  function before(text, at, first) {
+    const near = text.slice(first, at);
+    const paragraph = near.lastIndexOf("\n\n");
+    if (paragraph > 0) return first + paragraph;
+    if (/\s/.test(text[at])) return at;
+    const word = near.slice(-SNAP);
+    const space = Math.max(word.lastIndexOf("\n"), word.includes("\n") ? -1 : word.lastIndexOf(" "));
+    return whole(text, space < 0 ? at : at - word.length + space);
   }
 
-  const whole = (text, at) => (/[\udc00-\udfff]/.test(text[at] ?? "") ? at + 1 : at); // Never half a character.
+  // Never half a character.
+  const whole = (text, at) => (/[\udc00-\udfff]/.test(text[at] ?? "") ? at + 1 : at);
 
   // Role and text of the messages of a chat, as message_text.py writes them; null of any other text.
   function turns(text) {

@@ -29,6 +29,7 @@ _ATTRIBUTES: Mapping[str, str] = {
     "fence": "fence",
     "form": "form",
     "accent": "accent",
+    "columnalign": "columnalign",
     "linethickness": "linethickness",
     "minsize": "minsize",
     "maxsize": "maxsize",

@@ -31,6 +31,12 @@ test("a piece ends with a line or a word, and never within a character", () => {
   equal(folded(astral, [])[0], [0, 701]);
 });
 
+test("a piece begins and ends with a paragraph where one is near", () => {
+  const text = `${"word ".repeat(100)}\n\n${"x".repeat(400)}\n\n${"y".repeat(2000)}\n\n${"so ".repeat(50)}`;
+  // 502 letters, 402, 2002 and 150: the first ends before 700, and the last begins after 2856.
+  equal(folded(text, []), [[0, 500], [2906, 3056]]);
+});
+
 test("an answer as long as the text does not unfold it", () => {
   equal(folded("x".repeat(9000), [[2000, 8000]]), [[0, 700], [1800, 2760], [8800, 9000]]);
 });

@@ -131,7 +131,7 @@ def responses_cut(stream: RunStream) -> Outcome:
         longest = [is_correct for _, is_correct in uncut[-len(uncut) // 10 :]]
         success = float(np.mean(longest))
         evidence.append(Evidence(label="Right among the longest tenth of uncut ones", value=success, unit="share"))
-        cost = f" At best {percent(cut.value * success)} of all responses would be right without the limit."
+        cost = f" At best another {percent(cut.value * success)} of all responses would be right without the limit."
     rows = stream.fresh_rows(stream.first_recent_step())
     return Found(
         Finding(
@@ -139,7 +139,7 @@ def responses_cut(stream: RunStream) -> Outcome:
             severity="warning" if cut.low > WARNING_ABOVE else "note",
             title=f"{percent(cut.value, 0)} of fresh responses are cut"
             + ("." if limit is None else f" at {limit:,.0f} tokens."),
-            explanation="A cut response is judged wrong whatever it would have said." + cost,
+            explanation="A response that is cut before its answer is judged wrong, whatever it would have said." + cost,
             evidence=evidence,
             num_rollouts=int(rows.sum()) * stream.visits.group_size,
             remedies=_longer(limit, success) + _uncounted(stream),

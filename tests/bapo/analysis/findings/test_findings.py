@@ -259,7 +259,7 @@ def test_cut_responses_are_found_with_what_the_cut_may_cost() -> None:
     assert finding.severity == "warning"
     assert finding.evidence[0].value == pytest.approx(0.3)
     assert finding.remedies[0].changes == {"rollout.max_response_tokens": 200}
-    assert "At best 30" in finding.explanation
+    assert "At best another 30" in finding.explanation
     assert responses_cut(stream(metrics={"response_length/clip_ratio": [0.01] * 200})) is None
 
 
