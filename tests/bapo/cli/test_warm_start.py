@@ -9,7 +9,7 @@ import pytest
 
 from bapo.cli.planned import planned_run
 from bapo.config import apply_changes, resolve
-from bapo.config.method import probe_changes
+from bapo.methods.probe import probe_changes
 from bapo.run.run_folder import CONFIG_FILE
 from tests.support.command_line import run_here
 
