@@ -12,10 +12,10 @@ from backend.boards.repository import BoardRow
 from backend.boards.templates import TEMPLATES
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Board
 from bapo.api.boards import (
     MOST_PANELS,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from backend.kit.bodies import rendered
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Reader
-from backend.kit.rendering import rendered
 from backend.models import Worker
 from backend.workers import administration, repository
 from backend.workers.freshness import fresh_seconds

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from backend.fleet.dispatch import lost_attempts
 from backend.fleet.dispatch.broker import Broker
 from backend.fleet.dispatch.clock_watch import ClockWatch
-from backend.fleet.queue import planning
+from backend.fleet.queue import placements
 from backend.fleet.queue.matching import Capacity
 from backend.fleet.queue.repository import lock_waiting
 from backend.identity.audit.repository import add_audit
@@ -131,7 +131,7 @@ class Dispatcher(LeaderThread):
         given: dict[str, Capacity] = {}
         reasons: dict[str, str] = {}
         needs: dict[str, Needs] = {}
-        for run, placement in planning.placements(session, self._settings, machines, num_connected):
+        for run, placement in placements.placements(session, self._settings, machines, num_connected):
             if placement.capacity is not None:
                 given[run.id], needs[run.id] = placement.capacity, run.needs
             elif placement.reason is not None and placement.reason != run.reason:

@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.queue import planning, repository
+from backend.fleet.queue import placements, repository
 from backend.fleet.queue.expectation import Waiting, expected_seconds
 from backend.fleet.queue.repository import HeldRow, WaitingRow
+from backend.kit.bodies import rendered
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Run
 from backend.runs.lifecycle import max_retries
 from backend.runs.presentation import eta_seconds
@@ -52,7 +52,7 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
     ]
     slots.sort(key=lambda worker: (not worker.online, worker.name))
     online = [worker for worker in slots if worker.online]
-    in_line, kept = planning.line(session, settings)
+    in_line, kept = placements.line(session, settings)
     rows = repository.waiting(session, [run.id for run in (*in_line, *kept)][:MOST_WAITING])
     # A held run has no expected start.
     starting = [row for row in rows if row.run.held_at is None]

@@ -23,8 +23,8 @@ from backend.kit.leadership import LeaderThread
 from backend.models import Delivery, Webhook
 from backend.notices.webhooks import repository
 from backend.notices.webhooks.messages import message, unix_time_of
+from backend.notices.webhooks.post import TRY_SECONDS, Outcome, send
 from backend.notices.webhooks.repository import Due
-from backend.notices.webhooks.sending import TRY_SECONDS, Outcome, send
 from backend.outbound.addresses import AddressPolicy, Resolver, resolve
 from backend.runs.lifecycle import SYSTEM
 

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 from backend.boards import repository, service
 from backend.identity.audit.repository import add_audit
 from backend.kit import project_scope
+from backend.kit.bodies import rendered
 from backend.kit.database import clock, seconds_from_now
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal, hash_of, new_secret, visible_prefix
-from backend.kit.rendering import rendered
 from backend.models import Board, BoardLink
 from backend.settings.environment import Settings
 from bapo.api.boards import BoardLinkCreate, BoardLinkInfo, NewBoardLink, SharedBoard, TextPanel

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from backend.files.artifacts import repository, service
-from backend.files.artifacts.rebuilding import rebuild
+from backend.files.artifacts.rebuilt_folder import rebuild
 from backend.files.artifacts.store import ArtifactStore
 from backend.kit.database import Database
 from backend.models import Artifact, Run

@@ -11,7 +11,7 @@ from backend.identity.projects import choice
 from backend.kit.errors import field_problems
 from backend.launch.configs import estimate
 from backend.launch.configs import service as configs
-from backend.launch.studies import forking
+from backend.launch.studies import fork_plan
 from backend.launch.studies.candidates import (
     NAME_CHARACTERS,
     Candidate,
@@ -37,7 +37,7 @@ from bapo.study.report import arms_of, primary_words
 def parent_project(session: Session, asked: StudyWrite) -> str | None:
     """Return the project of the runs that a study starts from, where there are some. Raises Problem 404 for an unknown
     one."""
-    parent = next(iter(forking.parents(session, asked).values()), None) or repository.parent_of(session, asked)
+    parent = next(iter(fork_plan.parents(session, asked).values()), None) or repository.parent_of(session, asked)
     return None if parent is None else parent.project_id
 
 
@@ -52,7 +52,7 @@ def plan_of(session: Session, asked: StudyWrite, project_id: str | None) -> Plan
         return Plan(study.title, study.recipe, None, {}, runs, study, warnings=warnings)
     assert asked.name is not None, "the body has a text or a name"
     if asked.checkpoints:
-        return forking.plan_of(session, asked, asked.name, project_id)
+        return fork_plan.plan_of(session, asked, asked.name, project_id)
     parent = repository.parent_of(session, asked)
     configs.check(session, ConfigDraft(recipe=asked.recipe, parent_id=asked.parent_id), parent, project_id)
     points = points_of(asked)

@@ -10,7 +10,7 @@ from backend.identity.audit.repository import add_audit
 from backend.kit.database import Database
 from backend.kit.leadership import LeaderThread
 from backend.kit.principal import Principal
-from backend.launch.studies import planning, reporting, repository, service
+from backend.launch.studies import plans, report, repository, service
 from backend.models import User
 from bapo.study.declaration import parse
 from bapo.study.plan import final_runs
@@ -51,11 +51,11 @@ def advance(session: Session, study_id: str) -> bool:
     owner = session.get_one(User, row.study.owner_id)
     if owner.disabled_at is not None:
         return False
-    choices = choose(declaration, infos, reporting.observed(session, made))
+    choices = choose(declaration, infos, report.observed(session, made))
     row.study.choices = [{"regime": regime, "arm": arm, "set": dict(point)} for (regime, arm), point in choices.items()]
     # On behalf of the one who declared all of this, and in this project alone.
     caller = Principal(owner.id, "system", "member", "", {row.study.project_id: "member"})
-    runs = planning.declared(declaration, final_runs(declaration, choices))
+    runs = plans.declared(declaration, final_runs(declaration, choices))
     service.submit(session, row, declaration.recipe, runs, caller)
     detail = {"study_id": study_id, "title": declaration.title, "choices": row.study.choices}
     add_audit(session, None, "system", "study settings chosen", detail)

@@ -18,10 +18,10 @@ from backend.kit import events
 from backend.kit.database import Database, clock
 from backend.kit.leadership import LeaderThread
 from backend.models import Alert, AlertWatch, Run
-from backend.notices.alerts import finding_rules, messages, repository
+from backend.notices.alerts import finding_rules, repository, texts
 from backend.notices.alerts.alert_lifecycle import AlertBook
 from backend.notices.alerts.rules import Rule, read_rule
-from backend.notices.alerts.watching import Finding, Memory, read_all
+from backend.notices.alerts.watches import Finding, Memory, read_all
 from backend.notices.webhooks import outbox
 from backend.records import series
 from backend.records.repository import StepRange
@@ -158,7 +158,7 @@ def _look_at(
     idle = watch.memory["idle"] + seconds
     watch.memory = {**watch.memory, "idle": idle}
     if alert is None and idle >= 60 * condition.minutes:
-        told = messages.stalled(run.id, condition.minutes, run.step)
+        told = texts.stalled(run.id, condition.minutes, run.step)
         book.open(rule, f"idle since {watch.memory['seen']}", told, step=run.step)
 
 
@@ -211,11 +211,11 @@ class RunJudge:
         run, data = self._run, event.data
         match rule.condition.kind, status:
             case "finished", RunStatus.SUCCEEDED:
-                told = messages.finished(run.id, data["num_steps"])
+                told = texts.finished(run.id, data["num_steps"])
             case "failed", RunStatus.FAILED:
-                told = messages.failed(run.id, data["reason"])
+                told = texts.failed(run.id, data["reason"])
             case "lost", RunStatus.LOST:
-                told = messages.lost(run.id, data["reason"])
+                told = texts.lost(run.id, data["reason"])
             case _:
                 return
         self._book.open(rule, f"event {event.id}", told, step=data["step"])
@@ -276,11 +276,11 @@ class RunJudge:
     def _apply(self, rule: Rule, finding: Finding) -> None:
         alert = self._book.open_of(rule)
         if finding.change == "opened" and alert is None:
-            told = messages.found(rule.condition, finding, self._run.id)
+            told = texts.found(rule.condition, finding, self._run.id)
             occurrence = f"step {finding.step} attempt {self._run.attempt}"
             self._book.open(rule, occurrence, told, step=finding.step, value=finding.value)
         elif finding.change == "resolved" and alert is not None:
-            self._book.resolve(alert, messages.resolution(rule.condition, finding), step=finding.step)
+            self._book.resolve(alert, texts.resolution(rule.condition, finding), step=finding.step)
 
     def _reconcile(self, rule: Rule, is_open: bool, found: Sequence[Finding], last: int) -> None:
         """Correct alerts after steps that were read without opening any."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.control import waiting
-from backend.fleet.queue import planning
+from backend.fleet.control import starts
+from backend.fleet.queue import placements
 from backend.fleet.queue.repository import Candidate, lock_waiting
 from backend.identity.audit.repository import add_audit
 from backend.kit.errors import Problem
@@ -29,7 +29,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     run = runs.get(session, run_id)
     reordered = [
         each.id
-        for each in planning.line(session, settings)[0]
+        for each in placements.line(session, settings)[0]
         if caller.role == "admin" or each.owner_id == run.owner_id
     ]
     lock_waiting(session, reordered, waits=True)
@@ -38,7 +38,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
         state = "held" if run.held_at is not None else run.status.value
         remedy = f"a {state} run has no place in the queue: only queued runs do"
         raise Problem(409, "not_in_the_queue", remedy, field="status", value=state)
-    line, _ = planning.line(session, settings)
+    line, _ = placements.line(session, settings)
     owned = [each for each in line if each.owner_id == run.owner_id]
     # For an administrator, top and bottom are those of the whole queue; for others, of their own runs.
     others = [each for each in (line if caller.role == "admin" else owned) if each.id != run.id]
@@ -48,10 +48,10 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     if target.owner_id != run.owner_id and caller.role != "admin":
         remedy = f"you may reorder only your own runs, and this one is {target.owner}'s: name one of yours"
         raise Problem(403, "not_your_run", remedy, field="before" if is_before else "after", value=target.id)
-    waiting.set_priority(session, run, target.priority, caller)
+    starts.set_priority(session, run, target.priority, caller)
     # With its new priority it is in another part of the line.
     session.flush()
-    line = [each for each in planning.line(session, settings)[0] if each.priority == target.priority]
+    line = [each for each in placements.line(session, settings)[0] if each.priority == target.priority]
     passes_others = any(each.owner_id != run.owner_id for each in _between(line, run.id, target.id))
     if caller.role != "admin" or not passes_others:
         _exchange(session, _moved([each for each in line if each.owner_id == run.owner_id], run.id, target, is_before))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.models.packing import pack, unpack
+from backend.models.packed_json import pack, unpack
 from bapo.records import dump_record
 from tests.support.journals import step
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from backend.notices.alerts.watching import Finding, Memory, Watch, read_all, watch_of
+from backend.notices.alerts.watches import Finding, Memory, Watch, read_all, watch_of
 from bapo.api.alerts import (
     AlertCondition,
     EmptyBatchesCondition,

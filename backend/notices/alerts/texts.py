@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from backend.notices.alerts.watching import LEVEL_STEPS, Finding
+from backend.notices.alerts.watches import LEVEL_STEPS, Finding
 from bapo.api.alerts import (
     AlertCondition,
     EmptyBatchesCondition,

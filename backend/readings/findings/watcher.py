@@ -16,7 +16,7 @@ from backend.kit.database import Database, clock
 from backend.kit.leadership import LeaderThread
 from backend.models import PromptTotals, Run, RunFindings
 from backend.readings.findings import repository, service
-from backend.readings.prompt_totals import keeping
+from backend.readings.prompt_totals import totals
 from backend.readings.visits.service import columns_of_run
 from backend.runs import states
 from bapo.analysis.across_runs import SUSPECTING
@@ -40,7 +40,7 @@ class FindingsWatcher(LeaderThread):
     def work(self) -> None:
         """Look at the runs that are due."""
         with self._database.session() as session, session.begin():
-            keeping.take_out_gone(session)
+            totals.take_out_gone(session)
             due = runs_due(session)
         for run_id in due:
             if self._ended.is_set():
@@ -81,8 +81,8 @@ def look(session: Session, context: Context, run_id: str) -> None:
     revision, is_over = repository.revision(session, run_id), states.is_terminal(run.status)
     known = session.get(RunFindings, run_id)
     now = clock(session)
-    totals = session.get(PromptTotals, run_id)
-    is_counted = totals is not None and not totals.is_due
+    counted = session.get(PromptTotals, run_id)
+    is_counted = counted is not None and not counted.is_due
     if known is not None and known.revision == revision and is_counted:
         seen = update(RunFindings).where(RunFindings.run_id == run_id).values(is_over=is_over, found_at=now)
         session.execute(seen)
@@ -100,13 +100,13 @@ def look(session: Session, context: Context, run_id: str) -> None:
         if not _is_still_there(session, run_id):
             return
         with session.begin_nested():
-            keeping.keep(session, run, columns, suspected)
+            totals.keep(session, run, columns, suspected)
     except Exception:
         if not _is_still_there(session, run_id):
             return
         # A run that cannot be read must not keep all others from being looked at.
         LOG.exception("no findings could be looked for", extra={"run_id": run_id})
-        keeping.keep_nothing(session, run)
+        totals.keep_nothing(session, run)
     values = {"revision": revision, "step": step, "is_over": is_over, "found": found, "probe": probe, "found_at": now}
     query = insert(RunFindings).values(run_id=run_id, **values)
     session.execute(query.on_conflict_do_update(index_elements=[RunFindings.run_id], set_=values))
