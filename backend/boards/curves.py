@@ -16,8 +16,7 @@ from backend.readings.compare import curves, series
 from backend.readings.compare.held_out_curves import of_one_set
 from backend.readings.compare.series import Column
 from backend.readings.compare.service import Chosen
-from backend.records.sampling import extreme_rows
-from backend.records.smoothing import Smoothing, smoothed
+from backend.records.curves import Smoothing, extreme_rows, smoothed
 from bapo.analysis.comparison import Floats, mean_by_stretches
 from bapo.api.boards import MOST_POINTS, ChartPanel
 from bapo.api.runs import METRIC_COLUMN

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from bapo.answer_text import ANSWER_TEXT, last_answer
 from bapo.config import plugins
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.verifiers import checked_reference, installed_verifiers
 from bapo.tasks.base import Problem
-from bapo.tasks.countdown.reward import countdown_answer_problem, countdown_reward
-from bapo.tasks.exact import exact_reward, text_answer_problem
+from bapo.tasks.countdown.expression import countdown_answer_problem, countdown_reward
 from bapo.tasks.mathematics import math_reward
 from bapo.tasks.reasoning_gym import entry_problem, reasoning_gym_reward
 
@@ -24,6 +24,23 @@ LOG = logging.getLogger(__name__)
 
 RewardFunction = Callable[[Problem, str], object]
 """1 or True for a good response, 0 or False for any other."""
+
+
+def exact_reward(problem: Problem, response_text: str) -> int:
+    """Return 1 if the text in the last <answer>…</answer>, or else in the last \\boxed{…}, is correct, else 0.
+
+    Only whitespace around it is ignored.
+    """
+    answer = last_answer(response_text)
+    return int(answer is not None and answer == str(problem.answer[ANSWER_TEXT]).strip())
+
+
+def text_answer_problem(answer: Mapping[str, object]) -> str | None:
+    """Return why an answer is not a text to compare with; None if it is one."""
+    text = answer.get(ANSWER_TEXT)
+    if text is None:
+        return f"the answer has the fields {', '.join(answer) or 'none'}, where this verifier needs one text or number"
+    return None if str(text).strip() else "the answer is empty"
 
 
 class BuiltIn(NamedTuple):

@@ -13,7 +13,7 @@ STARTED: dict[str, set[str]] = {
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
     "bapo/isolation/function.py": {"bapo.isolation.process"},  # Which imports what its caller imported.
-    "bapo/run/forking.py": {"bapo.run.zygote"},
+    "bapo/run/zygote_client.py": {"bapo.run.zygote"},
     "bapo/run/trainer_process.py": {"bapo.run.trainer"},
     "worker/delivery.py": {"worker"},
 }

@@ -22,7 +22,6 @@ from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.settings.environment import Settings
 from backend.workers import repository
-from backend.workers.freshness import fresh_seconds
 from bapo.config.resources import Needs
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ class Dispatcher(LeaderThread):
         super().__init__("dispatcher", database, DISPATCH_LOCK, INTERVAL_SECONDS)
         self._settings = settings
         self.broker = Broker(settings.broker_url)
-        self._fresh_seconds = fresh_seconds(settings)
+        self._fresh_seconds = settings.fresh_seconds
         self._pruned_at = time.monotonic()
         self._clock = ClockWatch(settings.lease_seconds / 2, LONGEST_ROUND_SECONDS)
         self._round_began: float | None = None

@@ -17,7 +17,6 @@ from backend.runs.lifecycle import max_retries
 from backend.runs.presentation import eta_seconds
 from backend.settings.environment import Settings
 from backend.workers import repository as workers
-from backend.workers.freshness import fresh_seconds
 from bapo.api.queue import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
 from bapo.config.resources import Needs
 
@@ -48,7 +47,7 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
             runs=held[row.worker.id],
             busy=len(held[row.worker.id]),
         )
-        for row in workers.workers(session, fresh_seconds(settings))
+        for row in workers.workers(session, settings.fresh_seconds)
     ]
     slots.sort(key=lambda worker: (not worker.online, worker.name))
     online = [worker for worker in slots if worker.online]

@@ -51,7 +51,7 @@ def advance(session: Session, study_id: str) -> bool:
     owner = session.get_one(User, row.study.owner_id)
     if owner.disabled_at is not None:
         return False
-    choices = choose(declaration, infos, report.observed(session, made))
+    choices = choose(declaration, infos, report.measured(session, made))
     row.study.choices = [{"regime": regime, "arm": arm, "set": dict(point)} for (regime, arm), point in choices.items()]
     # On behalf of the one who declared all of this, and in this project alone.
     caller = Principal(owner.id, "system", "member", "", {row.study.project_id: "member"})

@@ -12,7 +12,7 @@ from backend.readings.compare import series
 from bapo.api.studies import StudyReport
 from bapo.records import EvaluationRecord, TrackingRecord
 from bapo.study.declaration import parse
-from bapo.study.observation import METRIC_KEYS, Observation
+from bapo.study.measured_run import METRIC_KEYS, MeasuredRun
 from bapo.study.report import build
 
 
@@ -21,7 +21,7 @@ def ended(made: Sequence[MadeRun]) -> dict[str, str]:
     return {each.name: each.run.id for each in made if each.run is not None and each.run.status == "succeeded"}
 
 
-def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation]:
+def measured(session: Session, made: Sequence[MadeRun]) -> dict[str, MeasuredRun]:
     """Return the records of the ended runs, by name, read in a few statements for all of them."""
     ids = ended(made)
     configs = repository.configs(session, list(ids.values()))
@@ -31,7 +31,7 @@ def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation
     for name, run_id in ids.items():
         table = series.table(columns[run_id])
         records = assessments[run_id]
-        found[name] = Observation(
+        found[name] = MeasuredRun(
             config=configs[run_id],
             steps=table.steps,
             columns=table.values,
@@ -48,6 +48,6 @@ def report(session: Session, row: StudyRow, made: Sequence[MadeRun]) -> StudyRep
     return build(
         declaration,
         service.run_infos(row.study, declaration, made),
-        observed(session, made),
+        measured(session, made),
         choices=service.choices_of(row.study),
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any, Literal, NamedTuple, Protocol
 
-from backend.records.smoothing import smoothing_of
+from backend.records.curves import smoothing_of
 from bapo.api.alerts import (
     AlertCondition,
     EmptyBatchesCondition,

@@ -16,7 +16,7 @@ from bapo.deploy.commands import service_command
 from bapo.deploy.foreign_variables import without_foreign_variables
 from bapo.deploy.healthcheck import answers
 from bapo.deploy.settings import is_this_machine, prefix_of
-from bapo.deploy.stopping import Stop
+from bapo.deploy.stop import Stop
 from bapo.deploy.up.child import OUR_PYTHON
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers

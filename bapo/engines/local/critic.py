@@ -13,9 +13,9 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.method import CriticConfig
 from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
 from bapo.engines.finite_values import require_finite
+from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
-from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.payload import GroupPayload

@@ -643,7 +643,7 @@ def test_worked_solutions_are_no_answers_and_structures_are(
 def test_own_data_is_uploaded_checked_and_registered(
     cli: Cli, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # That a check has a process to itself is for tests/bapo/own_data/test_checking.py.
+    # That a check has a process to itself is for tests/bapo/own_data/test_check.py.
     monkeypatch.setattr("backend.files.uploads.checker.read_isolated", lambda check, job, **_: check(job))
     rows = [{"question": f"{n} + {n} = ?", "answer": 2 * n, "level": n % 3} for n in range(60)]
     file = tmp_path / "sums.jsonl"

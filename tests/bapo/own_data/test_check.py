@@ -16,7 +16,7 @@ import pytest
 
 from bapo.config.task import FileTaskConfig
 from bapo.isolation.function import CallCancelledError
-from bapo.own_data.checking import CheckedData, OtherData, check
+from bapo.own_data.check import CheckedData, OtherData, check
 from bapo.own_data.countdown_solutions import solution
 from bapo.own_data.formats import FormatError, check_beginning, preview, read
 from bapo.own_data.isolated import FileReadError, read_isolated
@@ -438,7 +438,7 @@ def test_what_a_preview_shows_can_be_stored(tmp_path: Path) -> None:
 
 
 def test_a_file_of_empty_rows_is_given_up_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bapo.own_data.checking.MOST_BAD_FIRST", 1_000)
+    monkeypatch.setattr("bapo.own_data.check.MOST_BAD_FIRST", 1_000)
     monkeypatch.setattr("bapo.own_data.formats.MOST_ROWS", 100_000)
     path = tmp_path / "rows.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"question": pyarrow.nulls(50_000, pyarrow.string())}), path)

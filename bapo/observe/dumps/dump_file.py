@@ -1,10 +1,25 @@
-"""Errors in a dump, named by file, line and field."""
+"""Files of a dump, and errors that name file, row and field."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from bapo.config import ConfigError, ConfigProblem
+
+
+class DumpFile(NamedTuple):
+    """A file of a dump."""
+
+    parts: tuple[str, ...]
+    """Names of the folders that lead to it, and its own."""
+    num_bytes: int
+    step: int | None
+    """Step of all its rows; `None` if the file's name does not contain it."""
+
+    @property
+    def name(self) -> str:
+        """Path within the folder."""
+        return "/".join(self.parts)
 
 
 def dump_error(field: str, value: Any, remedy: str) -> ConfigError:

@@ -10,7 +10,7 @@ from bapo.methods.bapo import Bapo
 from bapo.methods.base import ComposedBatch
 from bapo.records import Cost, LogprobGap, StepRecord, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
-from bapo.run.recording import NO_COST, accuracy_histogram, cost_after, sample_records, step_record
+from bapo.run.step_record import NO_COST, accuracy_histogram, cost_after, sample_records, step_record
 from bapo.tasks.base import Problem
 from benchmarks.simulation import DrawnEngine
 from tests.bapo.methods import replaying

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from bapo.engines.verl.messages import message_content
+from bapo.engines.verl.chat_content import message_content
 from bapo.tasks import Problem
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -9,7 +9,7 @@ import numpy as np
 from bapo.config.resolve import apply_changes, resolve
 from bapo.records import EvaluationRecord, Interval, TrackingRecord
 from bapo.study.declaration import Declaration, parse
-from bapo.study.observation import METRIC_KEYS, Observation
+from bapo.study.measured_run import METRIC_KEYS, MeasuredRun
 from bapo.study.results import StudyRunInfo
 
 TEXT = """
@@ -51,7 +51,7 @@ def evaluation(step: int, value: float, dataset: str = "CD-34") -> EvaluationRec
     )
 
 
-def observation(
+def measured_run(
     accuracies: Mapping[int, float],
     *,
     method: str = "bapo",
@@ -60,7 +60,7 @@ def observation(
     counts: Mapping[str, float] | None = None,
     tracked: Sequence[TrackingRecord] = (),
     datasets: Sequence[str] = ("CD-34",),
-) -> Observation:
+) -> MeasuredRun:
     """A run with evaluations by step; every step is alike."""
     num_steps = max(accuracies)
     columns = {key: np.full(num_steps, np.nan) for key in METRIC_KEYS}
@@ -69,7 +69,7 @@ def observation(
     for name, value in (counts or {}).items():
         columns[f"bapo/batch/{name}"] = np.full(num_steps, value)
     config = resolve(apply_changes({}, {"method.type": method})).config.model_dump(mode="json")
-    return Observation(
+    return MeasuredRun(
         config=config,
         steps=np.arange(1, num_steps + 1),
         columns=columns,

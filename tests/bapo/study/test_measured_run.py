@@ -5,30 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from bapo.rollout import problems_digest
-from bapo.study.comparable import on_one_set
-from bapo.study.observation import Observation
+from bapo.study.measured_run import MeasuredRun, on_one_set
 from tests.support.figure_runs import evaluation
 
 NO_STEPS = np.empty(0, np.int64)
 
 
-def observed(num_problems: int) -> Observation:
+def measured(num_problems: int) -> MeasuredRun:
     """A run with two evaluations of so many problems."""
     ids = [f"p{number}" for number in range(num_problems)]
     problems = problems_digest(ids, {each: {} for each in ids})
     records = [
         evaluation(step, [2] * num_problems).model_copy(update={"problems": problems}) for step in (0, 10)
     ]  # fmt: skip
-    return Observation(config={}, steps=NO_STEPS, columns={}, evaluations=records, tracking=[])
+    return MeasuredRun(config={}, steps=NO_STEPS, columns={}, evaluations=records, tracking=[])
 
 
 def test_runs_on_one_set_stay_as_they_are() -> None:
-    runs = {"a": observed(50), "b": observed(50)}
+    runs = {"a": measured(50), "b": measured(50)}
     assert on_one_set(runs, ["a", "b"]) == (runs, None)
 
 
 def test_the_report_is_on_the_set_that_most_runs_have() -> None:
-    runs = {"a": observed(50), "b": observed(200), "c": observed(50), "tuning": observed(20)}
+    runs = {"a": measured(50), "b": measured(200), "c": measured(50), "tuning": measured(20)}
     found, note = on_one_set(runs, ["a", "b", "c"])
     assert {name: len(run.evaluations) for name, run in found.items()} == {"a": 2, "b": 0, "c": 2, "tuning": 2}
     assert note == (

@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from bapo.config.engine import EngineConfig
-from bapo.run.forking import Zygote, ZygoteError, can_fork
 from bapo.run.run_folder import claim_config
 from bapo.run.trainer import EXIT_SUCCEEDED, train
 from bapo.run.trainer_process import start_trainer
 from bapo.run.zygote import ForkRequest
+from bapo.run.zygote_client import Zygote, ZygoteError, can_fork
 from tests.support.services import wait_until
 from tests.support.small_runs import OF_ANY_METHOD, OF_BAPO, config_of, lines
 

@@ -13,7 +13,7 @@ with late_imports():
     import torch
     from safetensors.torch import save_file
 
-    from bapo.engines.verl.number_format import name_number_format
+    from bapo.engines.verl.saved_dtype import name_number_format
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])

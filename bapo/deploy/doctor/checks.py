@@ -23,7 +23,7 @@ from bapo.client.connection_failures import advice_for
 from bapo.client.core import blocking_http
 from bapo.config import ConfigError
 from bapo.deploy.doctor import judgements
-from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
+from bapo.deploy.doctor.check_result import CheckResult, failure, note, ok, skipped, warning
 from bapo.deploy.doctor.judgements import Installation, PageHeaders
 from bapo.deploy.settings import unknown_variables
 from bapo.engines.verl.versions import check_versions
@@ -32,7 +32,7 @@ from bapo.run import nvidia_smi
 TIMEOUT_SECONDS = 10.0
 
 
-def server(url: str, token: str | None) -> Iterator[Finding]:
+def server(url: str, token: str | None) -> Iterator[CheckResult]:
     """Check a server from this machine."""
     try:
         with blocking_http(url, TIMEOUT_SECONDS, path="") as http:
@@ -48,7 +48,7 @@ def server(url: str, token: str | None) -> Iterator[Finding]:
         yield failure("server", f"{url} does not answer ({cause})", advice_for(url, cause).remedy)
 
 
-def _outside(url: str, http: httpx.Client) -> Iterator[Finding]:
+def _outside(url: str, http: httpx.Client) -> Iterator[CheckResult]:
     health = http.get("/healthz")
     try:
         server_version = str(health.json()["version"])
@@ -66,7 +66,7 @@ def _outside(url: str, http: httpx.Client) -> Iterator[Finding]:
     yield from judgements.page(_page(http), url)
 
 
-def _ready(http: httpx.Client) -> Iterator[Finding]:
+def _ready(http: httpx.Client) -> Iterator[CheckResult]:
     answer = http.get("/readyz")
     try:
         yield from judgements.readiness(Readiness.model_validate_json(answer.content, extra="ignore"))
@@ -79,7 +79,7 @@ def _page(http: httpx.Client) -> PageHeaders:
     return PageHeaders(answer.status_code, {name.lower(): value for name, value in answer.headers.items()})
 
 
-def _inside(url: str, token: str) -> Iterator[Finding]:
+def _inside(url: str, token: str) -> Iterator[CheckResult]:
     with Client(url, token=token, timeout_seconds=TIMEOUT_SECONDS) as client:
         try:
             me = client.me()
@@ -101,7 +101,7 @@ def _inside(url: str, token: str) -> Iterator[Finding]:
     yield from judgements.diagnosis(found, url)
 
 
-def _as_worker(client: Client) -> Finding:
+def _as_worker(client: Client) -> CheckResult:
     try:
         client.wait_for_runs(AssignedRunsRequest(worker_id="", wait_seconds=0.0))
     except ApiError as error:
@@ -121,7 +121,7 @@ def _first_byte(client: Client) -> float | None:
     return None
 
 
-def local(data: Path) -> Iterator[Finding]:
+def local(data: Path) -> Iterator[CheckResult]:
     """Check this machine: packages, environment, and the data folder of `bapo up`."""
     yield ok("Python", f"{sys.version.split()[0]}, bapo {__version__}")
     yield from judgements.installation(installed())

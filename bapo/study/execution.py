@@ -16,10 +16,10 @@ from typing import NamedTuple
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.run import nvidia_smi
-from bapo.run.forking import Zygote, can_fork
 from bapo.run.line_reader import LOG_FILE
 from bapo.run.trainer import EXIT_STOPPED
 from bapo.run.trainer_process import TrainerProcess, start_trainer
+from bapo.run.zygote_client import Zygote, can_fork
 from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
 from bapo.study.plan import PlannedRun, final_runs, resolved, tuning_runs
 from bapo.study.report import choose
@@ -82,7 +82,7 @@ class StudyRunner:
         if failed:
             remedy = f"it is {failed[0].state} ({failed[0].reason or 'no reason known'}): fix that, then run again"
             raise ConfigError([ConfigProblem("tuning run", failed[0].name, remedy)])
-        self._folder.write_choices(choose(self._folder.study, infos, self._folder.observed(infos)))
+        self._folder.write_choices(choose(self._folder.study, infos, self._folder.measured(infos)))
 
     def _make(self, runs: Sequence[PlannedRun]) -> list[Outcome]:
         with ThreadPoolExecutor(self._workers) as pool:

@@ -19,7 +19,7 @@ from bapo.client import ApiError, Client
 from tests.support.fake_worker import FakeWorker
 from tests.support.services import BackendServer, wait_until
 from tests.support.simulation import Simulation
-from worker.deleting import DeletingError, delete_part
+from worker.deletion import DeletingError, delete_part
 from worker.maintenance_jobs import MaintenanceJobThread
 
 STEPS = 30

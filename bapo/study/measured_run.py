@@ -1,7 +1,8 @@
-"""Reads what a study's report needs of one run, from its folder or from a server's tables."""
+"""Reads what a study's report needs of each run, and keeps to the held-out sets on which the runs compare."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.comparison import Curve, Floats, cumulative_at, curve
+from bapo.analysis.held_out_sets import named_sets, newest_of_run, set_of
+from bapo.analysis.number_format import counted
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord, metrics
 from bapo.rollout import BatchSource
 from bapo.run.journal import merged_records
@@ -31,7 +34,7 @@ METRIC_KEYS = (
 """Metrics of training steps that a report reads."""
 
 
-class Observation(NamedTuple):
+class MeasuredRun(NamedTuple):
     """A run and what it recorded."""
 
     config: Mapping[str, Any]
@@ -93,11 +96,11 @@ def figure_of(record: EvaluationRecord, metric: Metric) -> float | None:
             return None if interval is None else interval.value
 
 
-def observe(config: Mapping[str, Any], records: Sequence[AnyRecord]) -> Observation:
+def measured_run(config: Mapping[str, Any], records: Sequence[AnyRecord]) -> MeasuredRun:
     """Return a run from its journal's records, in the order of their steps."""
     steps = [record for record in records if isinstance(record, StepRecord)]
     rows = [metrics(record) for record in steps]
-    return Observation(
+    return MeasuredRun(
         config=config,
         steps=np.array([record.step for record in steps], np.int64),
         columns={key: np.array([row.get(key, np.nan) for row in rows], np.float64) for key in METRIC_KEYS},
@@ -106,6 +109,35 @@ def observe(config: Mapping[str, Any], records: Sequence[AnyRecord]) -> Observat
     )
 
 
-def observe_folder(run_folder: Path) -> Observation:
+def read_measured_run(run_folder: Path) -> MeasuredRun:
     """Return a run from its folder. Raises ConfigError where the folder is none of a run."""
-    return observe(read_config(run_folder).model_dump(mode="json"), merged_records(run_folder))
+    return measured_run(read_config(run_folder).model_dump(mode="json"), merged_records(run_folder))
+
+
+def on_one_set(measured: Mapping[str, MeasuredRun], names: Sequence[str]) -> tuple[dict[str, MeasuredRun], str | None]:
+    """Return the runs and a note; those with these names keep only evaluations on the sets that most of them have.
+
+    A study names its test sets: of each name there is one in its report.
+    """
+    known = {
+        name: newest_of_run((set_of(record), record.step) for record in measured[name].evaluations) for name in names
+    }
+    sets = named_sets(each for of_run in known.values() for each in of_run.values())
+    labels = {name: {each.dataset: sets.labels[each] for each in of_run.values()} for name, of_run in known.items()}
+    kept = {
+        dataset: Counter(of_run[dataset] for of_run in labels.values() if dataset in of_run).most_common(1)[0][0]
+        for dataset in dict.fromkeys(dataset for of_run in labels.values() for dataset in of_run)
+    }
+    found = dict(measured)
+    for name, of_run in known.items():
+        evaluations = [
+            record
+            for record in measured[name].evaluations
+            if labels[name][record.dataset] == kept[record.dataset] and set_of(record).equals(of_run[record.dataset])
+        ]
+        found[name] = measured[name]._replace(evaluations=evaluations)
+    parts = [sets.note()]
+    for dataset in sets.variants:
+        others = sum(of_run.get(dataset, kept[dataset]) != kept[dataset] for of_run in labels.values())
+        parts.append(f"This report is on {kept[dataset]}; {counted(others, 'run')} evaluated on another set left out.")
+    return found, " ".join(part for part in parts if part) or None

@@ -12,7 +12,7 @@ from bapo.observe.dumps.formats import Dump
 _OPTIONAL = ("response", "answer", "source", "group", "num_tokens", "is_cut", "policy_version")
 
 
-class Understanding:
+class ParseReport:
     """Counts, over all rows, the values that there are."""
 
     def __init__(self, dump: Dump) -> None:

@@ -9,10 +9,9 @@ from math import isfinite
 from typing import Any
 
 from bapo.records.base import Record
-from bapo.records.journal import EvaluationRecord, EventRecord, TrackingRecord
+from bapo.records.journal import AnyRecord, EvaluationRecord, EventRecord, TrackingRecord
 from bapo.records.metric import metrics_in
 from bapo.records.step import Rewards, StepRecord
-from bapo.records.wire import AnyRecord
 
 
 def metrics(record: AnyRecord) -> dict[str, float]:

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from bapo.files.safe_paths import open_inside
 from bapo.observe import folder as folders
-from bapo.observe.dumps.files import DumpFile
+from bapo.observe.dumps.dump_file import DumpFile, dump_error
 from bapo.observe.dumps.formats import Dump
-from bapo.observe.dumps.problems import dump_error
+from bapo.observe.dumps.parse_report import ParseReport
 from bapo.observe.dumps.steps import DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
-from bapo.observe.dumps.understanding import Understanding
 from bapo.observe.group import Group
 from bapo.observe.observation import Observation, RejectedStepError, Sizes
 from bapo.records import EvaluationRecord, EventRecord, StepRecord
@@ -104,12 +103,12 @@ def import_dump(
         pending = next(told, None)
         num_bytes = 0
         seen: set[DumpFile] = set()
-        understanding = Understanding(dump)
+        parse_report = ParseReport(dump)
         for step in chain([first], steps):
             while pending is not None and pending.step < step.step + shift:
                 writer.write_evaluation(pending, evaluations)
                 pending = next(told, None)
-            understanding.note(step.rollouts)
+            parse_report.note(step.rollouts)
             writer.write_step(step, step.step + shift, dump)
             if step.file not in seen:
                 seen.add(step.file)
@@ -118,13 +117,13 @@ def import_dump(
         while pending is not None:
             writer.write_evaluation(pending, evaluations)
             pending = next(told, None)
-        writer.finish(left_out, understanding.facts())
+        writer.finish(left_out, parse_report.facts())
     return Imported(
         writer.num_steps,
         writer.num_evaluations,
         max(observation.step, written.last_step),
         sum(file.num_bytes for each in (dump, evaluations) if each is not None for file in each.files),
-        understanding.facts(),
+        parse_report.facts(),
         dict(left_out + observation.rejections),
         tuple(writer.messages),
     )
