@@ -39,7 +39,6 @@ from worker.run_folders import folder_here
 PIECE_BYTES = 4 * 1024 * 1024
 TIMEOUT_SECONDS = 600.0
 """The server compares the checksum of a file of many gigabytes within one request."""
-RETRY_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 

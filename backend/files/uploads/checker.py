@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -48,22 +47,12 @@ class UploadChecker(LeaderThread):
         super().__init__("upload checks", database, CHECK_LOCK, INTERVAL_SECONDS)
         self._settings = settings
         self._store = UploadStore(settings.upload_store)
-        self._leads = threading.Event()
         self._busy: dict[str, str] = {}
         """Owners by the uploads that are being checked."""
         self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="upload-check")
 
-    def begin_leading(self) -> None:
-        """Check from now on."""
-        self._leads.set()
-
-    def end_leading(self) -> None:
-        """Break off what is under way: the next one begins it again."""
-        self._leads.clear()
-
     def end(self) -> None:
         """Stop; what is under way is broken off, and begins again after the next start."""
-        self._leads.clear()
         super().end()
         self._pool.shutdown()
 

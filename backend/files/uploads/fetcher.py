@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import zlib
 from collections.abc import Callable
@@ -53,21 +52,11 @@ class UploadFetcher(LeaderThread):
         self._store = UploadStore(settings.upload_store)
         self._fetched = fetched
         self._resolver = resolver
-        self._leads = threading.Event()
         self._busy: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="fetch")
 
-    def begin_leading(self) -> None:
-        """Fetch from now on."""
-        self._leads.set()
-
-    def end_leading(self) -> None:
-        """Leave what is under way to the next one."""
-        self._leads.clear()
-
     def end(self) -> None:
         """Stop; what is under way begins again after the next start."""
-        self._leads.clear()
         super().end()
         self._pool.shutdown()
 
