@@ -15,11 +15,11 @@ from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import console, notes, user_text
 from bapo.observe.dumps.columns import parsed_columns
+from bapo.observe.dumps.dump_file import dump_error
+from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
 from bapo.observe.dumps.formats import Dump, Format, open_dump
-from bapo.observe.dumps.importing import Imported, Settings, import_dump
-from bapo.observe.dumps.problems import dump_error
+from bapo.observe.dumps.parse_report import ParseReport
 from bapo.observe.dumps.steps import EARLIER_GROUPS, DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
-from bapo.observe.dumps.understanding import Understanding
 from bapo.observe.folder import FOLDERS
 from bapo.observe.group import Group, RejectedGroupError, prompt_text
 from bapo.observe.observation import Sizes
@@ -126,7 +126,7 @@ class _Seen:
         self.first: Sequence[Group] = ()
         self._dump = dump
         self._settings = settings
-        self._understanding = Understanding(dump)
+        self._parse_report = ParseReport(dump)
         self._steps: list[int] = []
         self._group_sizes: Counter[int] = Counter()
         self._num_correct = self._num_known = 0
@@ -138,7 +138,7 @@ class _Seen:
             raise dump_error("FOLDER", str(dump.folder), "its files hold no row")
 
     def _note(self, step: DumpedStep) -> None:
-        self._understanding.note(step.rollouts)
+        self._parse_report.note(step.rollouts)
         self._steps.append(step.step)
         rollouts, num_earlier = latest_rollouts(step.rollouts, self._sizes)
         if num_earlier:
@@ -161,8 +161,8 @@ class _Seen:
         yield "trainer", self._settings.trainer or dump.trainer or "not named: give --trainer"
         yield "files", f"{len(files):,}, {sum(file.num_bytes for file in files) / 1e6:,.1f} MB"
         yield "steps", f"{len(set(self._steps)):,}, from {min(self._steps):,} to {max(self._steps):,}"
-        yield "rows", f"{self._understanding.num_rows:,}"
-        yield from self._understanding.facts().items()
+        yield "rows", f"{self._parse_report.num_rows:,}"
+        yield from self._parse_report.facts().items()
         yield "groups", f"{self._group_sizes.total():,}, {len(self.first):,} in the first step"
         yield "group sizes", ", ".join(f"{count:,} of {size}" for size, count in self._group_sizes.most_common(8))
         yield "rewards", f"{self._lowest:g} to {self._highest:g}" if self._num_known else "no number"

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.files.uploads import sources
-from backend.files.uploads.fetching import MAX_OF_PERSON
+from backend.files.uploads.fetcher import MAX_OF_PERSON
 from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister

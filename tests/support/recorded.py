@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from bapo.client import Client
-from bapo.observe.upload import describe_folder, send_folder
+from bapo.observe.upload import describe_folder
+from tests.support.imports import send_folder
 from tests.support.recorded_inputs import are_current
 from tests.support.recorded_training import INPUTS, train_recorded
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from backend.kit.database import seconds_from_now
 from backend.kit.errors import existing
 from backend.models import Project, Resource, ResourceVersion, RunResource, Upload, User
-from bapo.own_data.checking import OtherData
+from bapo.own_data.check import OtherData
 
 UploadRow = tuple[Upload, str, str]
 """An upload with the names of its project and its author."""

@@ -13,9 +13,8 @@ from typing import Any
 from bapo.files.column_paths import leaf_paths
 from bapo.files.safe_paths import files_inside
 from bapo.observe.dumps.columns import Reader, column_reader
-from bapo.observe.dumps.files import DumpFile
+from bapo.observe.dumps.dump_file import DumpFile, dump_error
 from bapo.observe.dumps.prime_rl import PLACES, effective_files, is_evaluation, prime_rl_rollouts
-from bapo.observe.dumps.problems import dump_error
 from bapo.observe.dumps.rows import number_types, read_rows
 
 

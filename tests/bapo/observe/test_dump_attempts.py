@@ -10,8 +10,8 @@ import pytest
 
 from bapo.cli.import_dump import OpenedDump, show
 from bapo.config import ConfigError
+from bapo.observe.dumps.dump_import import Settings
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Settings
 from bapo.records import EventRecord, StepRecord
 from bapo.run.journal import merged_records, read_records
 from bapo.run.run_folder import read_config

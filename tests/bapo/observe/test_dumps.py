@@ -16,8 +16,8 @@ from bapo.cli.import_dump import DumpOptions, OpenedDump, opened, show
 from bapo.config import ConfigError
 from bapo.files.safe_paths import OutsideError
 from bapo.observe.dumps.columns import parsed_columns
+from bapo.observe.dumps.dump_import import Settings, import_dump
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Settings, import_dump
 from bapo.observe.dumps.steps import groups_of, read_steps
 from bapo.records import EvaluationRecord, EventRecord
 from bapo.rollout import prompt_identity

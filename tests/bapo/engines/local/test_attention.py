@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.late_imports import late_imports
@@ -19,11 +21,14 @@ def module(num_key_value_groups: int) -> torch.nn.Module:
     return found
 
 
-def states(num_shared: int, num_tokens: int) -> list[Tensor]:
+def states(num_shared: int, num_tokens: int) -> tuple[Tensor, Tensor, Tensor]:
     """Queries of 6 heads, keys and values of `num_shared`, for 3 rows."""
     draws = torch.Generator().manual_seed(0)
-    shapes = [(3, 6, num_tokens, 8), (3, num_shared, 9, 8), (3, num_shared, 9, 8)]
-    return [torch.randn(shape, generator=draws).requires_grad_() for shape in shapes]
+    query, key, value = (
+        torch.randn(3, heads, tokens, 8, generator=draws).requires_grad_()
+        for heads, tokens in ((6, num_tokens), (num_shared, 9), (num_shared, 9))
+    )
+    return query, key, value
 
 
 def mask(num_tokens: int) -> Tensor:
@@ -40,15 +45,15 @@ def test_shared_keys_give_what_copies_of_them_give(num_shared: int, num_tokens: 
     attention_mask = mask(num_tokens) if is_masked else None
     results = []
     for attention in (grouped_attention, sdpa_attention_forward):
-        inputs = states(num_shared, num_tokens)
-        output, _ = attention(module(6 // num_shared), *inputs, attention_mask, scaling=0.3)
+        query, key, value = states(num_shared, num_tokens)
+        output, _ = attention(module(6 // num_shared), query, key, value, attention_mask, scaling=0.3)
         assert output.shape == (3, num_tokens, 6, 8)
-        results.append([output, *torch.autograd.grad(output.square().sum(), inputs)])
+        results.append([output, *torch.autograd.grad(output.square().sum(), (query, key, value))])
     torch.testing.assert_close(results[0], results[1], atol=2e-5, rtol=0)
 
 
 def test_only_pytorchs_own_attention_is_replaced() -> None:
-    config = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
+    config: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
     for name, expected in (("sdpa", True), ("eager", False)):
         model = LlamaForCausalLM._from_config(LlamaConfig(**config), attn_implementation=name)
         before = model(torch.tensor([[1, 2, 3]])).logits
