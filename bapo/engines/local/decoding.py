@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import psutil
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -193,9 +194,9 @@ def _cache_budget_bytes(model: PreTrainedModel) -> int:
     """Return the most memory for keys and values.
 
     A forward pass reads all weights and all keys and values: with four times as many of these, a larger batch is hardly
-    faster, and on a CPU neither are more than 64 MiB of a small model's. A GPU gives a quarter of its memory.
+    faster, and on a CPU neither are more than 64 MiB of a small model's. At most a quarter of the memory there is.
     """
     if model.device.type == "cuda":
         return torch.cuda.get_device_properties(model.device).total_memory // 4
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    return max(64 * 2**20, 4 * weights)
+    return max(64 * 2**20, min(4 * weights, psutil.virtual_memory().total // 4))

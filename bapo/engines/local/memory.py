@@ -9,10 +9,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 _KEPT_BYTES = 2 * 2**30
-"""Most memory for what is kept for the gradient on a CPU, about as much as the optimizer of a model with 135M weights.
-A GPU gives half of its memory."""
-_LOGITS_BYTES = 2**27
-"""Most memory for the outputs of one forward pass; log-probabilities and their gradient take several times as much."""
+"""Most memory for what is kept for the gradient on a CPU. A GPU gives half of its memory."""
+_SHARE_OF_OUTPUTS = 1 / 16
+"""Outputs of one forward pass as a share of that: log-probabilities and their gradient take several times as much."""
 _MEASURED_TOKENS = 16
 _BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
 """Bytes per token of the models measured so far."""
@@ -22,15 +21,18 @@ def tokens_per_gradient(model: PreTrainedModel) -> int:
     """Return how many tokens fit into memory with all that their gradient needs; measured at a model's first call."""
     if model not in _BYTES_PER_TOKEN:
         _BYTES_PER_TOKEN[model] = _measured_bytes_per_token(model)
-    budget = _KEPT_BYTES
-    if model.device.type == "cuda":
-        budget = torch.cuda.get_device_properties(model.device).total_memory // 2
-    return max(1, budget // _BYTES_PER_TOKEN[model])
+    return max(1, _kept_bytes(model) // _BYTES_PER_TOKEN[model])
 
 
 def tokens_per_output(model: PreTrainedModel) -> int:
     """Return how many tokens' outputs there may be at once."""
-    return max(1, _LOGITS_BYTES // (4 * _num_outputs(model)))
+    return max(1, int(_SHARE_OF_OUTPUTS * _kept_bytes(model)) // (4 * _num_outputs(model)))
+
+
+def _kept_bytes(model: PreTrainedModel) -> int:
+    if model.device.type == "cuda":
+        return torch.cuda.get_device_properties(model.device).total_memory // 2
+    return _KEPT_BYTES
 
 
 def _measured_bytes_per_token(model: PreTrainedModel) -> int:

@@ -34,7 +34,7 @@ def test_each_layer_adds_what_it_keeps_for_the_gradient() -> None:
 
 
 def test_the_number_of_outputs_follows_from_the_vocabulary() -> None:
-    # 128 MiB are 33,554,432 numbers.
+    # A sixteenth of 2 GiB are 33,554,432 numbers.
     assert tokens_per_output(llama(1)) == 33_554
 
 
