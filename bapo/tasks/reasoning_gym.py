@@ -62,7 +62,8 @@ def _generated(section: ReasoningGymTaskConfig, name: str, *, split: str, size: 
     seed = seed_of(section.seed, 0, f"reasoning-gym-{split}") % 2**31
     known: dict[str, Any] = {"dataset": name, "size": size, "seed": seed}
     # Without settings, as in runs from before there were any.
-    known |= {"settings": settings} if (settings := USUAL.get(name, {}) | section.settings_of(name)) else {}
+    settings = {**USUAL.get(name, {}), **section.settings_of(name)}
+    known |= {"settings": settings} if settings else {}
     entries = _created(name, size, seed, settings)
     form = answer_format(section)
     instruction = form.instruction if section.instruction is None else section.instruction
