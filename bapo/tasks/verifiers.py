@@ -114,10 +114,10 @@ def load_verifier(reference: str, answer_format: AnswerFormatName | None = None)
     except ValueError as error:
         raise _problem(reference, str(error)) from None
     if reference in BUILT_IN:
-        function = BUILT_IN[reference].function
+        built_in = BUILT_IN[reference].function
         if answer_format is not None:
-            function = partial(function, extract=ANSWER_FORMATS[answer_format].extract)
-        return Verifier(reference, function)
+            built_in = partial(built_in, extract=ANSWER_FORMATS[answer_format].extract)
+        return Verifier(reference, built_in)
     if reference in installed_verifiers():
         return Verifier(reference, _installed(reference))
     path, _, name = reference.rpartition(":")
