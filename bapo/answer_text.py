@@ -12,7 +12,7 @@ _OPEN, _CLOSE = "<answer>", "</answer>"
 
 
 Span = tuple[int, int]
-"""Where a piece of a text begins and ends."""
+"""Start and end of a piece of a text."""
 
 
 def last_answer(text: str) -> str | None:
@@ -34,12 +34,12 @@ def last_boxed(text: str) -> str | None:
 
 
 def answer_span(text: str) -> Span | None:
-    """Return where the answer of `last_answer` stands, without the spaces around it."""
+    """Return the span of `last_answer` in the text, without the spaces around it."""
     return _tagged_span(text) if _OPEN in text else _boxed_span(text)
 
 
 def box_at(text: str, start: int) -> Span | None:
-    """Return where the content of the \\boxed{…} at `start` stands; None without one, or if it is not closed."""
+    """Return the span of the content of the \\boxed{…} at `start`; None without one, or if it is not closed."""
     match = _BOX.match(text, start)
     if match is None:
         return None

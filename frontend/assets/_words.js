@@ -4,7 +4,7 @@
 
   const MOST_WORDS = 6000; // Of each text; the table of the comparison has the square of it in bytes.
 
-  // Words and punctuation with where they stand.
+  // Words and punctuation with their places.
   const wordsOf = (text) => [...text.matchAll(/[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]/gu)]
     .slice(0, MOST_WORDS).map((match) => [match[0], match.index, match.index + match[0].length]);
 
