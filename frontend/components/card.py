@@ -76,3 +76,13 @@ def tiles(*facts: tuple[str, str, str]) -> html.Div:
         ],
         className="tiles queue-tiles",
     )
+
+
+def share_bar(value: float, low: float | None, high: float | None) -> html.Div:
+    """Return a share as a bar with its interval, if it has one, on a scale from 0 to 1."""
+    parts = [html.Div(className="finding-bar-value", style={"width": f"{100 * value:.1f}%"})]
+    if low is not None and high is not None:
+        low, high = max(0.0, low), min(1.0, high)
+        place = {"left": f"{100 * low:.1f}%", "width": f"{100 * (high - low):.1f}%"}
+        parts.append(html.Div(className="finding-bar-interval", style=place))
+    return html.Div(parts, className="finding-bar", **attributes(aria_hidden="true"))

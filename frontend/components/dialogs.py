@@ -26,12 +26,12 @@ def form_dialog(name: str, title: str, fields: Iterable[Any], button: str, **pro
     return dmc.Modal(_form(name, fields, button), id=f"{name}-dialog", title=title, centered=True, **properties)
 
 
-def form_drawer(name: str, title: str, fields: Iterable[Any], button: str = "Save") -> dmc.Drawer:
+def form_drawer(name: str, title: str, fields: Iterable[Any]) -> dmc.Drawer:
     """Return a closed drawer `NAME-drawer` with a form (see `form_dialog`).
 
     Its button stays at the lower edge: a preview that comes while it is pressed does not push it away.
     """
-    return drawer(name, _form(name, fields, button), title=title, className="form-drawer")
+    return drawer(name, _form(name, fields, "Save"), title=title, className="form-drawer")
 
 
 def drawer(name: str, *content: Any, title: str = "", size: str = "lg", **properties: Any) -> dmc.Drawer:

@@ -1,1 +1,1 @@
-"""Pages of the dashboard: each has `layout`, which answers an address, and `register`, which makes it react."""
+"""Pages of the dashboard: a module with `PAGES` says which addresses it answers, one with `register` makes it react."""

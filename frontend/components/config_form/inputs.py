@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dash import ALL, State, ctx
+import dash_mantine_components as dmc
+from dash import ALL, State, ctx, html
 
 from bapo.api.base import FieldProblem
-from bapo.api.configs import ConfigCheck, ConfigFieldInfo
+from bapo.api.configs import ConfigCheck, ConfigFieldInfo, ConfigReport
 from bapo.client import ApiError
+from bapo.figures import formatting
+from bapo.figures.theme import palette_of, themed
+from bapo.figures.threshold_map import starved_intervals, threshold_map_data, threshold_map_figure
 from frontend.components.actions import Failure
 from frontend.components.config_form.values import FormField, changes, knows, of_types
 from frontend.components.notices import error_text
@@ -133,3 +137,50 @@ def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str 
     return ConfigCheck(
         recipe=start["recipe"], parent_id=start["parent_id"], fork_step=step, changes=dict(changed), project=project
     )
+
+
+def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -> Any:
+    """Return field, value and remedy of each problem."""
+    return dmc.Alert(
+        html.Ul(
+            [
+                html.Li(
+                    [
+                        html.Code(problem.field),
+                        f" = {formatting.config_value(problem.value)}: " if problem.value is not None else ": ",
+                        problem.remedy,
+                    ]
+                )
+                for problem in problems
+            ],
+            className="problem-list",
+        ),
+        title=title,
+        color=colour,
+        variant="light",
+        p="sm",
+    )
+
+
+def starvation_note(report: ConfigReport) -> Any:
+    """Return where no k/G is admitted, so that nothing is reused there."""
+    gaps = starved_intervals(threshold_map_data(report.threshold_map))
+    if not gaps:
+        return None
+    named = ", ".join(f"{low:.2f} to {high:.2f}" if low < high else f"{low:.2f}" for low, high in gaps)
+    return dmc.Alert(
+        f"At r_tot from {named} no accuracy k/G lies in [c2, c3] (framed), so nothing is reused there.",
+        color="yellow",
+        variant="light",
+        p="xs",
+        className="caution",
+    )
+
+
+def threshold_map(report: ConfigReport, scheme: str | None) -> tuple[Any, Any, dict[str, str]]:
+    """Return the map, the note above it and the style of their card, which a method without thresholds hides."""
+    if not report.threshold_map:
+        return None, None, {"display": "none"}
+    palette = palette_of(scheme)
+    figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
+    return figure, starvation_note(report), {}

@@ -17,7 +17,7 @@ from frontend.components.elements import Link, Store, button_store, pressed_in
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.components.page import Page
-from frontend.pages.alerts import frame
+from frontend.pages.alerts import alerts_page
 from frontend.request.session import Api
 
 STATES = (("open", "Open"), ("resolved", "Resolved"), ("all", "All"))
@@ -46,7 +46,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         ],
         className="alert-filters",
     )
-    return frame.page(
+    return alerts_page(
         "/alerts",
         Store(id="alerts-poke"),
         button_store(acknowledging("list")),

@@ -30,7 +30,7 @@ from frontend.components.elements import Store, attributes
 from frontend.components.notices import notice
 from frontend.components.page import Page
 from frontend.components.text import moment
-from frontend.pages.alerts import frame
+from frontend.pages.alerts import alerts_page, rule_card
 from frontend.pages.alerts.form import editor
 from frontend.request.session import Api
 
@@ -61,7 +61,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         gap="xs",
         className="for-members",
     )
-    return frame.page(
+    return alerts_page(
         "/alerts/rules",
         Store(id="rule-asked", data=asked),
         html.Div(rule_list(page.items), id="rules"),
@@ -111,7 +111,7 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
         html.Div(rule.sentence, className="rule-sentence"),
         html.Div([f"{rule.owner} · {rule.project} · ", *last], className="queue-detail"),
     ]
-    return frame.card(words, side, is_on=rule.enabled)
+    return rule_card(words, side, is_on=rule.enabled)
 
 
 PAGES = (Page("/alerts/rules", layout, section="alerts"),)

@@ -19,7 +19,7 @@ from frontend.components.dialogs import form_drawer
 from frontend.components.elements import Store
 from frontend.components.notices import notice, one_time_secret
 from frontend.components.text import moment
-from frontend.pages.alerts import frame
+from frontend.pages.alerts import rule_card
 from frontend.request.session import Api
 
 
@@ -74,7 +74,7 @@ def _card(webhook: WebhookInfo, now: datetime) -> html.Div:
         html.Div(facts, className="queue-detail"),
         html.Div(problem, className="delivery-problem") if problem else None,
     ]
-    return frame.card(words, side, is_on=webhook.enabled)
+    return rule_card(words, side, is_on=webhook.enabled)
 
 
 def _state(webhook: WebhookInfo) -> dmc.Badge:

@@ -21,7 +21,7 @@ from frontend.components.elements import Interval, Store
 from frontend.components.notices import notice
 from frontend.components.page import Page
 from frontend.components.text import moment
-from frontend.pages.alerts import frame
+from frontend.pages.alerts import alerts_page
 from frontend.pages.alerts.webhook_editor import editor, redraw_webhooks, show_secret, webhook_list
 from frontend.request.session import Api
 
@@ -36,13 +36,13 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     projects = writable_projects(me)
     if me.role == "viewer" or not projects:
         text = "Webhooks are visible to those who created them and to administrators of the project."
-        return frame.page("/alerts/webhooks", notice("Nothing to see here", text, icon_name="send"))
-    page = await client.webhooks()
-    return frame.page(
+        return alerts_page("/alerts/webhooks", notice("Nothing to see here", text, icon_name="send"))
+    found = await client.webhooks()
+    return alerts_page(
         "/alerts/webhooks",
         Store(id="webhook-open"),
         html.Div(id="webhook-secret"),
-        html.Div(webhook_list(page.items), id="webhooks"),
+        html.Div(webhook_list(found.items), id="webhooks"),
         editor(projects),
         confirm_dialog("webhook-delete"),
         confirm_dialog("webhook-renew"),

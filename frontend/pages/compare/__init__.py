@@ -16,8 +16,7 @@ from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards
 from frontend.components.page import Page
 from frontend.components.runs import runs_of_group
-from frontend.pages.compare.controls import controls
-from frontend.pages.compare.picker import nothing_chosen, run_picker
+from frontend.pages.compare.controls import controls, nothing_chosen, run_picker
 from frontend.pages.compare.requests import PageRequests
 from frontend.pages.compare.view import MOST_RUNS, View, view_of
 from frontend.request.session import Api

@@ -19,7 +19,7 @@ from frontend.components.importance_cards import register_importance
 from frontend.components.markup import lean
 from frontend.components.notices import error_notice, error_text
 from frontend.pages.compare import tables
-from frontend.pages.compare.controls import group_options
+from frontend.pages.compare.controls import group_options, run_options
 from frontend.pages.compare.panels import (
     card,
     curve_cards,
@@ -30,7 +30,6 @@ from frontend.pages.compare.panels import (
     styles,
     usual_metrics,
 )
-from frontend.pages.compare.picker import run_options
 from frontend.pages.compare.requests import PageRequests
 from frontend.pages.compare.view import DEFAULT_GROUP, MOST_RUNS, View
 from frontend.request.session import Api

@@ -26,9 +26,10 @@ from frontend.components.config_form.inputs import (
     by_field,
     draft_of,
     hidden_fields,
+    problem_list,
     problems_of,
+    threshold_map,
 )
-from frontend.components.config_form.remarks import problem_list, threshold_map
 from frontend.components.elements import pressed_in
 from frontend.pages.new_run import arms, several
 from frontend.pages.new_run.summary import (

@@ -17,8 +17,7 @@ from bapo.config import ConfigError
 from bapo.config.findings import problems_said
 from bapo.figures import formatting
 from frontend.components.actions import FAILURES, clientside
-from frontend.components.config_form.inputs import FILLED, Filled, problems_of
-from frontend.components.config_form.remarks import problem_list
+from frontend.components.config_form.inputs import FILLED, Filled, problem_list, problems_of
 from frontend.components.config_form.values import values_of
 from frontend.components.elements import attributes
 from frontend.components.markup import Later

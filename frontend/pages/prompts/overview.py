@@ -20,7 +20,7 @@ from frontend.components.notices import link_button, notice
 from frontend.components.page import Page
 from frontend.components.prompts import legal, marking_dialog, marks, pick
 from frontend.components.table import cell, row, table_card
-from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
+from frontend.pages.prompts import accuracy_cell, address_of, badges, offset_of, paging
 from frontend.request.session import Api
 
 ROWS = 50

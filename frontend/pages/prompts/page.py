@@ -29,7 +29,7 @@ from frontend.components.prompts import marking_dialog, marks
 from frontend.components.runs import status_badge
 from frontend.components.table import cell, row, table_card
 from frontend.components.text import moment
-from frontend.pages.prompts.words import accuracy_cell, address_of, badges, offset_of, paging
+from frontend.pages.prompts import accuracy_cell, address_of, badges, offset_of, paging
 from frontend.request.session import Api
 
 RUNS = 20

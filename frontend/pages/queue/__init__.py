@@ -13,8 +13,7 @@ from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
 from frontend.components.elements import Interval, attributes, button_store, pressed_in
 from frontend.components.page import Page
-from frontend.pages.queue.administration import worker_dialog
-from frontend.pages.queue.limits import limits_panel
+from frontend.pages.queue.administration import limits_panel, worker_dialog
 from frontend.pages.queue.waiting_table import CANCEL, waiting_table
 from frontend.pages.queue.workers import WORKER_ACTION, worker_board, worker_table
 from frontend.request.session import Api

@@ -1,4 +1,4 @@
-"""Draining, undraining and forgetting workers, from the page of the workers."""
+"""Administration of the queue: each user's limit of runs on workers; draining, undraining and forgetting workers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,74 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Output, State, html, no_update, set_props
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update, set_props
+from dash.exceptions import PreventUpdate
 
+from bapo.api.queue import LimitChange, UserLimits
 from bapo.api.workers import DrainRequest
-from frontend.components.actions import tell, when_pressed
+from frontend.components.actions import in_toast, tell, when_pressed
+from frontend.components.card import section_title
 from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
-from frontend.components.elements import pressed_in
+from frontend.components.elements import Store, attributes, pressed_in
+from frontend.components.table import cell, row, table_card
 from frontend.pages.queue.workers import WORKER_ACTION
 from frontend.request.session import Api
+
+
+def limits_panel(limits: UserLimits) -> html.Div:
+    """Return a row for each user; unlike the board it is not redrawn, so that nothing typed is lost."""
+    default = "no limit" if limits.default is None else f"{limits.default:,} (set on the server)"
+    rows = [
+        row(
+            html.Div(each.user, className="queue-owner", title=each.user),
+            cell(f"{each.running:,}", "number"),
+            cell(f"{each.waiting:,}", "number"),
+            dmc.NumberInput(
+                id={"type": "queue-limit", "user": each.user},
+                value="" if each.max_running is None else each.max_running,
+                placeholder=default,
+                min=0,
+                max=100_000,
+                allowDecimal=False,
+                allowNegative=False,
+                debounce=True,
+                size="xs",
+                w=200,
+                **attributes(aria_label=f"Most runs of {each.user} at a time"),
+            ),
+        )
+        for each in limits.items
+    ]
+    return html.Div(
+        [
+            section_title("Limits per user"),
+            table_card(("User", "On workers", "Waiting", "Most at a time"), rows, "limits-table"),
+            Store(id="queue-limits", data={each.user: each.max_running for each in limits.items}),
+        ]
+    )
+
+
+def _limiting(app: Dash, api: Api) -> None:
+    """Register the callback that sets a limit as soon as it is typed."""
+
+    @app.callback(
+        Output("queue-limits", "data"),
+        Input({"type": "queue-limit", "user": ALL}, "value"),
+        State("queue-limits", "data"),
+        prevent_initial_call=True,
+        on_error=in_toast("Limit not changed"),
+    )
+    async def change(_: Any, known: dict[str, int | None]) -> Any:
+        user, value = ctx.triggered_id["user"], ctx.triggered[0]["value"]
+        most = None if value in ("", None) else int(value)
+        if most == known.get(user):
+            # The page has been opened.
+            raise PreventUpdate
+        await api.client().set_limit(user, LimitChange(max_running=most))
+        held = "the server's limit" if most is None else f"at most {most:,} at a time"
+        tell(f"{user}: {held}.", "Limit changed")
+        return {**known, user: most}
+
 
 DIALOG = "worker"
 _QUESTIONS = {
@@ -45,6 +105,7 @@ def worker_dialog() -> html.Div:
 
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks of the buttons in the table."""
+    _limiting(app, api)
     refresh = Output("workers-board-refresh", "n_intervals", allow_duplicate=True)
     rounds = State("workers-board-refresh", "n_intervals")
 

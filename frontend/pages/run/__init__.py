@@ -20,8 +20,8 @@ from frontend.components.dialogs import drawer
 from frontend.components.elements import Store, attributes, button_store
 from frontend.components.notices import error_notice
 from frontend.components.page import Living, Page
-from frontend.pages.run import actions, alerts, identity, tabs
-from frontend.pages.run.header import reason, status_row, title_row
+from frontend.pages.run import actions, identity, tabs
+from frontend.pages.run.header import open_alerts, reason, status_row, title_row
 from frontend.pages.run.tabs import TABS, tabs_of
 from frontend.request.session import Api
 
@@ -39,7 +39,7 @@ SMOOTHING_CHOICES = (
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
     """Return the page; its charts follow."""
     client = api.client()
-    run, notices = await asyncio.gather(client.run(path["run_id"]), alerts.panel(client, path["run_id"]))
+    run, notices = await asyncio.gather(client.run(path["run_id"]), open_alerts(client, path["run_id"]))
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
     offered = tabs_of(run)
     asked = query.get("tab", "")

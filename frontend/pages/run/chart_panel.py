@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
 import orjson
-from dash import ALL, Dash, Input, Output, State, ctx, html
+from dash import ALL, Dash, Input, Output, State, html
 
 from bapo.api.alerts import AlertPage
 from bapo.api.runs import TERMINAL_STATUSES, RunDetail, RunStatus
@@ -16,7 +16,7 @@ from bapo.client import AsyncClient
 from bapo.config.method import has_trait, is_trainable, method_name
 from bapo.figures.axes import X_KINDS, XKind
 from bapo.figures.theme import palette_of, themed
-from frontend.components.actions import FAILURES, clientside, unchanged
+from frontend.components.actions import FAILURES, clientside
 from frontend.components.chart_card import chart_card
 from frontend.components.elements import Store, attributes
 from frontend.components.notices import error_text
@@ -30,7 +30,6 @@ from frontend.pages.run.charts import (
     smoothing_for,
 )
 from frontend.pages.run.data import Reading, Wanted, load, newest_alerts
-from frontend.pages.run.header import action_style, reason, status_row
 from frontend.request.session import Api
 
 FUNNEL = "reevaluation"
@@ -224,8 +223,8 @@ async def _figures(
     return {name: orjson.Fragment(orjson.dumps(part)) for name, part in parts.items()}
 
 
-def register(app: Dash, api: Api) -> None:
-    """Register the callbacks: drawing, the address, and the state of the run."""
+def register(app: Dash, _: Api) -> None:
+    """Register drawing and the address, both in the browser."""
     # The address holds the tab; axis and smoothing come from assets/charts_view.js.
     address = (Output("run-axis", "style"), Input("run-tabs", "value"), State("run-axis-tabs", "data"))
     clientside(app, "run", "address", *address)
@@ -245,21 +244,6 @@ def register(app: Dash, api: Api) -> None:
     clientside(app, "charts", "funnel", told, *ends, initial=False)
     looked_at = (Input("charts-mounted", "data"), Input("run-x", "value"), Input("run-smooth", "value"))
     clientside(app, "charts", "view", Output("charts-view", "data"), *looked_at)
-
-    @app.callback(
-        Output("run-status", "children"),
-        Output("run-reason", "children"),
-        Output({"type": "run-action", "verb": ALL}, "style"),
-        Input("run-reload", "data"),
-        State("run-id", "data"),
-        prevent_initial_call=True,
-        on_error=unchanged,
-    )
-    async def show_status(_: int, run_id: str) -> Any:
-        verbs = [output["id"]["verb"] for output in ctx.outputs_list[2]]
-        run = await api.client().run(run_id)
-        return status_row(run), reason(run), [action_style(run, verb) for verb in verbs]
-
     clientside(
         app,
         "live",

@@ -15,7 +15,7 @@ from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.findings import Check, Evidence, Finding, FindingsReport, Remedy, Severity
 from bapo.figures import formatting
 from frontend.components.actions import clientside, in_place
-from frontend.components.card import card
+from frontend.components.card import card, share_bar
 from frontend.components.changes_query import changes_text
 from frontend.components.elements import attributes
 from frontend.components.icon import icon
@@ -85,12 +85,7 @@ def _bar(figure: Evidence) -> html.Div | None:
     """Return a share as a bar with its interval, on a scale from 0 to 1."""
     if figure.unit != "share" or not 0 <= figure.value <= 1:
         return None
-    parts = [html.Div(className="finding-bar-value", style={"width": f"{100 * figure.value:.1f}%"})]
-    if figure.low is not None and figure.high is not None:
-        low, high = max(0.0, figure.low), min(1.0, figure.high)
-        place = {"left": f"{100 * low:.1f}%", "width": f"{100 * (high - low):.1f}%"}
-        parts.append(html.Div(className="finding-bar-interval", style=place))
-    return html.Div(parts, className="finding-bar", **attributes(aria_hidden="true"))
+    return share_bar(figure.value, figure.low, figure.high)
 
 
 def shown(figure: Evidence, value: float | None) -> str:

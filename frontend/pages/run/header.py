@@ -1,27 +1,34 @@
-"""The heading of a run page: name, state, progress and actions."""
+"""The heading of a run page: name, state, progress, actions, and the open alerts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import dash_mantine_components as dmc
-from dash import html
+from dash import ALL, Dash, Input, Output, State, ctx, html
 
 from bapo.analysis.steered import course_text, courses
 from bapo.api.runs import RunDetail, RunStatus
+from bapo.client import AsyncClient
 from bapo.config.method import is_trainable, method_label
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
-from frontend.components.elements import Link
+from frontend.components.actions import in_toast, show, unchanged, when_pressed
+from frontend.components.alert_cards import acknowledging, alert_cards
+from frontend.components.elements import Link, pressed_in
 from frontend.components.icon import IconName, icon
 from frontend.components.notices import link_button
 from frontend.components.runs import MOVING, compute_text, status_badge
 from frontend.components.symbols import short_name
 from frontend.components.text import moment
 from frontend.pages.run.identity import archive_button, edit_button, star_button
+from frontend.request.session import Api
+
+MOST_ALERTS = 3
 
 
 class Action(NamedTuple):
@@ -108,7 +115,7 @@ def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
     return {} if verb in run.allowed_actions else {"display": "none"}
 
 
-def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
+def status_row(run: RunDetail) -> list[Any]:
     """Return state and facts."""
     facts: list[Any] = [
         status_badge(run.status),
@@ -116,9 +123,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([dmc.Badge("imported", color="gray", variant="outline")] if run.origin == "imported" else []),
         *([dmc.Badge(f"attempt {run.attempt}", color="gray", variant="outline")] if run.attempt > 1 else []),
         _fact("owner", run.owner),
-        _fact("started", moment(run.started_at, now=now))
-        if run.started_at
-        else _fact("created", moment(run.created_at, now=now)),
+        _fact("started", moment(run.started_at)) if run.started_at else _fact("created", moment(run.created_at)),
         *([_fact("worker", run.worker)] if run.worker else []),
         *([_fact("compute", _compute(run))] if run.attempt else []),
         *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),
@@ -237,3 +242,49 @@ def reason(run: RunDetail) -> list[Any]:
             mt="sm",
         )
     ]
+
+
+async def open_alerts(client: AsyncClient, run_id: str) -> list[Any]:
+    """Return the newest open alerts that are not acknowledged."""
+    page = await client.alerts(run_id=run_id, state="unseen", limit=MOST_ALERTS)
+    more = Link("All alerts of this run", href=f"/alerts?run={run_id}&state=all", className="fact-link")
+    return [*alert_cards(page.items, page="run"), more] if page.items else []
+
+
+def register(app: Dash, api: Api) -> None:
+    """Register the callbacks: the state of the run, following its alerts, and acknowledging them."""
+
+    @app.callback(
+        Output("run-status", "children"),
+        Output("run-reason", "children"),
+        Output({"type": "run-action", "verb": ALL}, "style"),
+        Input("run-reload", "data"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+        on_error=unchanged,
+    )
+    async def show_status(_: int, run_id: str) -> Any:
+        verbs = [output["id"]["verb"] for output in ctx.outputs_list[2]]
+        run = await api.client().run(run_id)
+        return status_row(run), reason(run), [action_style(run, verb) for verb in verbs]
+
+    @app.callback(
+        Output("run-alerts", "children"),
+        Input("run-reload", "data"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+        on_error=unchanged,
+    )
+    async def follow(_: int, run_id: str) -> Any:
+        return await open_alerts(api.client(), run_id)
+
+    @when_pressed(
+        app,
+        pressed_in(acknowledging("run")),
+        states=[State("run-id", "data")],
+        on_error=in_toast("Not acknowledged"),
+    )
+    async def acknowledge(press: Mapping[str, Any], run_id: str) -> None:
+        client = api.client()
+        await client.acknowledge_alerts([press["id"]])
+        show("run-alerts", await open_alerts(client, run_id))

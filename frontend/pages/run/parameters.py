@@ -21,8 +21,16 @@ from frontend.components.actions import in_place, in_toast, show, unchanged, whe
 from frontend.components.changes_query import changes_text
 from frontend.components.chart_card import table_button
 from frontend.components.config_form.fields import config_field
-from frontend.components.config_form.inputs import TASK, by_field, config_infos, form_fields, problems_of, typed_values
-from frontend.components.config_form.remarks import problem_list, threshold_map
+from frontend.components.config_form.inputs import (
+    TASK,
+    by_field,
+    config_infos,
+    form_fields,
+    problem_list,
+    problems_of,
+    threshold_map,
+    typed_values,
+)
 from frontend.components.config_form.values import changes, knows
 from frontend.components.elements import Graph, Link, button_store, figure_named, pressed_in
 from frontend.pages.run.history import WITHDRAW, changed_values, control_list

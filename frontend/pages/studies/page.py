@@ -32,9 +32,8 @@ from frontend.components.page import Page
 from frontend.components.runs import stop_choices
 from frontend.components.text import moment
 from frontend.delivery.reports import STUDY_PREFIX
-from frontend.pages.studies.declared import report_parts, run_grid
 from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
-from frontend.pages.studies.results import progress, result_tables
+from frontend.pages.studies.results import progress, report_parts, result_tables, run_grid
 from frontend.request.prefix import served
 from frontend.request.session import Api
 

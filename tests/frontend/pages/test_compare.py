@@ -28,9 +28,8 @@ from bapo.figures.metric_names import metric_of
 from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
-from frontend.pages.compare.controls import group_options
+from frontend.pages.compare.controls import MOST_UNFOLDED, group_options, run_picker
 from frontend.pages.compare.panels import curves_note, marks_of_groups, styles, usual_metrics
-from frontend.pages.compare.picker import MOST_UNFOLDED, run_picker
 from frontend.pages.compare.requests import PageRequests
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of

@@ -9,8 +9,8 @@ import pytest
 from frontend.components.actions import FormError
 from frontend.components.prompts import entry_weight
 from frontend.pages.prompt_lists.editor import entries_of
+from frontend.pages.prompts import offset_of
 from frontend.pages.prompts.overview import filter_of
-from frontend.pages.prompts.words import offset_of
 
 
 def test_an_address_is_a_filter_and_what_is_none_filters_nothing() -> None:
