@@ -14,7 +14,7 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 Span = tuple[int, int]
-"""Beginning and end of a part of a text, in characters."""
+"""Start and end of a piece of a text."""
 
 
 def last_answer(text: str) -> str | None:
@@ -52,12 +52,12 @@ def last_boxed(text: str) -> str | None:
 
 
 def answer_span(text: str) -> Span | None:
-    """Return the place of the answer of `last_answer`, without the spaces around it."""
+    """Return the span of `last_answer` in the text, without the spaces around it."""
     return _tagged_span(text) if _OPEN in text else _boxed_span(text)
 
 
 def box_at(text: str, start: int) -> Span | None:
-    """Return the place of the content of the \\boxed{…} at `start`; None without one, or if it is not closed."""
+    """Return the span of the content of the \\boxed{…} at `start`; None without one, or if it is not closed."""
     match = _BOX.match(text, start)
     if match is None:
         return None

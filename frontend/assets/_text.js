@@ -120,7 +120,7 @@
 
   const gap = () => make("span", "text-gap", "⋯");
 
-  // A text that may be 100 kB long. `part`: what is searched for; `answer`: the answer's place in it.
+  // A text that may be 100 kB long. `part`: what is searched for; `answer`: the place of the answer in it.
   function textBox(text, className, { part = "", answer = null, numTokens = null } = {}) {
     const box = make("div", "text-box");
     const found = matches(text, part);

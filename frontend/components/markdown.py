@@ -35,7 +35,7 @@ _ELEMENTS: Mapping[str, str] = {
 _HEADINGS = ("h3", "h4", "h5", "h6")
 """The page's own headings come before: # is the third level."""
 _OPEN, _CLOSE = "\ue000", "\ue001"
-"""Marks around the answer while a response is parsed: letters for private use, which texts do not contain."""
+"""Delimiters of the answer while a response is parsed: letters for private use, which a text has no use for."""
 _NO_LINKS = ("link", "image", "autolink", "reference")
 """In a response they stay text: an address that a model makes up leads anywhere."""
 _SIGNS = re.compile(f"[{_OPEN}{_CLOSE}]")

@@ -26,7 +26,7 @@ class ResponsePiece(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     text: str = Field(max_length=2 * MOST_CHARACTERS)
     answer: Span | None = None
-    """Place of the answer in it."""
+    """Place of the answer in the text."""
 
 
 class ResponsePieces(BaseModel):
