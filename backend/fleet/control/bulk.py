@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.control import edits, starts, stops
+from backend.fleet.control import edits, transitions
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.project_scope import show_trash
@@ -19,22 +20,14 @@ from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkRes
 _Steer = Callable[[Session, Run, Principal], None]
 
 
-def _archive(session: Session, run: Run, caller: Principal) -> None:
-    edits.archive(session, run, caller, is_archived=True)
-
-
-def _unarchive(session: Session, run: Run, caller: Principal) -> None:
-    edits.archive(session, run, caller, is_archived=False)
-
-
 _STEERING: Mapping[BulkAction, _Steer] = {
-    "start": starts.start,
-    "resume": starts.resume,
-    "retry": starts.retry,
-    "hold": starts.hold,
-    "release": starts.release,
-    "archive": _archive,
-    "unarchive": _unarchive,
+    "start": transitions.start,
+    "resume": transitions.resume,
+    "retry": transitions.retry,
+    "hold": transitions.hold,
+    "release": transitions.release,
+    "archive": partial(edits.archive, is_archived=True),
+    "unarchive": partial(edits.archive, is_archived=False),
     "purge": edits.purge,
 }
 
@@ -80,10 +73,10 @@ def _perform(session: Session, run_id: str, request: BulkRequest, caller: Princi
         edits.restore(session, run, caller)
         return
     if request.action == "stop":
-        stops.stop(session, run, caller, request.when)
+        transitions.stop(session, run, caller, request.when)
         return
     if request.action == "pause":
-        stops.pause(session, run, caller, request.when)
+        transitions.pause(session, run, caller, request.when)
         return
     if request.tag is None:
         _STEERING[request.action](session, run, caller)

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from backend.files.storage import deletion
 from backend.files.storage.repository import folder_notice
-from backend.fleet.control.starts import set_priority
+from backend.fleet.control.transitions import set_priority
 from backend.identity.audit.repository import add_audit
 from backend.kit.database import clock
 from backend.kit.errors import Problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.fleet.control import bulk, edits, starts, steering, stops
+from backend.fleet.control import bulk, edits, steering, transitions
 from backend.kit import project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.idempotency import IdempotencyKey, once
@@ -79,7 +79,7 @@ def restore_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id
 @router.post("/runs/{run_id}/start", summary="Start a draft")
 def start_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Queue a draft."""
-    starts.start(session, access.lock_own(session, run_id, caller), caller)
+    transitions.start(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
@@ -89,8 +89,8 @@ def stop_run(
 ) -> StopAnswer:
     """Stop a run at the next step, after a checkpoint, unless the body says otherwise; at once if nothing trains."""
     run = access.lock_own(session, run_id, caller)
-    stops.stop(session, run, caller, (body or StopRequest()).when)
-    lost = stops.steps_lost(session, run)
+    transitions.stop(session, run, caller, (body or StopRequest()).when)
+    lost = transitions.steps_lost(session, run)
     return StopAnswer(**presentation.run_detail(session, settings, run_id, caller).model_dump(), steps_lost=lost)
 
 
@@ -99,14 +99,14 @@ def pause_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: PauseRequest | None = None
 ) -> RunDetail:
     """Pause a run at the next step or the next regular checkpoint and free the machine. The run can be resumed."""
-    stops.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
+    transitions.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/resume", summary="Resume a run")
 def resume_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Queue a paused run. A new attempt resumes from the last checkpoint."""
-    starts.resume(session, access.lock_own(session, run_id, caller), caller)
+    transitions.resume(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
@@ -124,7 +124,7 @@ def retry_run(
     """
 
     def retry() -> RunDetail:
-        starts.retry(session, access.lock_own(session, run_id, caller), caller)
+        transitions.retry(session, access.lock_own(session, run_id, caller), caller)
         return presentation.run_detail(session, settings, run_id, caller)
 
     return once(session, caller, idempotency_key, f"retry {run_id}", RunDetail, retry)
@@ -133,14 +133,14 @@ def retry_run(
 @router.post("/runs/{run_id}/hold", summary="Hold a run")
 def hold_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Keep a queued run from starting until it is released. It keeps its place by age."""
-    starts.hold(session, access.lock_own(session, run_id, caller), caller)
+    transitions.hold(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/release", summary="Release a run")
 def release_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Let a held run start. It returns to its place by age."""
-    starts.release(session, access.lock_own(session, run_id, caller), caller)
+    transitions.release(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 

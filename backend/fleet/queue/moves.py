@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.control import starts
+from backend.fleet.control import transitions
 from backend.fleet.queue import placements
 from backend.fleet.queue.repository import Candidate, lock_waiting
 from backend.identity.audit.repository import add_audit
@@ -48,7 +48,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     if target.owner_id != run.owner_id and caller.role != "admin":
         remedy = f"you may reorder only your own runs, and this one is {target.owner}'s: name one of yours"
         raise Problem(403, "not_your_run", remedy, field="before" if is_before else "after", value=target.id)
-    starts.set_priority(session, run, target.priority, caller)
+    transitions.set_priority(session, run, target.priority, caller)
     # With its new priority it is in another part of the line.
     session.flush()
     line = [each for each in placements.line(session, settings)[0] if each.priority == target.priority]

@@ -9,7 +9,7 @@ from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.launch.studies import experiment, repository
 from backend.launch.studies.candidates import NAME_CHARACTERS
-from backend.launch.submissions import forks
+from backend.launch.submissions import submission
 from backend.runs import repository as runs
 from bapo.api.runs import RunFork, RunStatus
 from bapo.api.studies import ContinuedRun, StudyContinuation, StudyContinued
@@ -56,5 +56,5 @@ def _continued(session: Session, run_id: str, step: int, steps: int, caller: Pri
         tags=parent.tags,
         priority=parent.priority,
     )
-    fork = forks.fork(session, parent, body, caller)
+    fork = submission.fork(session, parent, body, caller)
     return ContinuedRun(id=fork.id, name=fork.name, continues=parent.id, num_steps=steps)

@@ -18,7 +18,7 @@ from backend.launch.studies import plans, results
 from backend.launch.studies import repository as studies
 from backend.launch.studies.candidates import Candidate
 from backend.launch.studies.repository import MadeRun, Progress, StudyRow
-from backend.launch.submissions import forks, submission
+from backend.launch.submissions import submission
 from backend.models import Study, StudyRun
 from backend.runs import repository as runs
 from backend.runs import states
@@ -169,7 +169,7 @@ def submit(
             run = submission.create(session, body, caller)
         else:
             parent = runs.get(session, candidate.origin.run_id)
-            run = forks.fork(session, parent, RunFork(step=candidate.origin.step, **asked), caller)
+            run = submission.fork(session, parent, RunFork(step=candidate.origin.step, **asked), caller)
         run.group_id = row.study.id
         made.run_id, made.was_submitted = run.id, True
     session.flush()
