@@ -23,13 +23,18 @@ class MessageError(ValueError):
 
 def chat_text(messages: Iterable[Any]) -> str:
     """Return the text of messages: of one its own, of several each with its role. Raises MessageError."""
-    said = [(message.get("role"), message_text(message)) for message in map(_mapping, messages)]
+    said = chat_turns(messages)
     if len(said) == 1:
         return said[0][1]
     return "\n\n".join(f"{role}: {text}" for role, text in said)
 
 
-def message_text(message: Mapping[str, Any]) -> str:
+def chat_turns(messages: Iterable[Any], image_mark: str | None = None) -> list[tuple[str, str]]:
+    """Return the role and the text of each message, images as `content_text` writes them. Raises MessageError."""
+    return [(message["role"], message_text(message, image_mark)) for message in map(_mapping, messages)]
+
+
+def message_text(message: Mapping[str, Any], image_mark: str | None = None) -> str:
     """Return the reasoning, the content and the tool calls of a message. Raises MessageError."""
     calls = list(_items(message.get("tool_calls")))
     if (call := message.get("function_call")) is not None:
@@ -37,7 +42,7 @@ def message_text(message: Mapping[str, Any]) -> str:
     reasoning = message.get("reasoning_content")
     pieces = [
         reasoning if isinstance(reasoning, str) else "",
-        content_text(message.get("content")),
+        content_text(message.get("content"), image_mark),
         *map(_call_text, calls),
     ]
     return "\n".join(filter(None, pieces))

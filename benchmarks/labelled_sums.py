@@ -15,8 +15,9 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from bapo.engines.local.policy import encode_prompts
+from bapo.engines.local.policy import encode_problems
 from bapo.engines.local.tokenizer import END_OF_TURN
+from bapo.tasks.base import Problem
 
 BASE = Path(__file__).parents[1] / "bapo" / "engines" / "models" / "countdown-base"
 MOST = 12
@@ -46,7 +47,7 @@ def teach(folder: Path, num_steps: int, seed: int) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     model.train()
     for batch in _batches(num_steps, seed):
-        prompts = encode_prompts(tokenizer, [_prompt(terms) for terms in batch])
+        prompts = encode_problems(tokenizer, [Problem("", "sums", _prompt(terms), {}) for terms in batch])
         said = [f"\\boxed{{{sum(terms)}}}{END_OF_TURN}" for terms in batch]
         answers = tokenizer(said, add_special_tokens=False)["input_ids"]
         both = list(zip(prompts, answers, strict=True))

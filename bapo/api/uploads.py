@@ -39,7 +39,7 @@ class UploadFetch(Body):
     url: Text = Field(min_length=1, max_length=4_000, examples=["hf://datasets/openai/gsm8k/main/train.parquet"])
     """`https://…` or `http://…` of a host in `fetch_hosts`, or of the hub: `hf://OWNER/NAME[@REVISION]` for a model
     with all its shards, `hf://datasets/OWNER/NAME[@REVISION]` for data in several files, with `/FOLDER` or `/PATTERN*`
-    where it holds several sets, and either with `/FILE` for one file."""
+    where it holds several sets, and either with `/FILE` for one file; `catalogue:NAME` for a model of `catalogue`."""
     file_name: Text | None = Field(default=None, min_length=1, max_length=500, examples=["gsm8k.parquet"])
     """File name with its ending, as in `POST /uploads`; by default the last part of the address's path."""
     project: Text | None = Field(default=None, max_length=200)
@@ -109,6 +109,19 @@ class UploadInfo(Body):
     """Time at which it is deleted, unless it is resumed or registered."""
 
 
+class CatalogueEntry(Body):
+    """A pretrained model that the server fetches by its name."""
+
+    name: str
+    title: str
+    about: str
+    licence: str
+    num_parameters: int
+    context_tokens: int
+    num_bytes: int
+    """Size of the download."""
+
+
 class UploadPage(Page):
     """The caller's uploads that are not registered yet, newest first."""
 
@@ -121,6 +134,8 @@ class UploadPage(Page):
     """By project."""
     fetch_hosts: Sequence[str]
     """Hosts that the server fetches files from; empty: none, `*`: any public one."""
+    catalogue: Sequence[CatalogueEntry] = ()
+    """Models that `POST /uploads/fetch` takes as `catalogue:NAME`; empty where the deployment permits none."""
 
 
 class Registered(Body):

@@ -15,10 +15,13 @@ PANELS = (
         (
             LazyCommand("train", "train:train", "Train a run in this process.", "train"),
             LazyCommand("probe", "probe:probe", "Try a model on data, before a run is paid for.", "train"),
+            LazyCommand("describe", "prompt_preview:describe", "Show prompts as a model gets them.", "train"),
             LazyCommand("recipes", "describe:recipes", "List the recipes, or show one's complete config."),
             LazyCommand("config", "describe:config", "Explain the config fields: meaning, range, default."),
             LazyCommand("study", "studies:app", "Run and read studies: several runs read as one."),
             LazyCommand("data", "data:app", "Prepare the paper's data sets, upload your own.", "train"),
+            LazyCommand("model", "model:app", "Fetch pretrained models, list and remove them.", "train"),
+            LazyCommand("chat", "chat:chat", "Ask a model something, or a run's before and after.", "train"),
             LazyCommand(
                 "report",
                 "report:report",
@@ -26,7 +29,7 @@ PANELS = (
                 "report",
             ),
             LazyCommand(
-                "warm-start", "warm_start:warm_start_model", "Train the small base model from scratch.", "train"
+                "warm-start", "warm_start:warm_start_model", "Train a model on right responses, before RL.", "train"
             ),
         ),
     ),

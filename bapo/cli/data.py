@@ -18,8 +18,8 @@ from bapo.cli.output import JsonOption, clean, print_json, print_table, say, tab
 from bapo.cli.upload import Wishes, upload
 from bapo.client import Client
 from bapo.datasets.catalogue import PUBLISHED, PublishedData
-from bapo.datasets.hub import download
 from bapo.datasets.preparation import MANIFEST_FILE, Preparation, PreparationError, prepare
+from bapo.files.hub import HubError, download
 
 HUB = "hub"
 MOST_SHOWN = 20
@@ -71,13 +71,15 @@ def prepare_dataset(
             raise RefusedError(f"NAME = {name!r}: no such data set: take one of {', '.join(PUBLISHED)}")
         folder = out or Path("data") / name
         try:
-            files = download(data) if source == HUB else Path(source)
+            files = download(data.repository, "dataset", data.patterns) if source == HUB else Path(source)
             preparation, is_new = prepare(
                 data, files, folder, is_strict=strict, progress=lambda file, row: say(f"{file}: {row:,} rows")
             )
+        except HubError as error:
+            remedy = "download the data set on a machine that reaches it, copy the folder here, and give it with --from"
+            raise RefusedError(f"{error}: {remedy} FOLDER", Exit.SERVER_AWAY) from None
         except PreparationError as error:
-            away = source == HUB and "cannot be reached" in str(error)
-            raise RefusedError(str(error), Exit.SERVER_AWAY if away else Exit.BAD_INPUT) from None
+            raise RefusedError(str(error)) from None
         except OSError as error:
             raise RefusedError(f"{folder} cannot be written ({error})", Exit.FAILED) from None
     if as_json:
@@ -117,7 +119,8 @@ def upload_dataset(
         str,
         typer.Argument(
             help="A .jsonl, .csv or .parquet file, or a model as .zip; or its https:// address, or its name on the hub "
-            "such as hf://OWNER/MODEL or hf://datasets/OWNER/NAME, which the server fetches."
+            "such as hf://OWNER/MODEL or hf://datasets/OWNER/NAME, or catalogue:NAME for a model of `bapo model list`, "
+            "which the server fetches."
         ),
     ],
     name: Annotated[str, typer.Option("--name", help="Name to register it under; configs refer to it as @name.")],

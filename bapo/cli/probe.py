@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,17 +12,17 @@ from bapo.analysis.findings.planned_cost import with_planned_cost
 from bapo.cli.failures import plain_errors
 from bapo.cli.findings import show_report
 from bapo.cli.output import JsonOption, print_json
+from bapo.cli.planned import planned_run
 from bapo.cli.train import EXIT_STOPPED, train_here
-from bapo.config import apply_changes, parse_assignments, resolve
-from bapo.config.recipes import load_recipe
+from bapo.config import apply_changes, resolve
 from bapo.methods.probe import NUM_PROBLEMS, probe_changes
-
-DATA_FILES = (".jsonl", ".parquet")
 
 
 def probe(
-    model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or the name of a shipped one.")],
-    data: Annotated[str, typer.Argument(help="Data file (.jsonl, .parquet), or a recipe, for its task.")],
+    model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or a name, see `bapo model list`.")],
+    data: Annotated[
+        str, typer.Argument(help="Data file (.jsonl, .parquet), a recipe, or a run's folder, for its task.")
+    ],
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a config field of the planned run; repeatable."),
@@ -46,7 +46,7 @@ def probe(
     """
     run_folder = out or Path("runs") / "probe"
     with plain_errors():
-        planned = resolve(apply_changes(*_planned(model, data, parse_assignments(assignments or []))))
+        planned = planned_run(model, data, assignments or [])
         changes = probe_changes(planned.config.model_dump(mode="json"), problems)
         # What the planned method sets means nothing to a probe.
         explicit = {name: section for name, section in planned.explicit.items() if name != "method"}
@@ -69,11 +69,3 @@ def _cost(price_per_hour: float | None, seconds: float) -> float | str:
     if price_per_hour is None:
         return "no price was given for this machine: --price-per-hour"
     return seconds / 3600 * price_per_hour
-
-
-def _planned(model: str, data: str, assignments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the explicit config of the recipe, if `data` is one, and the changes to it."""
-    changes: dict[str, Any] = {"model.path": model}
-    if Path(data).suffix in DATA_FILES:
-        return {}, changes | {"task.type": "file", "task.train_file": data} | assignments
-    return load_recipe(data).explicit, changes | assignments

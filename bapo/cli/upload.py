@@ -16,7 +16,7 @@ from bapo.client.uploads import upload_file, wait_until_checked
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataTask
 
 MODEL = ".zip"
-ADDRESSES = ("https://", "http://", "hf://")
+ADDRESSES = ("https://", "http://", "hf://", "catalogue:")
 """Prefixes of addresses that the server fetches."""
 MOST_SHOWN = 10
 """Rows that cannot be used that are listed."""

@@ -1,10 +1,11 @@
-"""`bapo warm-start`: train the small base model from scratch."""
+"""`bapo warm-start`: supervised training of a model on right responses, before RL."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from pydantic_core import to_jsonable_python
@@ -12,25 +13,96 @@ from rich.progress import Progress
 
 from bapo.cli.failures import plain_errors
 from bapo.cli.output import notes
-from bapo.config import ConfigError, ConfigProblem
+from bapo.cli.planned import planned_run
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.warm_start import NUM_ANSWERED, NUM_EVALUATED, SupervisedRecipe
+
+_USUAL = SupervisedRecipe()
 
 
 def warm_start_model(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model and its tokenizer.")],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the weights.")] = 0,
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="Folder of a Hugging Face model, or the name of a shipped one. Left out: the small Countdown model is "
+            "made from scratch, as the shipped one was."
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="Data file (.jsonl, .parquet), a recipe, or a run's folder such as a probe's, for its task."
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a config field of the planned run; repeatable."),
+    ] = None,
+    source: Annotated[
+        Literal["solutions", "base"] | None,
+        typer.Option(
+            "--from",
+            help="Learn from worked solutions of the training problems, or from the model's own responses that the "
+            "verifier accepts. Default: solutions, where the task has some.",
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = _USUAL.num_steps,
+    batch_size: Annotated[int, typer.Option(min=1, help="Responses per step.")] = _USUAL.batch_size,
+    learning_rate: Annotated[float, typer.Option(min=1e-9, max=1, help="Peak learning rate.")] = _USUAL.learning_rate,
+    problems: Annotated[
+        int, typer.Option(min=1, help="Problems that the model answers, with --from base.")
+    ] = NUM_ANSWERED,
+    temperature: Annotated[
+        float, typer.Option(min=0.01, max=2, help="Temperature of its answers, with --from base.")
+    ] = 0.6,
+    evaluated: Annotated[
+        int, typer.Option(min=1, help="Problems to evaluate before and after, over all held-out sets.")
+    ] = NUM_EVALUATED,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of responses, or of the Countdown model.")] = 0,
 ) -> None:
-    """Train the small Countdown base model from scratch, as the shipped one was made (a few CPU-minutes)."""
+    """Train a model on right responses, so that RL has something to reinforce: minutes, before hours.
+
+    A model that never answers right, or never in the form that the verifier reads, gives RL nothing to learn from:
+    `bapo probe` finds that out. The last line of standard output is JSON: losses, accuracies before and after, seconds.
+
+    [bold]bapo warm-start models/smollm2 gsm-mini --out models/smollm2-warm[/bold]
+
+    [bold]bapo warm-start models/smollm2 train.jsonl --from base --out models/smollm2-warm[/bold]
+    """
+    recipe = SupervisedRecipe(steps, batch_size, learning_rate, max(1, steps // 10), seed)
     with plain_errors():
-        if out.exists() and any(out.iterdir()):
-            raise ConfigError([ConfigProblem("--out", str(out), "the folder is not empty: name a new one")])
+        config = None if model is None else _config(model, data, assignments or [])
         # Imports PyTorch.
-        from bapo.engines.local.warm_start import WarmStartProgress, warm_start  # noqa: PLC0415
+        from bapo.engines.local.countdown_base import RECIPE, countdown_base  # noqa: PLC0415
+        from bapo.engines.local.supervised import TrainingProgress  # noqa: PLC0415
+        from bapo.engines.local.warm_start import warm_start  # noqa: PLC0415
 
         with Progress(console=notes(), disable=not notes().is_terminal) as progress:
             task = progress.add_task("warm start", total=None)
 
-            def show(now: WarmStartProgress) -> None:
+            def show(now: TrainingProgress) -> None:
                 progress.update(task, total=now.num_steps, completed=now.step, description=f"loss {now.loss:.3f}")
 
-            report = warm_start(out, seed=seed, on_progress=show)
+            if config is None:
+                report = countdown_base(out, replace(RECIPE, seed=seed), on_progress=show)
+            else:
+                report = warm_start(
+                    config,
+                    out,
+                    source=source,
+                    recipe=recipe,
+                    num_answered=problems,
+                    temperature=temperature,
+                    num_evaluated=evaluated,
+                    on_progress=show,
+                    say=notes().print,
+                )
     print(json.dumps(to_jsonable_python(report)))
+
+
+def _config(model: str, data: str | None, assignments: list[str]) -> RunConfig:
+    if data is None:
+        remedy = "name the problems to learn from: a data file, a recipe, or a probe's folder"
+        raise ConfigError([ConfigProblem("DATA", None, remedy)])
+    return planned_run(model, data, assignments).config

@@ -37,6 +37,11 @@ def lfs_pointer(folder: Path) -> str | None:
     return None
 
 
+def has_chat_template(folder: Path) -> bool:
+    """Return whether the model's tokenizer turns messages into a text; without, prompts are passed on as they are."""
+    return (folder / "chat_template.jinja").is_file() or bool(_fields(folder / TOKENIZER_CONFIG).get("chat_template"))
+
+
 def outside_file(folder: Path) -> str | None:
     """Return the remedy if a model's files refer to a file outside its folder, links followed; otherwise None."""
     read = {**dict.fromkeys(sorted(folder.glob(INDEX)), MOST_INDEX_BYTES), folder / TOKENIZER_CONFIG: MOST_CONFIG_BYTES}

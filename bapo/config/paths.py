@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
+from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.model_files import outside_file
 from bapo.config.resolve import flatten
 from bapo.config.run import REGISTRIES, RunConfig
@@ -56,15 +57,15 @@ class PermittedFolders(NamedTuple):
 
     def refusal(self, kind: PathKind, value: str) -> str | None:
         """Return the remedy for a forbidden path; None for a permitted path, and for a name that is not a path."""
-        if kind == "model" and value in shipped_models():
+        if kind == "model" and (value in CATALOGUE or value in shipped_models()):
             return None
         if kind == "verifier" and not is_file_reference(value):
             return None
         place = self.place(value.rpartition(":")[0] if kind == "verifier" else value)
         if place is not None:
             return outside_file(place) if kind == "model" else None
-        shipped = f", or a shipped model ({', '.join(shipped_models())})" if kind == "model" else ""
-        return self.remedy + shipped
+        named = f", or a model by its name ({', '.join((*shipped_models(), *CATALOGUE))})" if kind == "model" else ""
+        return self.remedy + named
 
 
 NO_FOLDERS = PermittedFolders()

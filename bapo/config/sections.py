@@ -14,7 +14,8 @@ class ModelConfig(Section):
     """The base model."""
 
     path: ModelFolder = "countdown-base"
-    """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
+    """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model: one shipped with BAPO,
+    or one of `bapo model list`, which the machine that trains fetches where it is missing."""
 
 
 MAX_GROUP_SIZE = 1024
@@ -43,6 +44,13 @@ def group_size_of(config: Mapping[str, Any]) -> int:
     """Return G of a run's stored config; for an observed run without steps the default: there are no groups."""
     rollout = config.get("rollout", {})
     return int(rollout.get("group_size", RolloutConfig().group_size))
+
+
+def token_limit_of(config: Mapping[str, Any]) -> int | None:
+    """Return the tokens at which a run's stored config cuts responses; None where another trainer sets the limit."""
+    if config["method"]["type"] == "observed":
+        return None
+    return int(config.get("rollout", {}).get("max_response_tokens", RolloutConfig().max_response_tokens))
 
 
 class TrainingConfig(Section):

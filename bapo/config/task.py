@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
@@ -13,7 +15,7 @@ from bapo.config.errors import broken_rule
 from bapo.config.prompt_weights import LEFT_OUT, MOST_ENTRIES, USUAL, weights_of
 from bapo.config.registry import Registry
 from bapo.config.section import DataFile, NamesPath, PlainText, TypedSection
-from bapo.config.verifiers import checked_reference
+from bapo.config.verifiers import OF_ANSWERS, checked_reference
 
 VerifierReference = Annotated[
     str,
@@ -27,6 +29,7 @@ VerifierReference = Annotated[
     AfterValidator(checked_reference),
     NamesPath("verifier"),
 ]
+AnswerFormatName = Literal["boxed", "tags", "line", "hashes"]
 ColumnName = Annotated[PlainText, Field(min_length=1, max_length=200)]
 Seed = Annotated[
     int,
@@ -74,6 +77,27 @@ class TaskSection(TypedSection):
     def canonical_form(_: Mapping[str, Any]) -> str | None:
         """Return the problem in canonical form, from its answer; None for an answer that does not determine it."""
         return None
+
+
+class AnsweredTaskSection(TaskSection):
+    """Base of tasks whose responses end with an answer that is compared with the correct one."""
+
+    answer_format: AnswerFormatName | None = None
+    """Form of the answer in a response: `boxed` for `\\boxed{42}`, `tags` for `<answer>42</answer>`, `line` for
+    `Answer: 42` and `hashes` for `#### 42`, where the last of a response counts. Empty: `boxed` with the verifier
+    `math`, else `tags`, where `exact` also takes `boxed`."""
+    instruction: Annotated[str, Field(max_length=10_000)] | None = None
+    """Text after each prompt in the user message, separated by an empty line. Empty: a sentence that asks for
+    `answer_format`."""
+
+    @model_validator(mode="after")
+    def _verifier_reads_the_format(self) -> Self:
+        if self.answer_format is not None and self.verifier not in OF_ANSWERS:
+            raise ValueError(
+                f"task.answer_format|the verifier {self.verifier!r} reads the whole response: leave the format empty, "
+                f"or take a verifier of answers ({', '.join(OF_ANSWERS)})"
+            )
+        return self
 
 
 class CountdownTaskConfig(TaskSection):
@@ -126,7 +150,7 @@ class CountdownTaskConfig(TaskSection):
         return f"{' '.join(map(str, sorted(nums)))}={target}"
 
 
-class FileTaskConfig(TaskSection):
+class FileTaskConfig(AnsweredTaskSection):
     """Problems of files with a prompt and an answer in each row: mathematics, geometry, or your own."""
 
     type: Literal["file"] = "file"
@@ -139,14 +163,17 @@ class FileTaskConfig(TaskSection):
     max_test_problems: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Maximum number of problems used of each held-out file, drawn by `task.seed`. Empty: all."""
     prompt_column: ColumnName = "prompt"
-    """Column of the prompts: texts, with `<image>` in place of each image."""
+    """Column of the prompts: texts, or messages with `role` and `content`, with `<image>` in place of each image."""
     answer_column: ColumnName = "answer"
     """Column of the correct answers: texts, numbers, or structures that the verifier understands."""
     image_column: ColumnName = "images"
     """Column of the images, if the file has one: lists of {bytes, path}, as in Hugging Face datasets. Paths are
     relative to the file's folder."""
-    instruction: Annotated[str, Field(max_length=10_000)] = ""
-    """Text after each prompt in the user message, separated by an empty line; such as the required answer format."""
+    solution_column: ColumnName = "solution"
+    """Column of worked solutions, if the file has one: `bapo warm-start --from solutions` learns from them."""
+    instruction: Annotated[str, Field(max_length=10_000)] | None = None
+    """Text after each prompt in the last user message, separated by an empty line. Empty: a sentence that asks for
+    `answer_format` where that is set, else nothing."""
     verifier: VerifierReference = "math"
     seed: Seed = 0
 
@@ -163,17 +190,25 @@ class FileTaskConfig(TaskSection):
         return self
 
 
-class ReasoningGymTaskConfig(TaskSection):
-    """Procedural tasks of the package reasoning-gym, generated and verified by it."""
+MOST_WEIGHT = 1_000
+
+
+class ReasoningGymTaskConfig(AnsweredTaskSection):
+    """Procedural tasks of the package reasoning-gym, verified by it or by their answers."""
 
     type: Literal["reasoning_gym"] = "reasoning_gym"
     datasets: tuple[Annotated[PlainText, Field(min_length=1, max_length=200)], ...] = ("chain_sum",)
-    """Names of reasoning-gym's tasks, such as chain_sum or letter_counting; each also makes a held-out set."""
+    """Names of reasoning-gym's tasks, such as gsm_symbolic or chain_sum; each also makes a held-out set."""
+    dataset_weights: Annotated[tuple[PlainText, ...], Field(max_length=200)] = ()
+    """Shares of the tasks in training, as `TASK=WEIGHT`: with 2, a task has twice `num_per_dataset` training problems,
+    with 0.5 half as many. Unlisted ones weigh 1."""
+    dataset_settings: Annotated[tuple[PlainText, ...], Field(max_length=1_000)] = ()
+    """Difficulty of the tasks, as `TASK.FIELD=VALUE` with a field of reasoning-gym's config of the task, such as
+    `chain_sum.max_terms=3` or `chain_sum.max_digits=2`; the value is JSON."""
     num_per_dataset: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
-    """Training problems of each task."""
+    """Training problems of each task of weight 1."""
     num_test_per_dataset: Annotated[int, Field(ge=1, le=100_000)] = 100
     """Held-out problems of each task."""
-    instruction: Annotated[str, Field(max_length=10_000)] = "Give the final answer within <answer> </answer>."
     verifier: VerifierReference = "reasoning_gym"
     seed: Seed = 0
 
@@ -184,6 +219,57 @@ class ReasoningGymTaskConfig(TaskSection):
         if len(set(self.datasets)) < len(self.datasets):
             raise broken_rule("task.datasets", "a task is named twice: name each once")
         return self
+
+    @model_validator(mode="after")
+    def _mixture_is_readable(self) -> Self:
+        for _ in (*self._weights(), *self._settings()):
+            pass
+        return self
+
+    def num_train(self, dataset: str) -> int:
+        """Return the number of training problems of a task, at least 1."""
+        return max(1, round(self.num_per_dataset * dict(self._weights()).get(dataset, 1.0)))
+
+    def settings_of(self, dataset: str) -> dict[str, Any]:
+        """Return the values of reasoning-gym's config of a task that differ from its defaults."""
+        return {field: value for name, field, value in self._settings() if name == dataset}
+
+    def _weights(self) -> Iterator[tuple[str, float]]:
+        for entry in self.dataset_weights:
+            name, _, written = entry.partition("=")
+            self._require_dataset("task.dataset_weights", entry, name)
+            try:
+                weight = float(written)
+            except ValueError:
+                weight = math.nan
+            if not 0 < weight <= MOST_WEIGHT:
+                raise ValueError(
+                    f"task.dataset_weights|{entry!r} gives no weight: write TASK=WEIGHT, above 0 and at most "
+                    f"{MOST_WEIGHT:,}, such as {name}=2"
+                )
+            yield name, weight
+
+    def _settings(self) -> Iterator[tuple[str, str, Any]]:
+        for entry in self.dataset_settings:
+            path, separator, written = entry.partition("=")
+            name, _, field = path.partition(".")
+            self._require_dataset("task.dataset_settings", entry, name)
+            try:
+                value = json.loads(written)
+            except ValueError:
+                separator = ""
+            if not separator or not field.isidentifier() or field in ("size", "seed"):
+                raise ValueError(
+                    f"task.dataset_settings|{entry!r} is no setting: write TASK.FIELD=VALUE with a JSON value, such as "
+                    "chain_sum.max_terms=3; size and seed have fields of this section"
+                )
+            yield name, field, value
+
+    def _require_dataset(self, field: str, entry: str, name: str) -> None:
+        if name not in self.datasets:
+            raise ValueError(
+                f"{field}|{entry!r} is of no task in task.datasets ({', '.join(self.datasets)}): correct it"
+            )
 
 
 TASKS: Registry[TaskSection] = Registry(

@@ -9,6 +9,8 @@ from importlib.metadata import EntryPoint
 from bapo.config.plugins import offered
 
 BUILT_IN = ("countdown", "exact", "math", "reasoning_gym")
+OF_ANSWERS = ("exact", "math", "reasoning_gym")
+"""Those that judge the answer alone, in whatever form the response gives it."""
 ENTRY_POINTS = "bapo.verifiers"
 """Group of the entry points; each names a function of problem and response."""
 

@@ -63,6 +63,11 @@ class PublishedData:
         return SETS[self.parts[0].name].licence
 
     @property
+    def patterns(self) -> list[str]:
+        """Published files of all parts, as glob patterns."""
+        return [pattern for part in self.parts for pattern in part.patterns]
+
+    @property
     def num_problems(self) -> Mapping[str, int]:
         """Published problems by the file that is written; rounded to thousands where above 10,000."""
         return {part.name: SETS[part.name].num_problems for part in self.parts}

@@ -181,6 +181,11 @@ OTHER_VARIABLES: Mapping[str, Variable] = {
     "BAPO_VERL_PYTHON": Variable(
         "worker, `bapo train`", "`.venv-verl/bin/python`", "Python of the environment with verl."
     ),
+    "BAPO_MODELS_DIR": Variable(
+        "trainer, `bapo model`",
+        "`~/.cache/bapo/models`",
+        "Folder of the pretrained models that `model.path` takes by their names.",
+    ),
     "BAPO_TRAINER_PID": Variable("trainer", "none", "Set by a trainer for the processes of its engine; internal."),
 }
 

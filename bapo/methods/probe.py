@@ -15,6 +15,7 @@ from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.plain import PlainMethod
 from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks.base import Problem
 
 NUM_PROBLEMS = 256
 """Default number of problems that a probe answers: a share of 1/2 is known to within 6 points."""
@@ -29,6 +30,8 @@ class ProbeConfig(MethodSection):
     is_unmeasured: ClassVar = True
 
     type: Literal["probe"] = "probe"
+    num_problems: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """Problems to answer: the last step answers what the others leave. Empty: a whole batch in each step."""
     planned_steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """Training steps of the planned run: a clone with the probe's suggestions has that many."""
     planned_epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -50,10 +53,18 @@ class Probe(PlainMethod):
         super().reconfigure(config)
         assert config.training.steps is not None, "ProbeConfig.check"
         self._last_step = config.training.steps
+        assert isinstance(config.method, ProbeConfig)
+        self._num_problems = config.method.num_problems
+        self._prompts_per_step = config.rollout.batch_size
 
     def syncs_rollout_policy(self, step: int) -> bool:
         # No step but the last one changes the weights.
         return False
+
+    def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
+        if self._num_problems is None:
+            return scheduled
+        return scheduled[: max(1, self._num_problems - (step - 1) * self._prompts_per_step)]
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size)
@@ -73,6 +84,7 @@ def probe_changes(config: Mapping[str, Any], num_problems: int = NUM_PROBLEMS) -
     training = config["training"]
     return {
         "method.type": ProbeConfig.type_name(),
+        "method.num_problems": num_problems,
         "method.planned_steps": training["steps"],
         "method.planned_epochs": training["epochs"],
         "training.steps": max(1, math.ceil(num_problems / int(config["rollout"]["batch_size"]))),

@@ -14,6 +14,7 @@ import pyarrow.parquet
 from bapo.analysis.findings.same_problems import MOST_TEXTS, normalised, same_problems
 from bapo.analysis.number_format import counted, percent
 from bapo.config.task import CountdownTaskConfig, canonical_form
+from bapo.message_text import is_chat, response_text
 from bapo.own_data.formats import FormatError, read
 from bapo.own_data.mapping import mapped
 from bapo.own_data.report import (
@@ -140,7 +141,7 @@ def _identity(row: Mapping[str, Any]) -> bytes:
     if "nums" in row:
         return _digest(f"{row['nums']}={row['target']}")
     images = "".join(sha256(image["bytes"]).hexdigest() for image in row.get("images", ()))
-    return _digest(f"{row.get('data_source', '')}\0{images}\0{row['prompt']}")
+    return _digest(f"{row.get('data_source', '')}\0{images}\0{_text(row)}")
 
 
 def _digest(text: str) -> bytes:
@@ -148,7 +149,9 @@ def _digest(text: str) -> bytes:
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    return f"{' '.join(map(str, row['nums']))}={row['target']}" if "nums" in row else str(row["prompt"])
+    if "nums" in row:
+        return f"{' '.join(map(str, row['nums']))}={row['target']}"
+    return response_text(row["prompt"])
 
 
 def _form(row: Mapping[str, Any]) -> str | None:
@@ -219,7 +222,7 @@ def _rows_of(path: Path, task: DataTask) -> Iterator[Mapping[str, Any]]:
     try:
         for row in read(path, path.suffix.lower()):
             if row.values is not None and all(name in row.values for name in needed):
-                if task == "file" and not isinstance(row.values["prompt"], str):
+                if task == "file" and not (isinstance(row.values["prompt"], str) or is_chat(row.values["prompt"])):
                     continue
                 yield {"answer": None, **{name: row.values[name] for name in needed}}
     except (FormatError, OSError):
@@ -362,7 +365,7 @@ def _written(kept: Sequence[Kept], out: Path) -> Path:
     rows = [row for _, row in kept]
     if any("images" in row for row in rows):
         path = out.with_name(f"{out.name}.parquet")
-        columns = {"prompt": [row["prompt"] for row in rows], "answer": [_as_text(row["answer"]) for row in rows]}
+        columns = {"prompt": _of_one_type(rows), "answer": [_as_text(row["answer"]) for row in rows]}
         columns["images"] = [row.get("images", []) for row in rows]
         if any("data_source" in row for row in rows):
             columns["data_source"] = [row.get("data_source") for row in rows]
@@ -372,6 +375,14 @@ def _written(kept: Sequence[Kept], out: Path) -> Path:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows)
     return path
+
+
+def _of_one_type(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return the prompts, all as messages where one is several."""
+    prompts = [row["prompt"] for row in rows]
+    if all(isinstance(prompt, str) for prompt in prompts):
+        return prompts
+    return [[{"role": "user", "content": each}] if isinstance(each, str) else each for each in prompts]
 
 
 def _as_text(answer: Any) -> Any:

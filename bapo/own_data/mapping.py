@@ -9,12 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
-from bapo.message_text import MessageError, content_text
+from bapo.message_text import content_text
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
 from bapo.own_data.result_marks import MARKS, column_value, mark_of
 from bapo.own_data.storable import unstorable
+from bapo.tasks.base import Turn
 from bapo.tasks.countdown.files import MAX_OPERANDS
-from bapo.tasks.problem_files import IMAGE_MARK, RowError, answer_of, is_image
+from bapo.tasks.problem_files import IMAGE_MARK, RowError, answer_of, is_image, prompt_turns
 
 _NAMES: Mapping[str, Sequence[str]] = {
     "prompt": ("prompt", "question", "problem", "query", "instruction", "input", "text"),
@@ -117,10 +118,10 @@ def mapped(values: Mapping[str, Any], mapping: ColumnMapping) -> dict[str, Any]:
 
 
 def _problem(given: Mapping[str, Any], mark: str | None) -> dict[str, Any]:
-    prompt = _prompt(given.get("prompt"))
+    *before, last = _prompt(given.get("prompt"))
     if mark is not None and not given.get("answer"):
         raise RowError(f"the answer's text has no {mark} with a result")
-    row: dict[str, Any] = {"prompt": prompt, "answer": _answer(given.get("answer"))}
+    row: dict[str, Any] = {"prompt": "", "answer": _answer(given.get("answer"))}
     source = given.get("data_source")
     if source is not None:
         if not isinstance(source, str):
@@ -129,43 +130,27 @@ def _problem(given: Mapping[str, Any], mark: str | None) -> dict[str, Any]:
     images = given.get("images")
     if images is not None:
         row["images"] = _images(images)
-    num_images, num_marks = len(row.get("images", ())), row["prompt"].count(IMAGE_MARK)
+    num_images = len(row.get("images", ()))
+    num_marks = sum(turn.content.count(IMAGE_MARK) for turn in (*before, last))
     if num_images and not num_marks:
-        row["prompt"] = IMAGE_MARK * num_images + row["prompt"]
+        last = last._replace(content=IMAGE_MARK * num_images + last.content)
     elif num_images != num_marks and ("images" in row or _has_image_parts(given.get("prompt"))):
         raise RowError(f"the prompt has {num_marks} times {IMAGE_MARK}, and images holds {num_images}")
+    row["prompt"] = [turn._asdict() for turn in (*before, last)] if before else last.content
     return row
 
 
-def _prompt(given: Any) -> str:
-    if isinstance(given, list):
-        # Messages of a chat: what the user says. A template of the model's own comes around it.
-        given = _asked(given)
+def _prompt(given: Any) -> Sequence[Turn]:
     if given is None or (isinstance(given, str) and not given.strip()):
         raise RowError("the prompt is empty")
-    if not isinstance(given, str):
-        raise RowError(f"the prompt must be a text, or messages with role and content, not {given!r:.80}")
-    return given
-
-
-def _asked(messages: Sequence[Any]) -> str:
-    said = [message.get("content") for message in messages if isinstance(message, dict) and _asks(message)]
-    try:
-        return "\n\n".join(filter(None, (content_text(content, IMAGE_MARK) for content in said)))
-    except MessageError as error:
-        raise RowError(f"the prompt cannot be read: {error}") from None
+    return prompt_turns(given, "the prompt")
 
 
 def _has_image_parts(prompt: Any) -> bool:
-    contents = (
-        [message.get("content") for message in prompt if isinstance(message, dict)] if isinstance(prompt, list) else []
-    )
+    """Return whether images of a chat are parts, and not marks in its texts, which may be there by chance."""
+    contents = [message["content"] for message in prompt if "content" in message] if isinstance(prompt, list) else []
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return any(content_text([part], IMAGE_MARK) == IMAGE_MARK for part in parts if isinstance(part, dict))
-
-
-def _asks(message: Mapping[str, Any]) -> bool:
-    return message.get("role") in ("user", "system")
 
 
 def _answer(given: Any) -> str | Mapping[str, Any]:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bapo.answer_text import last_boxed, last_tagged
+from bapo.answer_text import after_hashes, last_boxed, last_tagged
 from bapo.files.column_paths import has_column, value_at
 
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
-
-
-def _after_hashes(text: str) -> str | None:
-    _, mark, result = text.rpartition("####")
-    line = result.strip().partition("\n")[0].strip()
-    # As GSM8K writes numbers: a verifier that compares letters would expect the commas.
-    return (line.replace(",", "") if _THOUSANDS.fullmatch(line) else line) if mark else None
-
-
 MARKS: Mapping[str, Callable[[str], str | None]] = {
-    "####": _after_hashes,
+    "####": after_hashes,
     r"\boxed": last_boxed,
     "<answer>": last_tagged,
 }

@@ -10,6 +10,7 @@ from typing import Any
 from bapo.answer_text import ANSWER_TEXT
 from bapo.config.errors import ConfigError
 from bapo.config.verifiers import is_file_reference
+from bapo.message_text import response_text
 from bapo.own_data.countdown_solutions import MOST_SOLVED, solution
 from bapo.own_data.report import BadRow, VerifierTrial
 from bapo.own_data.result_marks import marked_result
@@ -67,7 +68,7 @@ def _answers(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
     texts = [str(_answer_of(row).get(ANSWER_TEXT, "")) for _, row in tried]
     examples, num_refused, num_accepted, whole_texts = [], 0, 0, []
     for (number, row), text in zip(tried, texts, strict=True):
-        problem = Problem("tried", "tried", row["prompt"], _answer_of(row))
+        problem = Problem("tried", "tried", response_text(row["prompt"]), _answer_of(row))
         wrong = _wrong_reference(verifier, problem, text)
         if wrong is not None:
             reason, is_whole_text = wrong

@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.task import TASKS, CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig, TaskSection
+from bapo.config.task import (
+    TASKS,
+    AnsweredTaskSection,
+    CountdownTaskConfig,
+    FileTaskConfig,
+    ReasoningGymTaskConfig,
+    TaskSection,
+)
 from bapo.rollout import prompt_identity
 from bapo.tasks.base import Problem, Problems, Task
 from bapo.tasks.countdown.task import countdown_problems
@@ -64,7 +71,7 @@ def _listed_out(train: Sequence[Problem], section: TaskSection) -> Sequence[Prob
 
 def verifier(section: TaskSection) -> Verifier:
     """Return the verifier of the section's task without reading its problems. Raises ConfigError."""
-    return load_verifier(section.verifier)
+    return load_verifier(section.verifier, section.answer_format if isinstance(section, AnsweredTaskSection) else None)
 
 
 __all__ = ["Problem", "Problems", "Task", "Verifier", "build_task", "prompt_identity", "verifier"]

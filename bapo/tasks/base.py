@@ -13,6 +13,14 @@ JUDGE_LIMITS = Limits(memory_bytes=2 * 2**30, cpu_seconds=3)
 JUDGE_SECONDS = 60.0
 
 
+class Turn(NamedTuple):
+    """A message of a chat."""
+
+    role: str
+    """`system`, `user`, `assistant` or `tool`."""
+    content: str
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One verifiable problem; equal prompts of one source have equal identities over steps, attempts and runs."""
@@ -21,11 +29,20 @@ class Problem:
     data_source: str
     """Data set of the problem, as in the metric `val-core/<source>/acc/mean@8`."""
     prompt: str
-    """Content of the user message, before the chat template."""
+    """Content of the user message, before the chat template; of several messages, their text with their roles."""
     answer: Mapping[str, Any] = field(hash=False)
     """Input of the verifier; JSON values only."""
     images: tuple[bytes, ...] = field(default=(), hash=False, repr=False)
     """Encoded images (PNG, JPEG, WebP), in the order of the prompt's `<image>` marks."""
+    turns: tuple[Turn, ...] = ()
+    """The messages of the prompt; empty for one of the user, whose content is `prompt`."""
+    solution: str | None = field(default=None, compare=False, repr=False)
+    """Worked solution, a response that a warm start may learn from; None where the data have none."""
+
+    @property
+    def messages(self) -> Sequence[Turn]:
+        """The prompt as messages, before the chat template."""
+        return self.turns or (Turn("user", self.prompt),)
 
 
 class Problems(NamedTuple):

@@ -1,4 +1,4 @@
-"""Mathematical answers in \\boxed{…}: finds the one that counts and compares it with the correct one.
+"""Mathematical answers, usually in \\boxed{…}: finds the one that counts and compares it with the correct one.
 
 Numbers are compared as numbers (`bapo.tasks.numerals`), everything else by math-verify in a process with limits.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT, last_boxed
 from bapo.isolation.function import IsolatedFunction
+from bapo.tasks.answer_formats import Extract
 from bapo.tasks.answer_forms import Answer, uniform, units_differ
 from bapo.tasks.base import JUDGE_LIMITS, JUDGE_SECONDS, Problem
 from bapo.tasks.numerals import Numeral, equal_numerals, read_numeral
@@ -29,12 +30,12 @@ _ZEROS = re.compile(r"(\.\d*?)0+(?=e|$)")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
-def math_reward(problem: Problem, response_text: str) -> int:
-    """Return 1 if the last boxed answer equals the problem's, else 0.
+def math_reward(problem: Problem, response_text: str, extract: Extract = last_boxed) -> int:
+    """Return 1 if the response's answer equals the problem's, else 0.
 
     Raises CallFailedError where the comparison takes too much time or memory.
     """
-    answer = last_boxed(response_text)
+    answer = extract(response_text)
     return int(answer is not None and equal_answers(str(problem.answer[ANSWER_TEXT]), answer))
 
 

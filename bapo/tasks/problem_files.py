@@ -11,11 +11,14 @@ from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
 from bapo.config.task import FileTaskConfig
+from bapo.config.verifiers import OF_ANSWERS
 from bapo.draws import generator
 from bapo.files.column_paths import has_column, value_at
 from bapo.files.safe_paths import OutsideError, checked_parts, open_inside
+from bapo.message_text import MessageError, chat_text, chat_turns, is_chat
 from bapo.rollout import prompt_identity
-from bapo.tasks.base import Problem, Problems
+from bapo.tasks.answer_formats import answer_format
+from bapo.tasks.base import Problem, Problems, Turn
 from bapo.tasks.rows import file_error, read_rows
 from bapo.tasks.verifiers import answer_problem
 
@@ -23,6 +26,9 @@ IMAGE_MARK = "<image>"
 SOURCE_COLUMN = "data_source"
 """Column with the data set of each problem; without it, the file's name is used."""
 MOST_IMAGE_BYTES = 50_000_000
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+_ASKING = ("user", "tool")
+"""Roles of messages that a model answers."""
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
 
 
@@ -69,7 +75,8 @@ def read_problems(path: str, section: FileTaskConfig, *, field: str) -> list[Pro
     first_rows: dict[str, int] = {}
     problems = []
     columns = (section.prompt_column, section.answer_column)
-    for number, row in read_rows(path, field=field, columns=columns, also=(section.image_column, SOURCE_COLUMN)):
+    also = (section.image_column, SOURCE_COLUMN, section.solution_column)
+    for number, row in read_rows(path, field=field, columns=columns, also=also):
         try:
             problem = _problem(row, section, path)
         except RowError as error:
@@ -85,23 +92,63 @@ def read_problems(path: str, section: FileTaskConfig, *, field: str) -> list[Pro
 
 
 def _problem(row: Mapping[str, Any], section: FileTaskConfig, path: str) -> Problem:
-    given, source = value_at(row, section.prompt_column), row.get(SOURCE_COLUMN) or PurePath(path).stem
-    if not isinstance(given, str) or not given.strip():
-        raise RowError(f"{section.prompt_column} must be a text, not {given!r:.80}")
+    *before, last = prompt_turns(value_at(row, section.prompt_column), section.prompt_column)
+    source = row.get(SOURCE_COLUMN) or PurePath(path).stem
     if not isinstance(source, str):
         raise RowError(f"{SOURCE_COLUMN} must be a text, not {source!r:.80}")
     images = tuple(_images(value_at(row, section.image_column), section.image_column, path))
-    if given.count(IMAGE_MARK) != len(images) and (images or has_column(row, section.image_column)):
+    num_marks = sum(turn.content.count(IMAGE_MARK) for turn in (*before, last))
+    if num_marks != len(images) and (images or has_column(row, section.image_column)):
         raise RowError(
-            f"the prompt has {given.count(IMAGE_MARK)} times {IMAGE_MARK}, and {section.image_column} holds "
-            f"{len(images)} images"
+            f"the prompt has {num_marks} times {IMAGE_MARK}, and {section.image_column} holds {len(images)} images"
         )
     answer = answer_of(value_at(row, section.answer_column), section.answer_column)
     wrong = answer_problem(section.verifier, answer)
     if wrong is not None:
         raise RowError(wrong)
-    prompt = f"{given}\n\n{section.instruction}" if section.instruction else given
-    return Problem(prompt_identity(source, prompt, images), source, prompt, answer, images)
+    instruction = section.instruction
+    if instruction is None and section.answer_format is not None:
+        instruction = answer_format(section).instruction
+    asked = last._replace(content=f"{last.content}\n\n{instruction}") if instruction else last
+    turns = (*before, asked)
+    prompt = chat_text(turn._asdict() for turn in turns)
+    return Problem(
+        prompt_identity(source, prompt, images),
+        source,
+        prompt,
+        answer,
+        images,
+        turns=turns if before else (),
+        solution=_solution(value_at(row, section.solution_column), answer, section),
+    )
+
+
+def _solution(given: Any, answer: Mapping[str, object], section: FileTaskConfig) -> str | None:
+    """Return a worked solution with its answer in the task's format; None where the row has none."""
+    if not isinstance(given, str) or not given.strip():
+        return None
+    if section.verifier not in OF_ANSWERS or ANSWER_TEXT not in answer:
+        return given.strip()
+    return answer_format(section).completed(given, str(answer[ANSWER_TEXT]))
+
+
+def prompt_turns(given: Any, column: str) -> Sequence[Turn]:
+    """Return the messages of a prompt: those of a chat, or one of the user for a text. Raises RowError."""
+    if not is_chat(given):
+        if not isinstance(given, str) or not given.strip():
+            raise RowError(f"{column} must be a text, or messages with role and content, not {given!r:.80}")
+        return (Turn("user", given),)
+    try:
+        turns = [Turn(*turn) for turn in chat_turns(given, IMAGE_MARK)]
+    except MessageError as error:
+        raise RowError(f"{column} cannot be read: {error}") from None
+    turns = [turn for turn in turns if turn.content.strip()]
+    unknown = next((turn.role for turn in turns if turn.role not in _ROLES), None)
+    if unknown is not None:
+        raise RowError(f"{column} has a message of {unknown!r:.80}: give one of {', '.join(_ROLES)} as its role")
+    if not turns or turns[-1].role not in _ASKING:
+        raise RowError(f"{column} leaves nothing to answer: end with a message of the user")
+    return turns
 
 
 def answer_of(given: Any, column: str) -> Mapping[str, object]:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from bapo.answer_text import last_tagged
+from bapo.answer_text import ANSWER_TEXT, last_tagged
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import ReasoningGymTaskConfig
 from bapo.draws import seed_of
 from bapo.isolation.function import IsolatedFunction
 from bapo.rollout import prompt_identity
+from bapo.tasks.answer_formats import Extract, answer_format
 from bapo.tasks.base import JUDGE_LIMITS, JUDGE_SECONDS, Problem, Problems
 
 MEND = 'pip install ".[reasoning-gym]"'
 LONGEST_ANSWER = 10_000
 """Most characters of an answer; a longer one counts as wrong."""
+COMPARING = frozenset({"exact", "math"})
+"""Verifiers that compare with a problem's answer, which they then get in place of what makes the problem again."""
+USUAL: Mapping[str, Mapping[str, Any]] = {"basic_arithmetic": {"max_digits": 2}}
+"""Settings other than reasoning-gym's own: with four digits it factors products of six numbers by trial division, for
+hours."""
+_WHOLE = re.compile(r"-?\d+")
 EVALUATING = frozenset(
     {
         "binary_matrix",
@@ -35,42 +44,90 @@ EVALUATING = frozenset(
 """Tasks whose verifier, in release 0.1.25, runs the response as Python code: they are refused."""
 
 
-def _generated(section: ReasoningGymTaskConfig, *, split: str) -> dict[str, list[Problem]]:
-    """Return problems of the `train` or `test` split by the name of their task; a question that comes again is left
-    out.
+class _Generated(NamedTuple):
+    """A problem with the question that it is known by."""
 
-    Raises ConfigError where the package is missing, or has no such task.
+    question: str
+    problem: Problem
+
+
+def _generated(section: ReasoningGymTaskConfig, name: str, *, split: str, size: int) -> list[_Generated]:
+    """Return problems of a task for the `train` or `test` split; a question that comes again is left out.
+
+    Raises ConfigError where the package is missing, or has no such task or setting of it.
     """
-    gym = _package()
-    size = section.num_per_dataset if split == "train" else section.num_test_per_dataset
+    if name in EVALUATING:
+        remedy = "its verifier would run responses as Python code, so it is not offered: take another task"
+        raise _problem("task.datasets", name, remedy)
     seed = seed_of(section.seed, 0, f"reasoning-gym-{split}") % 2**31
-    found: dict[str, list[Problem]] = {}
-    for name in section.datasets:
-        if name in EVALUATING:
-            remedy = "its verifier would run responses as Python code, so it is not offered: take another task"
-            raise _problem("task.datasets", name, remedy)
-        try:
-            entries = gym.create_dataset(name, size=size, seed=seed)
-        except ValueError as error:
-            remedy = f"reasoning-gym has no such task ({error}): take a name of its gallery"
-            raise _problem("task.datasets", name, remedy) from None
-        problems: dict[str, Problem] = {}
-        for index in range(size):
-            prompt = f"{entries[index]['question'].strip()}\n\n{section.instruction}".strip()
-            source = f"reasoning_gym/{name}"
-            answer = {"dataset": name, "size": size, "seed": seed, "index": index}
-            problem = Problem(prompt_identity(source, prompt), source, prompt, answer)
-            problems.setdefault(problem.prompt_id, problem)
-        found[name] = list(problems.values())
-    return found
+    known: dict[str, Any] = {"dataset": name, "size": size, "seed": seed}
+    # Without settings, as in runs from before there were any.
+    settings = {**USUAL.get(name, {}), **section.settings_of(name)}
+    known |= {"settings": settings} if settings else {}
+    entries = _created(name, size, seed, settings)
+    form = answer_format(section)
+    instruction = form.instruction if section.instruction is None else section.instruction
+    found: dict[str, _Generated] = {}
+    for index in range(size):
+        entry = entries[index]
+        question, right = entry["question"].strip(), entry["answer"]
+        answer = known | {"index": index}
+        if section.verifier in COMPARING:
+            if right is None:
+                remedy = f"the problems of {name} have several right answers: take the verifier reasoning_gym"
+                raise _problem("task.verifier", section.verifier, remedy)
+            answer = {ANSWER_TEXT: str(right)}
+        prompt = f"{question}\n\n{instruction}".strip()
+        source, solution = f"reasoning_gym/{name}", worked_solution(entry)
+        problem = Problem(
+            prompt_identity(source, prompt),
+            source,
+            prompt,
+            answer,
+            solution=None if solution is None else form.completed(solution, str(right)),
+        )
+        found.setdefault(question, _Generated(question, problem))
+    return list(found.values())
 
 
-def reasoning_gym_reward(problem: Problem, response_text: str) -> int:
-    """Return 1 if reasoning-gym gives the last <answer>…</answer> its full score, else 0.
+def _created(name: str, size: int, seed: int, settings: Mapping[str, Any]) -> Any:
+    """Return a task's entries. Raises ConfigError where there is no such task or setting, or a value is refused."""
+    gym = _package()
+    try:
+        return gym.create_dataset(name, size=size, seed=seed, **settings)
+    except ValueError as error:
+        remedy = f"reasoning-gym has no such task ({error}): take a name of its gallery"
+        raise _problem("task.datasets", name, remedy) from None
+    except (AssertionError, TypeError) as error:
+        why = str(error) or "a value is out of its range"
+        remedy = f"reasoning-gym refuses the settings of {name} ({why}): see its config of the task"
+        raise _problem("task.dataset_settings", settings, remedy) from None
+
+
+def worked_solution(entry: Mapping[str, Any]) -> str | None:
+    """Return the steps to the answer of an entry: those that reasoning-gym gives, or those of a sum; None without."""
+    known = entry.get("metadata", {})
+    if isinstance(steps := known.get("answer_cot"), str):
+        return steps
+    first, *rest = str(known.get("expression", "")).split() or [""]
+    if len(rest) < 2 or len(rest) % 2 or not _WHOLE.fullmatch(first):
+        return None
+    total, lines = int(first), []
+    for sign, term in zip(rest[::2], rest[1::2], strict=True):
+        if sign not in "+-" or not _WHOLE.fullmatch(term):
+            return None
+        after = total + int(term) if sign == "+" else total - int(term)
+        lines.append(f"{total} {sign} {term} = {after}")
+        total = after
+    return "\n".join(lines)
+
+
+def reasoning_gym_reward(problem: Problem, response_text: str, extract: Extract = last_tagged) -> int:
+    """Return 1 if reasoning-gym gives the response's answer its full score, else 0.
 
     Raises CallFailedError where that takes too much time or memory, or its verifier raises.
     """
-    answer = last_tagged(response_text)
+    answer = extract(response_text)
     if answer is None or not answer or len(answer) > LONGEST_ANSWER:
         return 0
     return int(_judge()(dict(problem.answer), answer))
@@ -98,15 +155,17 @@ def _judge() -> IsolatedFunction[[Mapping[str, Any], str], bool]:
 
 def judged(generated: Mapping[str, Any], answer: str) -> bool:
     """Return the verdict of the task's own verifier. Runs in its own process."""
-    entries = _entries(generated["dataset"], generated["size"], generated["seed"])
+    entries = _entries(
+        generated["dataset"], generated["size"], generated["seed"], json.dumps(generated.get("settings", {}))
+    )
     return bool(entries.score_answer(answer, entries[generated["index"]]) >= 1.0)
 
 
 @cache
-def _entries(dataset: str, size: int, seed: int) -> Any:
+def _entries(dataset: str, size: int, seed: int, settings: str) -> Any:
     if dataset in EVALUATING:
         raise ValueError(f"the verifier of {dataset} runs responses as code")
-    return _package().create_dataset(dataset, size=size, seed=seed)
+    return _created(dataset, size, seed, json.loads(settings))
 
 
 def _problem(field: str, value: object, remedy: str) -> ConfigError:
@@ -114,16 +173,21 @@ def _problem(field: str, value: object, remedy: str) -> ConfigError:
 
 
 def reasoning_gym_problems(section: ReasoningGymTaskConfig) -> Problems:
-    """Return training problems, and held-out ones by task that are no training problems. Raises ConfigError."""
-    held_out = _generated(section, split="test")
-    withheld = {problem.prompt_id for problems in held_out.values() for problem in problems}
+    """Return training problems, and held-out ones by task whose questions are those of no training problem.
+
+    Raises ConfigError.
+    """
+    held_out = {
+        name: _generated(section, name, split="test", size=section.num_test_per_dataset) for name in section.datasets
+    }
+    withheld = {each.question for problems in held_out.values() for each in problems}
     train = [
-        problem
-        for problems in _generated(section, split="train").values()
-        for problem in problems
-        if problem.prompt_id not in withheld
+        each.problem
+        for name in section.datasets
+        for each in _generated(section, name, split="train", size=section.num_train(name))
+        if each.question not in withheld
     ]
     if not train:
         remedy = "every problem is held out: lower task.num_test_per_dataset, or take a task with more problems"
         raise _problem("task.num_per_dataset", section.num_per_dataset, remedy)
-    return Problems(train, held_out)
+    return Problems(train, {name: [each.problem for each in problems] for name, problems in held_out.items()})

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from typing import NamedTuple
 from bapo.answer_text import ANSWER_TEXT, last_answer
 from bapo.config import plugins
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.task import AnswerFormatName
 from bapo.config.verifiers import checked_reference, installed_verifiers
+from bapo.tasks.answer_formats import ANSWER_FORMATS, Extract
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.expression import countdown_answer_problem, countdown_reward
 from bapo.tasks.mathematics import math_reward
@@ -26,12 +29,12 @@ RewardFunction = Callable[[Problem, str], object]
 """1 or True for a good response, 0 or False for any other."""
 
 
-def exact_reward(problem: Problem, response_text: str) -> int:
-    """Return 1 if the text in the last <answer>…</answer>, or else in the last \\boxed{…}, is correct, else 0.
+def exact_reward(problem: Problem, response_text: str, extract: Extract = last_answer) -> int:
+    """Return 1 if the response's answer is the correct text, else 0.
 
     Only whitespace around it is ignored.
     """
-    answer = last_answer(response_text)
+    answer = extract(response_text)
     return int(answer is not None and answer == str(problem.answer[ANSWER_TEXT]).strip())
 
 
@@ -46,7 +49,8 @@ def text_answer_problem(answer: Mapping[str, object]) -> str | None:
 class BuiltIn(NamedTuple):
     """A verifier that comes with BAPO."""
 
-    function: RewardFunction
+    function: Callable[..., object]
+    """Those of `OF_ANSWERS` also take `extract`, the function that returns a response's answer."""
     answer_problem: Callable[[Mapping[str, object]], str | None]
     """Returns why this verifier cannot use a problem's answer; None if it can."""
 
@@ -100,23 +104,29 @@ class Verifier:
         return self.judge(problem, response_text).reward
 
 
-def load_verifier(reference: str) -> Verifier:
-    """Return the verifier that `task.verifier` names. Raises ConfigError if there is none."""
+def load_verifier(reference: str, answer_format: AnswerFormatName | None = None) -> Verifier:
+    """Return the verifier that `task.verifier` names, of answers in that format. Raises ConfigError if there is none.
+
+    Only the verifiers of `OF_ANSWERS` take a format.
+    """
     try:
         checked_reference(reference)
     except ValueError as error:
         raise _problem(reference, str(error)) from None
     if reference in BUILT_IN:
-        return Verifier(reference, BUILT_IN[reference].function)
+        built_in = BUILT_IN[reference].function
+        if answer_format is not None:
+            built_in = partial(built_in, extract=ANSWER_FORMATS[answer_format].extract)
+        return Verifier(reference, built_in)
     if reference in installed_verifiers():
         return Verifier(reference, _installed(reference))
     path, _, name = reference.rpartition(":")
     if not Path(path).is_file():
         raise _problem(reference, f"there is no file {path}: give its path on the machine that trains")
-    function = getattr(_module(Path(path), reference), name, None)
-    if not callable(function):
+    found = getattr(_module(Path(path), reference), name, None)
+    if not callable(found):
         raise _problem(reference, f"{path} has no function {name}: write `def {name}(problem, response)`")
-    return Verifier(reference, function)
+    return Verifier(reference, found)
 
 
 def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:

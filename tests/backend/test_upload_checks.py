@@ -250,7 +250,7 @@ def test_an_index_of_pickles_that_were_left_out_is_no_fault(tmp_path: Path) -> N
     assert unpacked(tmp_path, {**MODEL, "pytorch_model.bin.index.json": index}).problem is None
 
 
-def test_what_a_system_adds_to_an_archive_is_left_away(tmp_path: Path) -> None:
+def test_what_a_system_adds_to_an_archive_is_left_out(tmp_path: Path) -> None:
     added = (".gitattributes", ".DS_Store", "__MACOSX/._config.json", ".git/hooks/run.py", "more/.cache/._x")
     found = unpacked(
         tmp_path,

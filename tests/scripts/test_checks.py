@@ -118,6 +118,7 @@ def lanes_with(path: str) -> set[str]:
         ("bapo/records/step.py", {"verl", "trl", "e2e", "api", "site"}),
         ("migrations/env.py", {"e2e", "api", "containers"}),
         ("requirements-trl.lock", {"trl", "packaging"}),
+        ("bapo/pretrained/wheels.py", {"model", "e2e", "api"}),
         ("scripts/docs_site/hooks.py", {"site"}),
         ("tests/verl/test_run.py", {"verl"}),
     ],

@@ -35,6 +35,8 @@ NO_PATHS = {
     "method.type",
     "engine.verl.ray_address",  # host and port
     "task.datasets",  # names within reasoning-gym
+    "task.dataset_weights",
+    "task.dataset_settings",
     "task.exclude_prompts",  # identities
     "task.prompt_weights",  # identities with weights
     "task.prompt_list",  # the name of a list
@@ -42,6 +44,7 @@ NO_PATHS = {
     "task.instruction",
     "task.prompt_column",
     "task.answer_column",
+    "task.solution_column",
     "task.image_column",
 }
 """Texts of a config that name no file. A new one is listed here, or is a DataFile or ModelFolder."""

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from safetensors import SafetensorError, safe_open
 
 from bapo.api.resources import ResourceKind, ResourcePreview
-from bapo.config.model_files import lfs_pointer
+from bapo.config.model_files import has_chat_template, lfs_pointer
 from bapo.config.syntax import syntax_tree
 from bapo.config.task import FileTaskConfig
 from bapo.own_data.formats import MOST_READ_COLUMNS, MOST_ROWS, FormatError, read_single
@@ -78,7 +78,11 @@ def _details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[st
             known = {name: _cut(config[name]) for name in MODEL_FIELDS if name in config}
             if (remedy := lfs_pointer(path)) is not None:
                 raise _refused(path, remedy)
-            return known | {"num_parameters": _num_parameters(path), "num_bytes": _folder_bytes(path)}
+            return known | {
+                "num_parameters": _num_parameters(path),
+                "num_bytes": _folder_bytes(path),
+                "has_chat_template": has_chat_template(path),
+            }
         case "verifier":
             return {"signature": _signature(path, function), "num_bytes": path.stat().st_size}
 

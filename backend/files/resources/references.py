@@ -13,6 +13,7 @@ from backend.kit.database import permitted_folders
 from backend.models import Resource
 from bapo.api.resources import ResourceKind
 from bapo.config import ConfigProblem, RunConfig, apply_changes
+from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.paths import named_paths, path_fields
 from bapo.config.resolve import ExplicitConfig, flatten
 from bapo.config.verifiers import is_file_reference
@@ -88,6 +89,17 @@ def _known(session: Session, project_id: str | None, kind: ResourceKind) -> str:
 
 def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def context_problems(session: Session, config: RunConfig) -> list[ConfigProblem]:
+    """Return the problem where responses leave no room for a prompt in the context of a model that is known here."""
+    path, most = config.model.path, config.rollout.max_response_tokens
+    known = CATALOGUE.get(path)
+    context = known.context_tokens if known else repository.model_context(session, path)
+    if context is None or most < context:
+        return []
+    remedy = f"the model's context has {context:,} tokens, for the prompt and the response: give less"
+    return [ConfigProblem("rollout.max_response_tokens", most, remedy)]
 
 
 def uses(config: RunConfig) -> dict[str, str]:

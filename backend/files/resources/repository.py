@@ -121,6 +121,16 @@ def num_rows(session: Session) -> Mapping[str, int]:
     return found
 
 
+def model_context(session: Session, path: str) -> int | None:
+    """Return the context in tokens of a registered model, in any version; None where it is unknown."""
+    for table in (ResourceVersion, Resource):
+        tokens = table.details["max_position_embeddings"].as_integer()
+        found: int | None = session.scalars(select(tokens).where(table.path == path, tokens.is_not(None))).first()
+        if found is not None:
+            return found
+    return None
+
+
 def is_registered(session: Session, project_id: str | None, kind: ResourceKind, reference: str) -> bool:
     """Return whether the project has a resource that configs name like this."""
     query = select(Resource.id).where(Resource.project_id == project_id, Resource.kind == kind)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from backend.files.uploads import repository, room
 from backend.files.uploads.beginning import check_file_beginning
 from backend.files.uploads.models import ModelJob, unpack_model
-from backend.files.uploads.sources import is_repository
+from backend.files.uploads.sources import catalogue_model, is_repository
 from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
 from backend.kit.errors import Problem
@@ -102,7 +102,8 @@ class UploadChecker(LeaderThread):
                     raise FileReadError(problem.remedy) from None
         if upload.kind == "model":
             most_bytes = min(most_bytes, self._settings.upload_max_bytes)
-            unpacking = ModelJob(path=received, out=out, most_bytes=most_bytes)
+            packed = None if upload.source is None else catalogue_model(upload.source)
+            unpacking = ModelJob(path=received, out=out, most_bytes=most_bytes, packed=packed)
             return read_isolated(
                 unpack_model, unpacking, file_bytes=most_bytes, maps_files=True, is_cancelled=is_cancelled
             ).model_dump(mode="json")

@@ -54,6 +54,7 @@ def list_uploads(caller: Reader, session: DbSession, settings: SettingsOf) -> Up
         quota_bytes=settings.upload_quota_bytes,
         used_bytes={project.name: used[project.id] for project in projects},
         fetch_hosts=settings.upload_policy.named,
+        catalogue=service.catalogue(settings),
     )
 
 

@@ -14,7 +14,16 @@ from sqlalchemy.orm import Session
 from backend.files.uploads import repository, room
 from backend.files.uploads.beginning import check_file_beginning
 from backend.files.uploads.snapshots import archived, listed
-from backend.files.uploads.sources import Hub, Source, SourceError, is_repository, opened, repository_of
+from backend.files.uploads.sources import (
+    Hub,
+    Source,
+    SourceError,
+    catalogue_model,
+    is_repository,
+    opened,
+    packaged,
+    repository_of,
+)
 from backend.files.uploads.store import StoreError, UploadStore
 from backend.kit.database import Database
 from backend.kit.errors import Problem
@@ -117,6 +126,8 @@ class UploadFetcher(LeaderThread):
 
     def _opened(self, upload_id: str, source: str) -> AbstractContextManager[Source]:
         """Return the open source: one file, or a repository's files as an archive."""
+        if (model := catalogue_model(source)) is not None:
+            return packaged(model, self._store.folder(upload_id))
         hub, policy = self._hub(), self._settings.upload_policy
         wanted = repository_of(source)
         if wanted is None:

@@ -14,18 +14,22 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.files.resources import contents
 from backend.files.resources.contents import ContentError
+from bapo.config.model_catalogue import CatalogueModel
 from bapo.config.model_files import INDEX as INDEXES
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
 from bapo.files.safe_paths import files_inside
 from bapo.own_data.storable import storable
+from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained.folders import DEFAULT_DTYPE
+from bapo.pretrained.wheels import convert_wheel
 
 ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md", ""})
 """Endings of the files that a model may contain; a name without an ending is a licence or a readme."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
 INDEX = "model.safetensors.index.json"
 _ADDED = ("__MACOSX", ".*")
-"""Files that operating systems and Git add to a folder and its archive: `__MACOSX`, `.DS_Store`, `.gitattributes`."""
+"""Patterns of names that operating systems and Git add to archives, such as `.DS_Store` and `.gitattributes`."""
 
 
 class ModelFile(BaseModel):
@@ -43,6 +47,8 @@ class ModelJob(BaseModel):
     out: Path
     most_bytes: int
     """Maximum size of all files, unpacked, in bytes."""
+    packed: CatalogueModel | None = None
+    """The model of the catalogue whose wheel the archive is; None for an archive of a model's folder."""
 
 
 class ModelResult(BaseModel):
@@ -62,12 +68,16 @@ def unpack_model(job: ModelJob) -> ModelResult:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     try:
-        unpack(path, out, ArchiveLimits(num_bytes=most_bytes))
+        if job.packed is None:
+            unpack(path, out, ArchiveLimits(num_bytes=most_bytes))
+        else:
+            convert_wheel(job.packed, path, out, DEFAULT_DTYPE)
         folder = _model_folder(out)
         files = _files(folder)
         num_bytes = sum(file.num_bytes for file in files)
-        return ModelResult(path=folder, files=files, num_bytes=num_bytes, details=_details(folder))
-    except (ArchiveError, ContentError) as error:
+        licence = {} if job.packed is None else {"licence": job.packed.licence}
+        return ModelResult(path=folder, files=files, num_bytes=num_bytes, details={**_details(folder), **licence})
+    except (ArchiveError, ContentError, PretrainedError) as error:
         problem = str(error)
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
         problem = f"the archive cannot be unpacked: {error}"

@@ -136,6 +136,8 @@ def _version(
         known.resource_id, known.number = resource.id, number
         session.flush()
         return known, True
+    # That of a model of the catalogue is known.
+    licence = body.licence or str(content.details.get("licence", ""))
     version = ResourceVersion(
         project_id=upload.project_id,
         resource_id=resource.id,
@@ -145,9 +147,9 @@ def _version(
         files=dict(content.files),
         num_bytes=sum(each["num_bytes"] for each in content.files.values()),
         file_name=upload.file_name,
-        licence=body.licence,
+        licence=licence,
         owner_id=caller.id,
-        details={**content.details, **_origin(upload), "licence": body.licence},
+        details={**content.details, **_origin(upload), "licence": licence},
         report=(upload.result or {}).get("report"),
     )
     session.add(version)

@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -17,6 +18,7 @@ from backend.files.uploads.sources import SourceError
 from backend.files.uploads.store import StoreError, UploadStore
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.database import Database
 from backend.kit.errors import Problem, existing
 from backend.kit.middleware import MAX_PIECE_BYTES
@@ -24,7 +26,16 @@ from backend.kit.principal import Principal
 from backend.models import Upload
 from backend.outbound.addresses import ForbiddenAddressError, destination, permitted_addresses
 from backend.settings.environment import Settings
-from bapo.api.uploads import UploadCheck, UploadCreate, UploadFetch, UploadFinish, UploadInfo, UploadKind
+from bapo.api.uploads import (
+    CatalogueEntry,
+    UploadCheck,
+    UploadCreate,
+    UploadFetch,
+    UploadFinish,
+    UploadInfo,
+    UploadKind,
+)
+from bapo.config.model_catalogue import CATALOGUE, CatalogueModel
 from bapo.own_data.formats import DATA_ENDINGS
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
 
@@ -115,28 +126,27 @@ def _check_ending(kind: UploadKind, file_name: str, field: str = "file_name") ->
         raise Problem(422, "invalid_request", remedy, field=field, value=file_name)
 
 
+def catalogue(settings: Settings) -> list[CatalogueEntry]:
+    """Return the models that the server fetches by their names; none where the deployment does not permit it."""
+    return [rendered(CatalogueEntry, each) for each in CATALOGUE.values()] if settings.upload_catalogue else []
+
+
+class _Wanted(NamedTuple):
+    """A file, or several, that the server is to fetch."""
+
+    kind: UploadKind
+    file_name: str
+    url: str
+
+
 def begin_fetch(session: Session, body: UploadFetch, caller: Principal, settings: Settings) -> str:
     """Return the identifier of an upload that the server fetches. Raises Problem 403, 409 or 422."""
     project = choice.for_new(session, caller, body.project)
-    if settings.upload_policy.permits_nothing:
-        remedy = "this server fetches no files: upload it, or ask an administrator to permit hosts in BAPO_UPLOAD_HOSTS"
-        raise Problem(403, "no_fetches", remedy, field="url", value=sources.shown(body.url))
     try:
-        wanted = sources.repository_of(body.url)
-        url = body.url if wanted else sources.address_of(body.url, settings.upload_hub_url)
-        target = destination(settings.upload_hub_url if wanted else url)
-        settings.upload_policy.check_name(target.host)
-        permitted_addresses(target, settings.upload_policy)
+        model = sources.catalogue_model(body.url)
+        wanted = _at_address(body, settings) if model is None else _in_catalogue(body, model, settings)
     except (SourceError, ForbiddenAddressError) as error:
         raise Problem(422, "forbidden_address", str(error), field="url", value=sources.shown(body.url)) from None
-    kind: UploadKind
-    if wanted:
-        # The ending of a data set is that of its files, once they are known.
-        kind, file_name = wanted.kind, PurePath(wanted.name).name + (".zip" if wanted.kind == "model" else "")
-    else:
-        file_name = body.file_name or sources.file_name_of(url)
-        kind = "model" if PurePath(file_name).suffix.lower() in ENDINGS["model"] else "dataset"
-        _check_ending(kind, file_name, "file_name" if body.file_name else "url")
     repository.lock_project(session, project.id)
     under_way = repository.fetches(session, caller.id)
     if under_way >= MAX_FETCHES:
@@ -145,17 +155,42 @@ def begin_fetch(session: Session, body: UploadFetch, caller: Principal, settings
     upload = Upload(
         project_id=project.id,
         owner_id=caller.id,
-        kind=kind,
-        file_name=file_name,
-        source=url,
+        kind=wanted.kind,
+        file_name=wanted.file_name,
+        source=wanted.url,
         num_bytes=0,
         state="fetching",
     )
     session.add(upload)
     session.flush()
-    facts = {"upload_id": upload.id, "file": file_name, "source": sources.shown(url)}
+    facts = {"upload_id": upload.id, "file": wanted.file_name, "source": sources.shown(wanted.url)}
     add_audit(session, None, caller.name, "upload_fetched", facts)
     return upload.id
+
+
+def _in_catalogue(body: UploadFetch, model: CatalogueModel, settings: Settings) -> _Wanted:
+    if not settings.upload_catalogue:
+        remedy = "BAPO_UPLOAD_CATALOGUE is off: upload the model, or ask an administrator to set it to true"
+        raise Problem(403, "no_fetches", remedy, field="url", value=body.url)
+    return _Wanted("model", f"{model.name}.whl", body.url)
+
+
+def _at_address(body: UploadFetch, settings: Settings) -> _Wanted:
+    if settings.upload_policy.permits_nothing:
+        remedy = "this server fetches no files: upload it, or ask an administrator to permit hosts in BAPO_UPLOAD_HOSTS"
+        raise Problem(403, "no_fetches", remedy, field="url", value=sources.shown(body.url))
+    wanted = sources.repository_of(body.url)
+    url = body.url if wanted else sources.address_of(body.url, settings.upload_hub_url)
+    target = destination(settings.upload_hub_url if wanted else url)
+    settings.upload_policy.check_name(target.host)
+    permitted_addresses(target, settings.upload_policy)
+    if wanted:
+        # The ending of a data set is that of its files, once they are known.
+        return _Wanted(wanted.kind, PurePath(wanted.name).name + (".zip" if wanted.kind == "model" else ""), url)
+    file_name = body.file_name or sources.file_name_of(url)
+    kind: UploadKind = "model" if PurePath(file_name).suffix.lower() in ENDINGS["model"] else "dataset"
+    _check_ending(kind, file_name, "file_name" if body.file_name else "url")
+    return _Wanted(kind, file_name, url)
 
 
 def take_part(

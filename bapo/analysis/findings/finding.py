@@ -9,6 +9,7 @@ from bapo.analysis.number_format import THIN_SPACE, percent
 from bapo.analysis.result import Bounded, Result
 
 FindingKind = Literal[
+    "probed_readiness",
     "probed_difficulty",
     "probed_group_size",
     "probed_thresholds",
@@ -34,6 +35,7 @@ FindingKind = Literal[
     "contamination",
 ]
 LABELS: Mapping[FindingKind, str] = {
+    "probed_readiness": "Warm start",
     "probed_difficulty": "Difficulty for the base model",
     "probed_group_size": "Group size",
     "probed_thresholds": "Thresholds and buffers",

@@ -10,10 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bapo.analysis.findings.estimates import Estimate, clustered_share
+from bapo.analysis.findings.estimates import Estimate
 from bapo.analysis.findings.finding import (
     PLANNED,
     Evidence,
@@ -26,6 +23,8 @@ from bapo.analysis.findings.finding import (
     Remedy,
     TooLittle,
 )
+from bapo.analysis.findings.probed import ProbedCounts, counts_of, speed_of
+from bapo.analysis.findings.readiness import readiness
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.analysis.number_format import counted, percent
@@ -60,36 +59,6 @@ class Probed(NamedTuple):
     forecast: Forecast
     group_size: int
     """The suggested one."""
-
-
-class ProbedCounts(NamedTuple):
-    """Right responses and responses of each prompt that was answered."""
-
-    num_correct: NDArray[np.int64]
-    num_responses: NDArray[np.int64]
-    of_groups: NDArray[np.int64]
-    """Right responses of each group."""
-    cluster: NDArray[np.int64]
-    """Prompt of each group."""
-
-    def share_of(self, hits: NDArray[np.bool_]) -> Estimate:
-        """Return the share of these groups; prompts are independent, groups of one prompt are not."""
-        sizes = np.bincount(self.cluster).astype(np.float64)
-        return clustered_share(np.bincount(self.cluster, weights=hits).astype(np.float64), sizes)
-
-    @property
-    def accuracy(self) -> Estimate:
-        """Share of right responses."""
-        return clustered_share(self.num_correct.astype(np.float64), self.num_responses.astype(np.float64))
-
-
-def counts_of(stream: RunStream) -> ProbedCounts:
-    """Return the counts of all steps: every group is the base model's."""
-    rows = stream.fresh_rows()
-    counts = stream.visits.num_correct[rows].astype(np.int64)
-    _, cluster = np.unique(stream.visits.prompt[rows], return_inverse=True)
-    correct = np.bincount(cluster, weights=counts).astype(np.int64)
-    return ProbedCounts(correct, np.bincount(cluster) * stream.visits.group_size, counts, cluster)
 
 
 def _difficulty(probed: Probed) -> Outcome:
@@ -262,19 +231,16 @@ def _thresholds(probed: Probed) -> Outcome:
 def _cost(probed: Probed) -> Outcome:
     """Report speed and memory as measured, and the time that the planned run would take on the same machine."""
     stream, group_size = probed.stream, probed.group_size
-    generating = stream.curve("timing_s/gen").values
+    speed = speed_of(stream, probed.counts)
     tokens = stream.curve("bapo/cost/num_tokens").values
-    updates, trained = stream.curve("timing_s/update").values, stream.curve("bapo/batch/batch").values
-    if not len(generating) or not len(tokens) or not len(updates):
+    if speed is None or not len(tokens):
         return TooLittle("no update was measured yet: the last step makes one")
-    seconds_per_response = float(generating.sum()) / float(probed.counts.num_responses.sum())
-    seconds_per_group = float(updates[-1]) / max(1.0, float(trained[-1]))
     config = _planned_config(stream, {"rollout.group_size": group_size})
     estimate = rollout_estimate(config.model_dump(mode="json"))
-    seconds_per_update = seconds_per_group * config.training.batch_size * group_size / stream.visits.group_size
+    seconds_per_update = speed.update_seconds * config.training.batch_size * group_size
     evidence = [
-        Evidence(label=_SPEED, value=float(tokens[-1]) / float(generating.sum()), unit="number"),
-        Evidence(label="Generating 1,000 responses", value=1000 * seconds_per_response, unit="seconds"),
+        Evidence(label=_SPEED, value=float(tokens[-1]) / speed.all_seconds, unit="number"),
+        Evidence(label="Generating 1,000 responses", value=1000 * speed.response_seconds, unit="seconds"),
         Evidence(label="Update on a full batch", value=seconds_per_update, unit="seconds"),
     ]
     for key, label in (("memory_peak_bytes", "Peak memory, GiB"), ("gpu_memory_peak_bytes", "Peak GPU memory, GiB")):
@@ -284,7 +250,7 @@ def _cost(probed: Probed) -> Outcome:
     title = "Measured: speed and memory; the length of the planned run is not known."
     if estimate.steps is not None and estimate.fresh is not None:
         rollouts = estimate.fresh + estimate.uncertain + (estimate.tracking or 0) + (estimate.evaluation or 0)
-        seconds = rollouts * seconds_per_response + estimate.steps * seconds_per_update
+        seconds = rollouts * speed.response_seconds + estimate.steps * seconds_per_update
         evidence.insert(0, Evidence(label=PLANNED, value=seconds, unit="seconds"))
         title = (
             f"{counted(estimate.steps, 'step')} of BAPO with G = {group_size} would generate up to {rollouts:,} "
@@ -334,7 +300,7 @@ _DETECTORS: Mapping[FindingKind, Callable[[Probed], Outcome]] = {
     "probed_thresholds": _thresholds,
     "probed_cost": _cost,
 }
-OF_PROBES = _DETECTORS.keys()
+OF_PROBES = frozenset({"probed_readiness"}) | _DETECTORS.keys()
 """Kinds that only probes are looked through for."""
 
 
@@ -368,8 +334,9 @@ def probe_outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:
     """Return what a probe says, by kind; the counts are taken and the success rates fitted once for all."""
     counts = counts_of(stream)
     answered = len(counts.num_correct)
+    ready: dict[FindingKind, Outcome] = {"probed_readiness": readiness(stream, counts)}
     if answered < LEAST_PROMPTS:
-        return dict.fromkeys(OF_PROBES, TooLittle(f"{answered} of {LEAST_PROMPTS} prompts"))
+        return ready | dict.fromkeys(_DETECTORS, TooLittle(f"{answered} of {LEAST_PROMPTS} prompts"))
     forecast = Forecast(counts.num_correct, counts.num_responses)
     probed = Probed(stream, counts, forecast, group_size_of(forecast))
-    return {kind: detect(probed) for kind, detect in _DETECTORS.items()}
+    return ready | {kind: detect(probed) for kind, detect in _DETECTORS.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -16,63 +15,96 @@ _BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """One layer's keys and values in buffers of the final length.
+    """One layer's keys and values in buffers of a fixed size, of which a window of columns is in use.
 
     `DynamicLayer` copies everything at each new token, which costs a small model more than the rest of the forward
     pass; here a new token is written behind the others.
     """
 
-    def __init__(self, keys: Tensor, values: Tensor, length: int) -> None:
-        """Take `keys` and `values` [rows, heads, capacity, head size] whose first `length` tokens are filled."""
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
+        """Take buffers [rows, heads, capacity, head size] that hold nothing yet."""
         super().__init__()
         self.is_initialized = True
+        self.capacity: int = keys.shape[2]
         self._buffers = (keys, values)
-        self.keys, self.values = (buffer[:, :, :length] for buffer in self._buffers)
+        self.use(0, 0)
+
+    def use(self, begin: int, end: int) -> None:
+        """Set the columns in use."""
+        self.begin, self.end = begin, end
+        self.keys, self.values = (buffer[:, :, begin:end] for buffer in self._buffers)
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Write the new tokens' keys and values; return those of all tokens."""
-        begin = self.get_seq_length()
-        end = begin + key_states.shape[-2]
+        end = self.end + key_states.shape[-2]
         for buffer, states in zip(self._buffers, (key_states, value_states), strict=True):
-            buffer[:, :, begin:end] = states
-        self.keys, self.values = (buffer[:, :, :end] for buffer in self._buffers)
-        return self.keys, self.values
+            buffer[:, :, self.end : end] = states
+        self.use(self.begin, end)
+        return keys_and_values(self)
+
+    def admit(self, prompts: tuple[Tensor, Tensor], rows: Tensor) -> None:
+        """Write the keys and values of prompts [rows, heads, tokens, head size] into these rows, up to the window's
+        end."""
+        for buffer, part in zip(self._buffers, prompts, strict=True):
+            buffer[:, :, self.end - part.shape[2] : self.end].index_copy_(0, rows, part)
+
+    def move(self, begin: int, end: int) -> None:
+        """Set the columns in use, and move to their end what the old ones end with."""
+        kept = min(end - begin, self.end - self.begin)
+        for buffer in self._buffers:
+            # Columns before and after may overlap.
+            buffer[:, :, end - kept : end] = buffer[:, :, self.end - kept : self.end].clone()
+        self.use(begin, end)
 
     def keep_rows(self, rows: Tensor) -> None:
         """Drop all rows but these, given in ascending order."""
-        length = self.get_seq_length()
         for buffer in self._buffers:
-            buffer[: len(rows), :, :length] = buffer[rows, :, :length]
+            buffer[: len(rows), :, self.begin : self.end] = buffer[rows, :, self.begin : self.end]
         self._buffers = (self._buffers[0][: len(rows)], self._buffers[1][: len(rows)])
-        self.keys, self.values = (buffer[:, :, :length] for buffer in self._buffers)
+        self.use(self.begin, self.end)
 
 
 class GrowingCache(Cache):
-    """The cache of rows that grow by one token at a time and end at different times."""
+    """The cache of rows that grow by one token at a time, end at different times, and make room for others.
 
-    def __init__(self, prefixes: Sequence[tuple[Cache, Tensor]], *, capacity: int) -> None:
-        """Gather prompts of one or several lengths, aligned at their last token.
+    All rows end in the same column. Columns before a row's first token have to be masked.
+    """
 
-        `prefixes` holds caches of prompts, with the prompt [rows] that each row continues; the rows of the first cache
-        come first. Tokens before a shorter prompt have to be masked.
-        """
-        length = max(cache.get_seq_length() for cache, _ in prefixes)
-        num_rows = sum(len(rows) for _, rows in prefixes)
-        self._growing: list[GrowingLayer] = []
-        for index in range(len(layers_of(prefixes[0][0]))):
-            parts = [keys_and_values(layers_of(cache)[index]) for cache, _ in prefixes]
-            # Keys and values may differ in the size of their heads.
-            buffers = [part.new_empty(num_rows, part.shape[1], capacity, part.shape[3]) for part in parts[0]]
-            begin = 0
-            for (_, rows), pair in zip(prefixes, parts, strict=True):
-                window = slice(length - pair[0].shape[2], length)
-                for buffer, part in zip(buffers, pair, strict=True):
-                    # Masked tokens count zero times, which is zero only of a finite number.
-                    buffer[begin : begin + len(rows), :, : window.start] = 0
-                    buffer[begin : begin + len(rows), :, window] = part.index_select(0, rows)
-                begin += len(rows)
-            self._growing.append(GrowingLayer(buffers[0], buffers[1], length))
+    def __init__(self, like: Cache, *, num_rows: int, capacity: int) -> None:
+        """Make room for `num_rows` of `capacity` tokens each, with the heads and the number format of `like`."""
+        self._growing = []
+        for layer in layers_of(like):
+            # Masked tokens count zero times, which is zero only of a finite number; keys and values may differ in size.
+            keys, values = (
+                part.new_zeros(num_rows, part.shape[1], capacity, part.shape[3]) for part in keys_and_values(layer)
+            )
+            self._growing.append(GrowingLayer(keys, values))
         super().__init__(layers=list(self._growing))
+
+    def make_room(self, num_tokens: int) -> None:
+        """Drop columns before the last `num_tokens`, which are as many as the longest row has or is to have.
+
+        Rows move within the buffers only where these tokens, or one more, would not fit.
+        """
+        end = self._growing[0].end
+        fits = num_tokens <= end and not self.is_full
+        for layer in self._growing:
+            if fits:
+                layer.use(end - num_tokens, end)
+            else:
+                layer.move(0, num_tokens)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the rows have to move before another token."""
+        layer = self._growing[0]
+        return layer.end == layer.capacity
+
+    def admit(self, prefix: Cache, prompts: Tensor, rows: Tensor) -> None:
+        """Let row `rows[i]` continue prompt `prompts[i]` of the cache `prefix`, whose tokens there is room for."""
+        for layer, source in zip(self._growing, layers_of(prefix), strict=True):
+            keys, values = keys_and_values(source)
+            layer.admit((keys.index_select(0, prompts), values.index_select(0, prompts)), rows)
 
     def keep_rows(self, rows: Tensor) -> None:
         """Drop all rows but these, given in ascending order."""

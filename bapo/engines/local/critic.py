@@ -13,9 +13,11 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.method import CriticConfig
 from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
 from bapo.engines.finite_values import require_finite
+from bapo.engines.local.attention import use_grouped_attention
 from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
+from bapo.engines.local.memory import tokens_per_gradient
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.payload import GroupPayload
@@ -43,6 +45,7 @@ def value_model(policy: PreTrainedModel, config: RunConfig) -> PreTrainedModel:
             "choose a method without critic, or another model"
         )
         raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)]) from None
+    use_grouped_attention(model)
     model.base_model.load_state_dict(policy.base_model.state_dict())
     layers = {id(parameter) for parameter in model.base_model.parameters()}
     for parameter in model.parameters():
@@ -151,7 +154,8 @@ class Critic:
         return loss, self.optimizer.step()
 
     def _micro_batches(self, payloads: Sequence[GroupPayload]) -> Iterator[list[int]]:
-        return micro_batches(payloads, self._micro_batch_tokens, padding_budget(self.model).prompts)
+        max_tokens = min(self._micro_batch_tokens, tokens_per_gradient(self.model))
+        return micro_batches(payloads, max_tokens, padding_budget(self.model).prompts)
 
     def _forward(self, payloads: Sequence[GroupPayload]) -> Tensor:
         with forward_passes(self._engine, self.model.device):

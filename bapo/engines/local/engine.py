@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 import resource
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from bapo.engines.finite_values import NotFiniteError, generation_problem, updat
 from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
+from bapo.engines.local.device import device_of
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
@@ -45,8 +45,6 @@ CRITIC_FOLDER = "critic"
 CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
 GROUPS_FILE = "groups.safetensors"
 STATE_FILE = "engine.json"
-_DRIVER = Path("/dev/nvidiactl")
-"""There where NVIDIA's driver is loaded, whether or not this PyTorch can use it."""
 
 
 class LocalEngine:
@@ -64,7 +62,7 @@ class LocalEngine:
         _refuse_images(config, task)
         self._config = config
         self._task = task
-        self._device = _device(config)
+        self._device = device_of(config)
         torch.set_num_threads(config.engine.threads)
         use_repeatable_algorithms(self._device)
         language_model = load_language_model(config.model.path, self._device)
@@ -82,6 +80,7 @@ class LocalEngine:
         self._rollout_version = 0
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
+        self._rounded_model: PreTrainedModel | None = None
 
     # ------------------------------------------------------------ generation
 
@@ -148,7 +147,7 @@ class LocalEngine:
         rollout = self._config.rollout
         with forward_passes(self._config.engine, self._device):
             sampled = sample(
-                model,
+                self._for_rollouts(model),
                 [self._prompts[problem.prompt_id] for problem in problems],
                 group_size=group_size,
                 temperature=temperature,
@@ -167,6 +166,16 @@ class LocalEngine:
             return self._model
         assert self._rollout_model is not None
         return self._rollout_model
+
+    def _for_rollouts(self, model: PreTrainedModel) -> PreTrainedModel:
+        """Return the model with its weights in the format of `engine.rollout_weights`."""
+        if self._config.engine.rollout_weights == "float32":
+            return model
+        if self._rounded_model is None:
+            self._rounded_model = copy.deepcopy(model).bfloat16()
+        else:
+            self._rounded_model.load_state_dict(model.state_dict())
+        return self._rounded_model
 
     def _texts(self, group: SampledGroup) -> list[str]:
         return self._tokenizer.batch_decode(group.responses(), skip_special_tokens=True)
@@ -255,30 +264,6 @@ class LocalEngine:
 
     def close(self) -> None:
         """Do nothing: nothing runs outside this process."""
-
-
-def _device(config: RunConfig) -> torch.device:
-    """Return where to compute. Raises ConfigError where a GPU is asked for, or lies idle, and PyTorch cannot use it."""
-    wanted = config.engine.device
-    if wanted == "cpu" or torch.cuda.is_available():
-        return torch.device("cpu" if wanted == "cpu" else "cuda")
-    is_given = _DRIVER.exists() and os.environ.get("CUDA_VISIBLE_DEVICES") != ""
-    if wanted == "cuda" or (torch.version.cuda is not None and is_given):
-        remedy = (
-            f"PyTorch {torch.__version__} finds no CUDA GPU here ({_why_no_gpu()}): update the driver, or install a "
-            "build of PyTorch for the CUDA version that nvidia-smi names, or choose cpu"
-        )
-        raise _problem("engine.device", wanted, remedy)
-    return torch.device("cpu")
-
-
-def _why_no_gpu() -> str:
-    """Return the reason as PyTorch has it, such as a driver that is too old."""
-    try:
-        torch.cuda.init()  # type: ignore[no-untyped-call]
-    except (AssertionError, RuntimeError) as error:
-        return str(error).partition(". ")[0].strip()
-    return "none is visible"
 
 
 def _refuse_images(config: RunConfig, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""The README of the shipped base model, written from the figures measured when it was made."""
+"""The READMEs of models that a warm start made, written from the figures measured then."""
 
 from __future__ import annotations
 
@@ -39,6 +39,61 @@ the effective number of trials).
 
 `warm_start.json` holds the same figures; a test of the repository measures them again.
 """
+
+
+_TRACE_CARD = """# {base}, warm-started
+
+{base} ({num_parameters:,} parameters) after supervised training on {num_learned:,} right responses, as a starting
+point for reinforcement learning. The licence of {base} holds for it: see `BASE_MODEL.md` and the licence files where
+there are any.
+
+## How it was made
+
+`bapo warm-start`: cross-entropy on the response alone, {num_steps} steps of {batch_size} responses, AdamW, peak
+learning rate {learning_rate:g}, seed {seed}, {wall_seconds:.0f} seconds (torch {torch}, transformers {transformers}).
+The responses are {source} of the task `{task}`; {num_held_out:,} more were held out, {num_wrong:,} rejected
+by the verifier, {num_too_long:,} longer than a response may be. No held-out problem was learned from.
+
+| loss, nats per response token | |
+|---|---|
+| held-out responses, before | {held_out_loss_before:.3f} |
+| held-out responses, after | {held_out_loss:.3f} |
+| learned responses, last steps | {final_loss:.3f} |
+
+## What it can do
+
+avg@{num_samples}: mean accuracy of {num_samples} responses per problem at temperature 1, with its 95 % confidence
+interval over problems; in the last two columns the share of problems of which no response, or each, was right.
+
+| set | problems | before | after | at 0/{num_samples} | at {num_samples}/{num_samples} |
+|---|---|---|---|---|---|
+{rows}
+
+`warm_start.json` holds the same figures and the task's config.
+"""
+_SOURCES = {"solutions": "worked solutions of training problems", "base": "the base model's own, to training problems,"}
+
+
+def trace_card(summary: Mapping[str, Any]) -> str:
+    """Render the content of `warm_start.json` of a model that learned from traces as Markdown."""
+    recipe, traces, evaluation = summary["recipe"], summary["traces"], summary["evaluation"]
+    num_samples = next((each["num_samples"] for each in evaluation.values()), 0)
+    rows = [
+        f"| {name} | {after['num_problems']} | {_interval(summary['evaluation_before'][name]['avg_at_k'])} "
+        f"| {_interval(after['avg_at_k'])} | {after['share_none_correct']:.1%} | {after['share_all_correct']:.1%} |"
+        for name, after in evaluation.items()
+    ]
+    return _TRACE_CARD.format(
+        **{key: recipe[key] for key in ("num_steps", "batch_size", "learning_rate", "seed")},
+        **{key: traces[key] for key in ("num_learned", "num_held_out", "num_wrong", "num_too_long")},
+        **{key: summary[key] for key in ("base", "num_parameters", "wall_seconds", "final_loss")},
+        **{key: summary[key] for key in ("held_out_loss_before", "held_out_loss")},
+        **summary["versions"],
+        source=_SOURCES[traces["source"]],
+        task=summary["task"]["type"],
+        num_samples=num_samples,
+        rows="\n".join(rows),
+    )
 
 
 def model_card(summary: Mapping[str, Any]) -> str:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from bapo.engines.local.attention import is_sdpa
+
 
 class PaddingBudget(NamedTuple):
     """Padding tokens that cost about as much as one forward pass more."""
@@ -29,7 +31,7 @@ def padding_budget(model: PreTrainedModel) -> PaddingBudget:
     """Return the padding budget of the model's device."""
     budget = _BUDGETS[model.device.type]
     # Other attention has no number for the padding before a prompt and may read nothing at all.
-    return budget if model.config._attn_implementation == "sdpa" else budget._replace(prompts=0)
+    return budget if is_sdpa(model) else budget._replace(prompts=0)
 
 
 def runs_of_similar_length(lengths: Sequence[int], padding_tokens: int) -> Iterator[range]:

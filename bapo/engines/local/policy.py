@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from jinja2 import TemplateError
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
 from bapo.config import ConfigError, ConfigProblem
+from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.config.paths import SHIPPED_MODELS, shipped_models
+from bapo.engines.local.attention import use_grouped_attention
 from bapo.engines.local.cache import has_attention_only
+from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained.folders import fetch, folder_of
+from bapo.tasks.base import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +37,14 @@ class LanguageModel:
 
 
 def model_folder(path: str) -> Path:
-    """Return the folder that `model.path` names: a folder, or a model shipped with the library.
+    """Return the folder that `model.path` names: a folder, a model shipped with the library, or a pretrained one.
 
-    Raises ConfigError where there is neither, where its files name others outside, or where one is a Git LFS pointer.
+    A model of the catalogue that is not on this machine yet is fetched. Raises ConfigError where it cannot be, where
+    there is no such model, where its files name others outside, or where one is a Git LFS pointer.
     """
     shipped = shipped_models()
     # A server permits these names: what lies in the trainer's working directory must not take their place.
-    folder = SHIPPED_MODELS / path if path in shipped else Path(path).expanduser()
+    folder = SHIPPED_MODELS / path if path in shipped else _pretrained(path) or Path(path).expanduser()
     if (folder / "config.json").is_file():
         if (remedy := outside_file(folder) or lfs_pointer(folder)) is not None:
             raise _problem(path, remedy)
@@ -45,8 +53,23 @@ def model_folder(path: str) -> Path:
     raise _problem(
         path,
         f"this model folder {found}: give a folder in Hugging Face format (config.json, safetensors, tokenizer), "
-        f"or the name of a shipped model ({', '.join(shipped) or 'none here'})",
+        f"or the name of a shipped model ({', '.join(shipped) or 'none here'}) or of one that `bapo model get` fetches",
     )
+
+
+def _pretrained(path: str) -> Path | None:
+    """Return the folder of a pretrained model; None where the path names none that is here or in the catalogue."""
+    model = CATALOGUE.get(path)
+    if model is None:
+        return None if Path(path).expanduser().exists() else folder_of(path)
+    folder = folder_of(path)
+    if folder is not None:
+        return folder
+    print(f"fetching {model.title}, {model.num_bytes:,} bytes, licence {model.licence}", file=sys.stderr)
+    try:
+        return fetch(path)[1]
+    except PretrainedError as error:
+        raise _problem(path, str(error)) from None
 
 
 def load_language_model(path: str, device: torch.device) -> LanguageModel:
@@ -85,6 +108,7 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
     # of the model would give other last digits, and a resumed run differ from an undisturbed one.
     for parameter in model.parameters():
         parameter.data = parameter.data.clone()
+    use_grouped_attention(model)
     # Dropout would make π_θ differ from the policy that generated; nothing else depends on the mode.
     model.train(False).to(device)
     return LanguageModel(model, tokenizer, _eos_token_ids(path, model, tokenizer))
@@ -104,16 +128,29 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str]) -> list[list[int]]:
-    """Return token ids of user messages, in the model's chat template if it has one, else as plain text."""
-    if not prompts:
+def encode_problems(tokenizer: PreTrainedTokenizerBase, problems: Sequence[Problem]) -> list[list[int]]:
+    """Return token ids of the problems' prompts, as `templated` writes them."""
+    if not problems:
         return []
+    # A template writes the special tokens itself.
+    encoded = tokenizer(templated(tokenizer, problems), add_special_tokens=not tokenizer.chat_template)
+    return cast(list[list[int]], encoded["input_ids"])
+
+
+def templated(tokenizer: PreTrainedTokenizerBase, problems: Sequence[Problem]) -> list[str]:
+    """Return the prompts in the model's chat template if it has one, else as plain text.
+
+    Raises ConfigError (field `model.path`) where the template rejects a prompt's messages.
+    """
     if not tokenizer.chat_template:
-        return cast(list[list[int]], tokenizer(list(prompts))["input_ids"])
-    chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
-    texts: Any = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
-    # The template writes the special tokens itself.
-    return cast(list[list[int]], tokenizer(texts, add_special_tokens=False)["input_ids"])
+        return [problem.prompt for problem in problems]
+    chats = [[turn._asdict() for turn in problem.messages] for problem in problems]
+    try:
+        return cast(list[str], tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True))
+    except TemplateError as error:
+        roles = ", ".join(dict.fromkeys(turn.role for problem in problems for turn in problem.messages))
+        remedy = f"its chat template rejects the prompts' messages ({roles}): {error}; leave out what it does not know"
+        raise _problem(tokenizer.name_or_path, remedy) from None
 
 
 def _causal_config(path: str, folder: Path) -> Any:

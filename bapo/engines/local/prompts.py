@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerBase
 
 from bapo.config import ConfigError, ConfigProblem
 from bapo.config.sections import RolloutConfig
-from bapo.engines.local.policy import encode_prompts
+from bapo.engines.local.policy import encode_problems
 from bapo.tasks.base import Task
 
 
@@ -19,7 +19,7 @@ def encode_task(
     the model's context (tokens; None where the model has no limit).
     """
     problems = [*task.train, *(problem for held_out in task.evaluation_sets.values() for problem in held_out)]
-    encoded = encode_prompts(tokenizer, [problem.prompt for problem in problems])
+    encoded = encode_problems(tokenizer, problems)
     longest, problem = max(
         ((len(tokens), problem) for tokens, problem in zip(encoded, problems, strict=True)),
         key=lambda pair: pair[0],
@@ -30,6 +30,13 @@ def encode_task(
             rollout.max_prompt_tokens,
             f"the prompt {problem.prompt[:80]!r} has {longest} tokens: allow at least {longest}, or leave out "
             "long prompts",
+        )
+    if context is not None and longest >= context:
+        remedy = f"the model's context of {context} tokens is full with the prompt {problem.prompt[:80]!r} of {longest}"
+        raise _problem(
+            "rollout.max_prompt_tokens",
+            rollout.max_prompt_tokens,
+            f"{remedy}: leave out long prompts, or take a model with a longer context",
         )
     if context is not None and longest + rollout.max_response_tokens > context:
         raise _problem(

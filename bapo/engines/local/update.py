@@ -15,6 +15,7 @@ from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batche
 from bapo.engines.local.bound_terms import bound_terms, is_measured
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
+from bapo.engines.local.memory import tokens_per_gradient
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.repeatable import backward
@@ -156,9 +157,8 @@ class Updater:
         """Yield the groups with a gradient, in parts that fit into memory."""
         trained = [group for group in batch if self._has_gradient(group)]
         payloads = [group.payload for group in trained]
-        for positions in micro_batches(
-            payloads, self._config.training.micro_batch_tokens, padding_budget(self._model).prompts
-        ):
+        max_tokens = min(self._config.training.micro_batch_tokens, tokens_per_gradient(self._model))
+        for positions in micro_batches(payloads, max_tokens, padding_budget(self._model).prompts):
             yield [trained[position] for position in positions]
 
     def _has_gradient(self, group: TrainingGroup) -> bool:

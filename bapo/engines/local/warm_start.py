@@ -1,55 +1,47 @@
-"""Warm start: how the shipped base model is made, by supervised training on random Countdown expressions.
+"""Warm start: supervised training of a model on right responses, so that RL has something to reinforce.
 
-Its number multisets are set apart from those of generated training and held-out problems (`Split.WARM_START`). It ends
-early: the base model solves some sums almost always, fails at a third of the problems, and has the rest to gain.
+A trace is a training problem with a response that its verifier accepts: the problem's worked solution, or one of the
+base model's own. Held-out problems are evaluated before and after; none of them is learned from.
 """
 
 from __future__ import annotations
 
 import json
-import math
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
+from typing import Literal, NamedTuple
 
 import torch
 import transformers
-from torch import Tensor
-from torch.nn.functional import cross_entropy
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedTokenizerBase
 
-from bapo.config.task import CountdownTaskConfig
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.warm_start import NUM_ANSWERED, NUM_ANSWERS, NUM_EVALUATED, NUM_SAMPLES, SupervisedRecipe
 from bapo.draws import generator, seed_of
-from bapo.engines.local.model_card import model_card
-from bapo.engines.local.policy import LanguageModel, encode_prompts
+from bapo.engines.local.device import device_of
+from bapo.engines.local.model_card import trace_card
+from bapo.engines.local.policy import LanguageModel, encode_problems, load_language_model, model_folder
+from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.sampling import sample
-from bapo.engines.local.tokenizer import END_OF_TURN, countdown_tokenizer
+from bapo.engines.local.supervised import Example, TrainingProgress, mean_loss, train_on
 from bapo.evaluation import EvaluationFigures, figures
 from bapo.tasks import Task, build_task
-from bapo.tasks.base import Problem
-from bapo.tasks.countdown.generation import ProblemRange, Split, random_problem
-from bapo.tasks.countdown.problems import COMPACT_TEMPLATE
+from bapo.tasks.base import Problem, has_images
 
-DEMO_RANGE = ProblemRange(min_number=1, max_number=12, max_target=40, num_operands=(3, 4))
-MAX_RESPONSE_TOKENS = 16
-
-_WARM_UP_STEPS = 50
-_FINAL_LEARNING_RATE_SHARE = 0.05
-_IGNORED = -100
-
-
-@dataclass(frozen=True, slots=True)
-class WarmStartProgress:
-    """One optimizer step of the warm start."""
-
-    step: int
-    """From 1."""
-    num_steps: int
-    loss: float
-    """Nats per response token."""
-    elapsed_seconds: float
+TraceSource = Literal["solutions", "base"]
+HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 32
+"""Share and largest number of traces that are not learned from."""
+LEAST_TRACES = 8
+MOST_OF_A_PROBLEM = 2
+"""Right responses of the base to one problem that are learned from: easy problems would have them all."""
+BASE_CARD = "BASE_MODEL.md"
+_LICENCES = ("LICENSE*", "LICENCE*", "NOTICE*")
+_DRAWS = 0
+"""Seed of responses in evaluations: a model is answered for by the same draws each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,206 +51,327 @@ class WarmStartReport:
     folder: Path
     num_parameters: int
     final_loss: float
-    """Mean of the last 50 steps, nats per response token."""
+    """Mean of the last steps, at most 50, nats per response token."""
     cpu_seconds: float
     """CPU time of training, without evaluation, in seconds."""
     wall_seconds: float
     evaluation: Mapping[str, EvaluationFigures]
     """By held-out set."""
+    evaluation_before: Mapping[str, EvaluationFigures] = field(default_factory=dict)
+    """Those of the base; empty for a model made from scratch."""
+    held_out_loss: float | None = None
+    """Loss on traces that were not learned from, nats per response token; None for a model made from scratch."""
+    held_out_loss_before: float | None = None
+    traces: TraceCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCounts:
+    """Source of the traces, and their numbers."""
+
+    source: TraceSource
+    num_learned: int
+    num_held_out: int
+    num_wrong: int
+    """Solutions or responses that the verifier rejected."""
+    num_too_long: int
+    """Right ones longer than `rollout.max_response_tokens`."""
+    seconds: float
+
+
+class Trace(NamedTuple):
+    """A problem with a right response, as tokens with the end token."""
+
+    problem: Problem
+    response: Sequence[int]
 
 
 def warm_start(
+    config: RunConfig,
     out_dir: Path,
     *,
-    seed: int = 0,
-    num_steps: int = 600,
-    batch_size: int = 64,
-    learning_rate: float = 2e-3,
-    on_progress: Callable[[WarmStartProgress], None] | None = None,
+    source: TraceSource | None = None,
+    recipe: SupervisedRecipe | None = None,
+    num_answered: int = NUM_ANSWERED,
+    temperature: float = 0.6,
+    num_evaluated: int = NUM_EVALUATED,
+    on_progress: Callable[[TrainingProgress], None] | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> WarmStartReport:
-    """Train the Countdown base model and write it to `out_dir` with model card and `warm_start.json`.
+    """Train the config's model on traces of its task, and write it to `out_dir` with model card and `warm_start.json`.
 
-    Teacher forcing, mean cross-entropy per response token; AdamW with linear warm-up and cosine decay; every batch is
-    drawn again, keyed by (seed, step). Equal arguments give equal weights on one machine with one number of threads.
+    `source`: by default the worked solutions, where the task has some. Of `base`, the model answers `num_answered`
+    problems at a `temperature` that may be lower than the run's.
 
     Raises:
-        ValueError: `out_dir` holds files already.
+        ConfigError: the model or the data cannot be used, `out_dir` holds files, or there are too few traces.
     """
-    if out_dir.exists() and any(out_dir.iterdir()):
-        raise ValueError(f"out_dir {str(out_dir)!r} is not empty; name a new folder")
+    require_empty(out_dir)
+    recipe = recipe or SupervisedRecipe()
+    torch.set_num_threads(config.engine.threads)
+    task = build_task(config.task)
+    if has_images(task):
+        raise _problem("task", config.task.type, "a warm start reads text alone, and its problems have images")
+    say("loading the model")
+    base = load_language_model(config.model.path, device_of(config))
+    context = getattr(base.model.config, "max_position_embeddings", None)
+    prompts = encode_task(task, base.tokenizer, config.rollout, context)
+    limit = config.rollout.max_response_tokens
+
+    begin = time.perf_counter()
+    maker = _TraceMaker(base.tokenizer, task, limit)
+    source = source or ("solutions" if any(problem.solution for problem in task.train) else "base")
+    wanted = recipe.num_steps * recipe.batch_size + MOST_HELD_OUT
+    problems = list(task.train)
+    generator(recipe.seed, 0, "warm start traces").shuffle(problems)
+    if source == "solutions":
+        traces = maker.of_solutions(problems, wanted)
+    else:
+        say(f"the base answers {num_answered} problems × {NUM_ANSWERS}")
+        traces = maker.of_responses(base, problems[:num_answered], temperature, recipe.seed)
+    learned, held_out = _divided(traces)
+    if len(learned) < LEAST_TRACES:
+        raise _too_few(source, len(traces), maker)
+    trace_seconds = time.perf_counter() - begin
+
+    sets = task.evaluation_sets or {"train": _others(task.train, traces)}
+    num_of_each = max(1, num_evaluated // len(sets))
+
+    def measured() -> tuple[float, dict[str, EvaluationFigures]]:
+        loss = mean_loss(base.model, _examples(held_out, prompts), padding=_padding(base.tokenizer))
+        return loss, {
+            name: evaluate(base, task, each[:num_of_each], max_response_tokens=limit, num_samples=NUM_SAMPLES)
+            for name, each in sets.items()
+            if each
+        }
+
+    say(f"evaluating the base on {num_evaluated} problems × {NUM_SAMPLES}")
+    loss_before, before = measured()
+    say(f"learning from {len(learned)} traces")
     begin_cpu, begin_wall = time.process_time(), time.perf_counter()
-    tokenizer = countdown_tokenizer()
-    model = _new_model(tokenizer, seed)
-    losses = _train(
-        model,
-        tokenizer,
-        seed=seed,
-        num_steps=num_steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
+    losses = train_on(
+        base.model,
+        lambda step: _examples(_batch(learned, recipe, step), prompts),
+        recipe,
+        padding=_padding(base.tokenizer),
         on_progress=on_progress,
     )
     cpu_seconds, wall_seconds = time.process_time() - begin_cpu, time.perf_counter() - begin_wall
-
-    language_model = LanguageModel(model.train(False), tokenizer, (int(tokenizer.eos_token_id),))
-    task = build_task(CountdownTaskConfig())
+    say("evaluating the model")
+    loss_after, after = measured()
     report = WarmStartReport(
         folder=out_dir,
-        num_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        num_parameters=base.model.num_parameters(),
         final_loss=fmean(losses[-50:]),
         cpu_seconds=cpu_seconds,
         wall_seconds=wall_seconds,
-        evaluation={
-            name: evaluate_base(language_model, task, problems) for name, problems in task.evaluation_sets.items()
-        },
+        evaluation=after,
+        evaluation_before=before,
+        held_out_loss=loss_after,
+        held_out_loss_before=loss_before,
+        traces=TraceCounts(source, len(learned), len(held_out), maker.num_wrong, maker.num_too_long, trace_seconds),
     )
-    model.save_pretrained(out_dir)
-    tokenizer.save_pretrained(out_dir)
-    recipe = {
-        "seed": seed,
-        "num_steps": num_steps,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        **asdict(DEMO_RANGE),
-    }
-    summary = _summary(report, recipe)
-    (out_dir / "warm_start.json").write_text(json.dumps(summary, indent=2) + "\n")
-    (out_dir / "README.md").write_text(model_card(summary))
+    _write(report, base, config, recipe)
     return report
 
 
-def evaluate_base(
-    language_model: LanguageModel, task: Task, problems: Sequence[Problem], *, num_samples: int = 8
+def require_empty(out_dir: Path) -> None:
+    """Raise ConfigError where the folder holds files already."""
+    if out_dir.exists() and any(out_dir.iterdir()):
+        raise _problem("--out", str(out_dir), "the folder is not empty: name a new one")
+
+
+class _TraceMaker:
+    """Makes traces of a task, and counts the responses that are none."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_response_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        self._task = task
+        self._max_response_tokens = max_response_tokens
+        self.num_wrong = self.num_too_long = 0
+
+    def of_solutions(self, problems: Sequence[Problem], wanted: int) -> list[Trace]:
+        """Return the worked solutions that the verifier accepts, until there are as many as are wanted."""
+        traces: list[Trace] = []
+        for problem in problems:
+            if len(traces) < wanted and problem.solution is not None:
+                traces += self._accepted(problem, [problem.solution])
+        return traces
+
+    def of_responses(
+        self, base: LanguageModel, problems: Sequence[Problem], temperature: float, seed: int
+    ) -> list[Trace]:
+        """Return right responses of the base, at most `MOST_OF_A_PROBLEM` to each problem."""
+        texts = _responses(
+            base,
+            problems,
+            group_size=NUM_ANSWERS,
+            temperature=temperature,
+            max_response_tokens=self._max_response_tokens,
+            seed=seed_of(seed, 0, "warm start responses"),
+        )
+        groups = zip(problems, texts, strict=True)
+        return [trace for problem, each in groups for trace in self._accepted(problem, each)[:MOST_OF_A_PROBLEM]]
+
+    def _accepted(self, problem: Problem, responses: Sequence[str]) -> list[Trace]:
+        right = [text for text in dict.fromkeys(responses) if self._task.reward(problem, text)]
+        self.num_wrong += sum(text not in right for text in responses)
+        traces = [Trace(problem, encode_response(self._tokenizer, text)) for text in right]
+        fitting = [trace for trace in traces if len(trace.response) <= self._max_response_tokens]
+        self.num_too_long += len(traces) - len(fitting)
+        return fitting
+
+
+def encode_response(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """Return the token ids of a response that ends by itself."""
+    assert tokenizer.eos_token_id is not None, "checked when the model was loaded"
+    return [*tokenizer(text, add_special_tokens=False)["input_ids"], int(tokenizer.eos_token_id)]
+
+
+def evaluate(
+    language_model: LanguageModel,
+    task: Task,
+    problems: Sequence[Problem],
+    *,
+    max_response_tokens: int,
+    num_samples: int = 8,
+    with_greedy: bool = False,
 ) -> EvaluationFigures:
-    """Evaluate the problems: `num_samples` responses each at temperature 1, and a greedy one; draws are fixed."""
-    prompts = encode_prompts(language_model.tokenizer, [problem.prompt for problem in problems])
+    """Evaluate the problems: `num_samples` responses each at temperature 1, maybe a greedy one; draws are fixed."""
 
     def num_correct(group_size: int, temperature: float) -> list[int]:
-        groups = sample(
-            language_model.model,
-            prompts,
+        texts = _responses(
+            language_model,
+            problems,
             group_size=group_size,
             temperature=temperature,
-            top_p=1.0,
-            top_k=-1,
-            max_new_tokens=MAX_RESPONSE_TOKENS,
-            eos_token_ids=language_model.eos_token_ids,
-            generator=torch.Generator().manual_seed(seed_of(0, 0, "base model")),
+            max_response_tokens=max_response_tokens,
+            seed=seed_of(_DRAWS, 0, "base model"),
         )
-        counts = []
-        for problem, group in zip(problems, groups, strict=True):
-            texts = language_model.tokenizer.batch_decode(group.responses(), skip_special_tokens=True)
-            counts.append(sum(task.reward(problem, text) for text in texts))
-        return counts
+        return [sum(task.reward(problem, text) for text in each) for problem, each in zip(problems, texts, strict=True)]
 
-    return figures(num_correct(num_samples, 1.0), num_samples, greedy_rewards=num_correct(1, 0.0))
+    greedy = num_correct(1, 0.0) if with_greedy else None
+    return figures(num_correct(num_samples, 1.0), num_samples, greedy_rewards=greedy)
 
 
-def _new_model(tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
-    """Return three Qwen2 layers of width 128 with random weights."""
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=128,
-        intermediate_size=256,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=512,
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        dtype="float32",
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return Qwen2ForCausalLM(config)  # type: ignore[no-untyped-call]
-
-
-def _train(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    seed: int,
-    num_steps: int,
-    batch_size: int,
-    learning_rate: float,
-    on_progress: Callable[[WarmStartProgress], None] | None,
-) -> list[float]:
-    """Return the loss of every step."""
-    begin = time.perf_counter()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    model.train()
-    losses = []
-    for step in range(1, num_steps + 1):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate * _learning_rate_share(step, num_steps)
-        input_ids, labels = _batch(tokenizer, batch_size, seed, step)
-        logits = model(input_ids=input_ids[:, :-1]).logits
-        loss = cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=_IGNORED)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
-        if on_progress is not None:
-            on_progress(WarmStartProgress(step, num_steps, losses[-1], time.perf_counter() - begin))
-    return losses
-
-
-def _learning_rate_share(step: int, num_steps: int) -> float:
-    """Return the share of the peak rate (1): linear warm-up, then half a cosine down to the final share."""
-    warm_up = min(1.0, step / _WARM_UP_STEPS)
-    cosine = (1 + math.cos(math.pi * (step - 1) / num_steps)) / 2
-    return warm_up * (_FINAL_LEARNING_RATE_SHARE + (1 - _FINAL_LEARNING_RATE_SHARE) * cosine)
-
-
-def _batch(tokenizer: PreTrainedTokenizerBase, batch_size: int, seed: int, step: int) -> tuple[Tensor, Tensor]:
-    """Return token ids and labels [batch_size, tokens]; prompts and padding carry no label.
-
-    Padding is on the right, where no response token attends to it, so that no mask is needed.
-    """
-    draw = generator(seed, step, "warm start")
-    prompts: list[str] = []
-    expressions: list[str] = []
-    while len(prompts) < batch_size:
-        drawn = random_problem(DEMO_RANGE, Split.WARM_START, draw)
-        if drawn is not None:
-            problem, expression = drawn
-            prompts.append(problem.as_problem("countdown", COMPACT_TEMPLATE).prompt)
-            expressions.append(expression.text + END_OF_TURN)
-    prompt_ids = encode_prompts(tokenizer, prompts)
-    response_ids = tokenizer(expressions, add_special_tokens=False)["input_ids"]
-    longest = max(len(prompt) + len(response) for prompt, response in zip(prompt_ids, response_ids, strict=True))
-    input_ids = torch.full((batch_size, longest), int(tokenizer.pad_token_id))
-    labels = torch.full((batch_size, longest), _IGNORED)
-    for row, (prompt, response) in enumerate(zip(prompt_ids, response_ids, strict=True)):
-        end = len(prompt) + len(response)
-        input_ids[row, :end] = torch.tensor([*prompt, *response])
-        labels[row, len(prompt) : end] = torch.tensor(response)
-    return input_ids, labels
-
-
-def _summary(report: WarmStartReport, recipe: Mapping[str, object]) -> dict[str, object]:
-    """Return the content of `warm_start.json`."""
-    return {
-        "recipe": dict(recipe),
-        "num_parameters": report.num_parameters,
-        "final_loss": round(report.final_loss, 4),
-        "cpu_seconds": round(report.cpu_seconds, 1),
-        "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
-        "evaluation": {name: _evaluation_summary(measured) for name, measured in report.evaluation.items()},
-    }
-
-
-def _evaluation_summary(measured: EvaluationFigures) -> dict[str, object]:
-    assert measured.greedy is not None
+def evaluation_summary(measured: EvaluationFigures) -> dict[str, object]:
+    """Return the figures of a held-out set as JSON values."""
     return {
         "num_problems": measured.num_problems,
         "num_samples": measured.num_samples,
         "avg_at_k": measured.avg_at_k.model_dump(),
-        "greedy": measured.greedy.model_dump(),
+        **({} if measured.greedy is None else {"greedy": measured.greedy.model_dump()}),
         "pass_at": {str(k): interval.model_dump() for k, interval in measured.pass_at.items()},
         "share_none_correct": measured.share_none_correct,
         "share_all_correct": measured.share_all_correct,
     }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that a model was made with."""
+    return {"torch": torch.__version__, "transformers": transformers.__version__}
+
+
+def _responses(
+    language_model: LanguageModel,
+    problems: Sequence[Problem],
+    *,
+    group_size: int,
+    temperature: float,
+    max_response_tokens: int,
+    seed: int,
+) -> list[list[str]]:
+    groups = sample(
+        language_model.model,
+        encode_problems(language_model.tokenizer, problems),
+        group_size=group_size,
+        temperature=temperature,
+        top_p=1.0,
+        top_k=-1,
+        max_new_tokens=max_response_tokens,
+        eos_token_ids=language_model.eos_token_ids,
+        generator=torch.Generator().manual_seed(seed),
+    )
+    return [language_model.tokenizer.batch_decode(group.responses(), skip_special_tokens=True) for group in groups]
+
+
+def _divided(traces: Sequence[Trace]) -> tuple[list[Trace], list[Trace]]:
+    """Return the traces to learn from and those held out; no problem has some of both."""
+    num_held_out = min(MOST_HELD_OUT, max(1, round(HELD_OUT_SHARE * len(traces))))
+    withheld = {trace.problem.prompt_id for trace in traces[:num_held_out]}
+    learned = [trace for trace in traces if trace.problem.prompt_id not in withheld]
+    return learned, [trace for trace in traces if trace.problem.prompt_id in withheld]
+
+
+def _others(problems: Sequence[Problem], traces: Sequence[Trace]) -> list[Problem]:
+    """Return training problems that no trace is of, to be evaluated where a task holds out none."""
+    used = {trace.problem.prompt_id for trace in traces}
+    return [problem for problem in problems if problem.prompt_id not in used]
+
+
+def _batch(traces: Sequence[Trace], recipe: SupervisedRecipe, step: int) -> list[Trace]:
+    """Return the traces of a step: one shuffled pass over all after the other."""
+    first = (step - 1) * recipe.batch_size
+    places = range(first, first + recipe.batch_size)
+    orders: dict[int, list[int]] = {}
+    for epoch in {place // len(traces) for place in places}:
+        orders[epoch] = list(range(len(traces)))
+        generator(recipe.seed, epoch, "warm start epoch").shuffle(orders[epoch])
+    return [traces[orders[place // len(traces)][place % len(traces)]] for place in places]
+
+
+def _examples(traces: Sequence[Trace], prompts: Mapping[str, tuple[int, ...]]) -> list[Example]:
+    return [Example(prompts[trace.problem.prompt_id], trace.response) for trace in traces]
+
+
+def _padding(tokenizer: PreTrainedTokenizerBase) -> int:
+    padding = tokenizer.pad_token_id
+    return int(tokenizer.eos_token_id if padding is None else padding)
+
+
+def _write(report: WarmStartReport, model: LanguageModel, config: RunConfig, recipe: SupervisedRecipe) -> None:
+    """Write the model's folder, with the licence and the card of its base."""
+    assert report.traces is not None, "of a model that was not made from scratch"
+    report.folder.mkdir(parents=True, exist_ok=True)
+    model.model.save_pretrained(report.folder)
+    model.tokenizer.save_pretrained(report.folder)
+    base = model_folder(config.model.path)
+    for path in _base_files(base):
+        shutil.copyfile(path, report.folder / (BASE_CARD if path.name == "README.md" else path.name))
+    summary = {
+        # A path of this machine says nothing elsewhere.
+        "base": base.name,
+        "task": config.task.model_dump(mode="json"),
+        "recipe": asdict(recipe),
+        "traces": asdict(report.traces),
+        "num_parameters": report.num_parameters,
+        "final_loss": round(report.final_loss, 4),
+        "held_out_loss_before": report.held_out_loss_before,
+        "held_out_loss": report.held_out_loss,
+        "cpu_seconds": round(report.cpu_seconds, 1),
+        "wall_seconds": round(report.wall_seconds, 1),
+        "versions": versions(),
+        "evaluation_before": {name: evaluation_summary(each) for name, each in report.evaluation_before.items()},
+        "evaluation": {name: evaluation_summary(each) for name, each in report.evaluation.items()},
+    }
+    (report.folder / "warm_start.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    (report.folder / "README.md").write_text(trace_card(summary), encoding="utf-8")
+
+
+def _base_files(base: Path) -> Iterator[Path]:
+    yield from (path for pattern in ("README.md", *_LICENCES) for path in base.glob(pattern) if path.is_file())
+
+
+def _too_few(source: TraceSource, num_traces: int, maker: _TraceMaker) -> ConfigError:
+    others = f"{maker.num_wrong} were judged wrong, {maker.num_too_long} are longer than rollout.max_response_tokens"
+    remedy = (
+        "name the column of worked solutions (task.solution_column), take a task that knows them, such as gsm_symbolic "
+        "or chain_sum, or learn from the base's own responses (--from base)"
+        if source == "solutions"
+        else "learn from worked solutions (--from solutions), lower --temperature, or take easier problems"
+    )
+    return _problem("--from", source, f"only {num_traces} right responses were found ({others}): {remedy}")
+
+
+def _problem(field: str, value: object, remedy: str) -> ConfigError:
+    return ConfigError([ConfigProblem(field, value, remedy)])

@@ -23,7 +23,7 @@ from verl.workers.rollout.replica import RolloutReplicaRegistry
 from bapo.advantages import group_advantages
 from bapo.config.task import TaskSection
 from bapo.engines.verl.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
-from bapo.engines.verl.chat_content import message_content
+from bapo.engines.verl.chat_content import chat_messages
 from bapo.engines.verl.critic_worker import BapoCriticWorker
 from bapo.engines.verl.loss import (
     MEASURE_DISTANCE,
@@ -163,7 +163,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             "prompt_id": [problem.prompt_id for problem in problems],
             "data_source": [problem.data_source for problem in problems],
             "prompt": [problem.prompt for problem in problems],
-            "raw_prompt": [[{"role": "user", "content": message_content(problem)}] for problem in problems],
+            "raw_prompt": [chat_messages(problem) for problem in problems],
             "answer": [dict(problem.answer) for problem in problems],
             "agent_name": [AGENT_NAME] * len(problems),
         }

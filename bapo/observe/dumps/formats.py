@@ -170,5 +170,7 @@ def _reward_columns(folder: Path, files: Sequence[DumpFile], columns: Mapping[st
                 "reward", name, f"the column has numbers in some files and other values in others: {remedy}"
             )
     if not found:
-        raise dump_error("reward", "", f"no column has numbers (found: {', '.join(types)}): {remedy}")
+        raise dump_error(
+            "reward", "", f"no column has decimals, as rewards of TRL are (found: {', '.join(types)}): {remedy}"
+        )
     return found

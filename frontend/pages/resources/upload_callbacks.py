@@ -55,6 +55,9 @@ async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
             registered = [f"@{each.name}" for each in (await client.resources("verifier")).items]
             show("upload-found", found(upload, registered))
             has_warnings = upload.report is not None and bool(upload.report.warnings)
+            # That of a model of the catalogue is known.
+            if licence := upload.details.get("licence"):
+                set_props("upload-licence", {"value": licence})
             set_props("upload-accept", {"checked": False, "error": "", "style": SHOWN if has_warnings else HIDDEN})
 
 
@@ -90,6 +93,8 @@ def _showing(app: Dash, api: Api) -> None:
         client = api.client()
         upload = await client.upload(current["id"])
         is_new = ctx.triggered_id == "upload-current"
+        if is_new:
+            set_props("upload-licence", {"value": ""})
         if is_new or upload.state != "checking":
             await _draw(client, upload)
         if upload.state == "checked" and current.get("is_fetched"):
@@ -128,6 +133,18 @@ def _fetching(app: Dash, api: Api) -> None:
         upload = await api.client().fetch_upload(body)
         set_props("upload-problem", {"hidden": True})
         set_props("upload-current", {"data": {"id": upload.id, "is_fetched": True}})
+
+    @when_pressed(
+        app,
+        {"type": "catalogue-fetch", "id": ALL},
+        states=[State("upload-project", "value")],
+        on_error=in_place("upload-found"),
+    )
+    async def fetch_model(pressed: Mapping[str, str], project: str | None) -> None:
+        body = UploadFetch.model_construct(url=f"catalogue:{pressed['id']}", project=project)
+        upload = await api.client().fetch_upload(body)
+        set_props("upload-problem", {"hidden": True})
+        set_props("upload-current", {"data": {"id": upload.id}})
 
 
 def _deciding(app: Dash, api: Api) -> None:

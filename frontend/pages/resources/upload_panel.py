@@ -9,7 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api.uploads import UploadInfo, UploadPage
+from bapo.api.uploads import CatalogueEntry, UploadInfo, UploadPage
 from bapo.figures import formatting
 from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataReport, DataTask, Remark
 from frontend.components.card import section_title
@@ -64,6 +64,7 @@ def upload_drawer(page: UploadPage, projects: Sequence[str]) -> dmc.Drawer:
                         project_select("upload-project", projects, description="Whose runs may use it", mb="sm"),
                         _drop_zone(page.max_bytes),
                         *([_address(page.fetch_hosts)] if page.fetch_hosts else []),
+                        *([_catalogue(page.catalogue)] if page.catalogue else []),
                     ],
                     id="upload-start",
                 ),
@@ -111,6 +112,30 @@ def _address(hosts: Sequence[str]) -> html.Div:
     )
 
 
+def _catalogue(models: Sequence[CatalogueEntry]) -> html.Div:
+    """Return the models that the server fetches by their names."""
+    rows = [
+        row(
+            html.Div([html.Div(each.title), html.Div(each.about, className="queue-detail")]),
+            html.Div(
+                [
+                    f"{formatting.count(each.num_parameters)} parameters, {each.context_tokens:,} tokens of context",
+                    html.Div(f"Licence {each.licence}", className="queue-detail"),
+                ]
+            ),
+            small_button(
+                f"Fetch {formatting.size(each.num_bytes)}",
+                {"type": "catalogue-fetch", "id": each.name},
+                **attributes(aria_label=f"Fetch {each.title}"),
+            ),
+        )
+        for each in models
+    ]
+    return html.Div(
+        [section_title("Or take a model from the catalogue"), table(("Model", "", ""), rows, "", spacing=4)]
+    )
+
+
 def _form() -> html.Div:
     return html.Div(
         dmc.Stack(
@@ -149,7 +174,8 @@ def arriving(upload: UploadInfo) -> html.Div:
         total = f" of {formatting.size(upload.num_bytes)}" if upload.num_bytes > upload.next_offset else ""
         text = f"{upload.file_name}: {formatting.size(upload.next_offset)}{total} fetched…"
     else:
-        text = f"{upload.file_name} has arrived ({formatting.size(upload.num_bytes)}). Every row is being checked…"
+        checked = "The model" if upload.kind == "model" else "Every row"
+        text = f"{upload.file_name} has arrived ({formatting.size(upload.num_bytes)}). {checked} is being checked…"
     return html.Div(
         [dmc.Loader(size="sm"), html.Span(text, className="wrap-anywhere")],
         className="upload-checking",
@@ -186,7 +212,8 @@ def _model_facts(details: Mapping[str, object]) -> str:
     counted = f", {formatting.count(parameters)} parameters" if isinstance(parameters, int) else ""
     num_bytes = details.get("num_bytes")
     held = formatting.size(num_bytes) if isinstance(num_bytes, int) else ""
-    return f"{details.get('model_type', 'unknown')}{counted}, {held}; weights as safetensors."
+    plain = "" if details.get("has_chat_template") else " It has no chat template: prompts are passed on as plain text."
+    return f"{details.get('model_type', 'unknown')}{counted}, {held}; weights as safetensors.{plain}"
 
 
 def _text(value: Any) -> str:

@@ -183,7 +183,7 @@ def test_a_run_is_shown(cli: Cli, trained: RunDetail, admin: Client) -> None:
 
 
 def test_somebodys_text_commands_no_terminal(cli: Cli, admin: Client) -> None:
-    run = admin.create_run(RunCreate(name="red\x1b[31m [bold]alert[/bold]\x07", notes="\x1b]0;title\x07", start=False))
+    run = admin.create_run(RunCreate(name="[bold]alert[/bold]", notes="red\x1b[31m \x1b]0;title\x07", start=False))
     for arguments in (("runs", run.id), ("show", run.id), ("note", run.id), ("start", run.id)):
         shown = cli(*arguments).stdout
         assert "\x1b" not in shown

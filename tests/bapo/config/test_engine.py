@@ -32,6 +32,8 @@ def test_each_engine_has_a_number_format_of_its_own() -> None:
     assert _resolve(dtype="bfloat16").config.engine.dtype == "bfloat16"
     with pytest.raises(ConfigError, match=r"engine\.dtype = 'bfloat16': this is .* set engine\.verl\.dtype"):
         _resolve(type="verl", dtype="bfloat16")
+    with pytest.raises(ConfigError, match=r"engine\.rollout_weights = 'bfloat16': this is .* engine\.verl\.dtype"):
+        _resolve(type="verl", rollout_weights="bfloat16")
 
 
 @pytest.mark.parametrize("tensor_parallel", [1, 2, 4])

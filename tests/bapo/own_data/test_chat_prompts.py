@@ -28,8 +28,18 @@ def test_a_message_without_content_adds_nothing() -> None:
     mapping = ColumnMapping(columns={"prompt": "p", "answer": "a"})
     chat = [{"role": "system", "content": None}, {"role": "user", "content": "1 + 1 = ?"}]
     assert mapped({"p": chat, "a": "2"}, mapping)["prompt"] == "1 + 1 = ?"
-    with pytest.raises(RowError, match="the prompt is empty"):
+    with pytest.raises(RowError, match="the prompt leaves nothing to answer: end with a message of the user"):
         mapped({"p": chat[:1], "a": "2"}, mapping)
+
+
+def test_several_messages_stay_messages() -> None:
+    mapping = ColumnMapping(columns={"prompt": "p", "answer": "a", "images": "i"})
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [IMAGE, QUESTION]}]
+    row = mapped({"p": chat, "a": "2", "i": [PNG]}, mapping)
+    assert row["prompt"] == [chat[0], {"role": "user", "content": "<image>\nHow many cats?"}]
+    # An image that no message marks comes before what the user asks.
+    unmarked = mapped({"p": [chat[0], {"role": "user", "content": "Cats?"}], "a": "2", "i": [PNG]}, mapping)
+    assert unmarked["prompt"][1]["content"] == "<image>Cats?"
 
 
 def test_a_part_that_is_an_image_marks_the_place_of_one_of_the_row() -> None:

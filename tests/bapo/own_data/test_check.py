@@ -224,7 +224,7 @@ def test_columns_are_proposed_by_their_names(columns: Sequence[str], expected: M
 def test_rows_are_taken_in_the_shapes_that_people_have() -> None:
     chat = {"p": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}], "a": [" 2 "]}
     mapping = ColumnMapping(columns={"prompt": "p", "answer": "a"})
-    assert mapped(chat, mapping) == {"prompt": "Be brief.\n\n1 + 1?", "answer": "2"}
+    assert mapped(chat, mapping) == {"prompt": chat["p"], "answer": "2"}
     parts = [{"type": "text", "text": "Add."}, {"type": "text", "text": "1 + 1?"}, {"type": "audio"}]
     assert mapped({"p": [{"role": "user", "content": parts}], "a": 2}, mapping)["prompt"] == "Add.\n1 + 1?\n[audio]"
     countdown = ColumnMapping(task="countdown", columns={"nums": "n", "target": "t"})

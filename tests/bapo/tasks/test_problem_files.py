@@ -13,6 +13,8 @@ import pytest
 
 from bapo.config import ConfigError, resolve
 from bapo.config.task import FileTaskConfig
+from bapo.observe.group import prompt_text
+from bapo.rollout import prompt_identity
 from bapo.tasks import build_task
 from tests.support.late_imports import late_imports
 
@@ -20,6 +22,7 @@ with late_imports():
     from bapo.engines.local.engine import LocalEngine
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"diagram"
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1 + 1?"}]
 ROWS = [{"prompt": f"What is {n} + {n}?", "answer": 2 * n} for n in range(1, 7)]
 
 
@@ -95,14 +98,75 @@ def test_a_structure_is_the_answer_that_countdown_needs(tmp_path: Path) -> None:
     assert "row 1: the answer has the fields nums, target" in problem_of(parquet(tmp_path, rows))[2]
 
 
+def test_a_prompt_may_be_messages_and_has_one_identity_and_one_text(tmp_path: Path) -> None:
+    # As verl and DAPO write them: messages, the ground truth within a structure, columns that nothing here needs.
+    row = {
+        "prompt": CHAT,
+        "reward_model": {"style": "rule", "ground_truth": "2"},
+        "data_source": "sums",
+        "ability": "math",
+    }
+    section = {"answer_column": "reward_model.ground_truth", "instruction": "In a box."}
+    (problem,) = build_task(FileTaskConfig(train_file=parquet(tmp_path, [row]), **section)).train
+    assert problem.messages == (("system", "Be brief."), ("user", "What is 1 + 1?\n\nIn a box."))
+    assert problem.prompt == "system: Be brief.\n\nuser: What is 1 + 1?\n\nIn a box."
+    assert problem == build_task(FileTaskConfig(train_file=jsonl(tmp_path, [row]), **section)).train[0]
+    # The loop that is observed says the same of these messages.
+    asked = [{"role": role, "content": content} for role, content in problem.messages]
+    assert problem.prompt_id == prompt_identity("sums", prompt_text(asked))
+    alone = build_task(FileTaskConfig(train_file=jsonl(tmp_path, [row | {"prompt": CHAT[1:]}]), **section)).train[0]
+    assert (alone.prompt, alone.turns) == ("What is 1 + 1?\n\nIn a box.", ())
+
+
+@pytest.mark.parametrize(
+    ("form", "response", "instruction"),
+    [
+        ("line", "6 clips. **Answer:** 1,234", 'Solve it step by step. End with "Answer:"'),
+        ("line", "answer: $1234.\n", "Solve it"),
+        ("hashes", "so\n#### 1,234", 'Solve it step by step. End with "####"'),
+        ("boxed", r"\boxed{1234}", r"Solve it step by step. Put the result in \boxed{}"),
+        ("tags", "<answer>1234</answer>", "Give the final answer within <answer>"),
+    ],
+)
+def test_the_answer_is_read_in_the_chosen_format_alone(
+    tmp_path: Path, form: Any, response: str, instruction: str
+) -> None:
+    path = jsonl(tmp_path, [{"prompt": "How many?", "answer": 1234}])
+    task = build_task(FileTaskConfig(train_file=path, answer_format=form))
+    assert task.train[0].prompt.startswith(f"How many?\n\n{instruction}")
+    assert task.reward(task.train[0], response) == 1
+    assert task.reward(task.train[0], response.replace("4", "5")) == 0
+    others = {"Answer: 1234", "#### 1234", r"\boxed{1234}", "<answer>1234</answer>"}
+    assert sum(task.reward(task.train[0], other) for other in others) == 1
+    unasked = FileTaskConfig(train_file=path, answer_format=form, instruction="")
+    assert build_task(unasked).train[0].prompt == "How many?"
+
+
+def test_worked_solutions_end_with_the_answer_in_the_tasks_format(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"prompt": "How many clips?", "answer": "72", "solution": "48 + 24 = 72 clips.\n#### 72"},
+        {"prompt": "And now?", "answer": 3, "solution": "3 remain. Answer: 3"},
+        {"prompt": "And then?", "answer": 3},
+    ]
+    train = build_task(FileTaskConfig(train_file=jsonl(tmp_path, rows), answer_format="line")).train
+    assert [problem.solution for problem in train] == [
+        "48 + 24 = 72 clips.\nAnswer: 72",
+        "3 remain. Answer: 3",
+        None,
+    ]
+
+
 @pytest.mark.parametrize(
     ("row", "remedy"),
     [
         ({"prompt": "p", "answer": None}, "row 2: answer must be a text, a number or a structure, not None"),
         ({"prompt": "p", "answer": True}, "row 2: answer must be a text, a number or a structure, not True"),
         ({"prompt": "p", "answer": "  "}, "row 2: the answer is empty"),
-        ({"prompt": "", "answer": "1"}, "row 2: prompt must be a text, not ''"),
-        ({"prompt": 5, "answer": "1"}, "row 2: prompt must be a text, not 5"),
+        ({"prompt": "", "answer": "1"}, "row 2: prompt must be a text, or messages with role and content, not ''"),
+        ({"prompt": 5, "answer": "1"}, "row 2: prompt must be a text, or messages with role and content, not 5"),
+        ({"prompt": [{"role": "user"}], "answer": "1"}, "row 2: prompt must be a text, or messages with role"),
+        ({"prompt": [{"role": "me", "content": "?"}], "answer": "1"}, "row 2: prompt has a message of 'me'"),
+        ({"prompt": [*CHAT, {"role": "assistant", "content": "2"}], "answer": "1"}, "row 2: prompt leaves nothing"),
         ({"prompt": "p", "solution": "1"}, "row 2 has no column answer (found: prompt, solution)"),
         ({"prompt": "What is 1 + 1?", "answer": 2}, "rows 1 and 2 have the same prompt"),
         ({"prompt": "p", "answer": "1", "images": ["a.png"]}, "row 2: there is no image 'a.png' next to the file"),
@@ -141,6 +205,11 @@ def test_files_are_named_by_the_field_that_gave_them(tmp_path: Path) -> None:
         ({"type": "fil", "train_file": "a.parquet"}, "task.type", "did you mean file?"),
         ({"type": "file", "train_file": "a.parquet", "verifier": "maths"}, "task.verifier", "did you mean math?"),
         ({"type": "file", "train_file": "a${b}.parquet"}, "task.train_file", "must not contain"),
+        (
+            {"type": "file", "train_file": "a.parquet", "answer_format": "line", "verifier": "mine.py:reward"},
+            "task.answer_format",
+            "leave the format empty, or take a verifier of answers (exact, math, reasoning_gym)",
+        ),
     ],
 )
 def test_a_section_that_cannot_be_used_is_refused(section: dict[str, Any], field: str, remedy: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from bapo.api.resources import ResourceInfo, ResourceVersion
-from bapo.api.uploads import UploadPage
+from bapo.api.uploads import CatalogueEntry, UploadPage
 from frontend.components.changes_query import parse_changes
 from frontend.pages.resources.details import INSTRUCTION, new_run_with
 from frontend.pages.resources.upload_panel import upload_drawer
@@ -64,3 +64,27 @@ def test_a_url_is_asked_for_only_where_the_deployment_fetches() -> None:
     assert "upload-url" not in shown()
     assert "From huggingface.co;" in shown("huggingface.co")
     assert "From any public host;" in shown("*")
+
+
+def test_models_of_the_catalogue_are_offered_only_where_the_deployment_fetches_them() -> None:
+    entry = CatalogueEntry(
+        name="tiny",
+        title="Tiny",
+        about="Model of a test",
+        licence="Apache-2.0",
+        num_parameters=134_515_008,
+        context_tokens=8_192,
+        num_bytes=92_871_040,
+    )
+
+    def shown(*models: CatalogueEntry) -> str:
+        page = UploadPage(
+            items=[], max_bytes=10, quota_bytes=100, used_bytes={}, fetch_hosts=[], catalogue=list(models)
+        )
+        return str(upload_drawer(page, ["default"]))
+
+    assert "catalogue-fetch" not in shown()
+    offered = shown(entry)
+    assert "134.5M parameters, 8,192 tokens of context" in offered
+    assert "Licence Apache-2.0" in offered
+    assert "Fetch Tiny" in offered

@@ -15,7 +15,7 @@ from bapo.analysis.findings.search import find
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.config import resolve
 from bapo.methods.probe import probe_changes
-from tests.bapo.analysis.findings.streams import found, stream
+from tests.bapo.analysis.findings.streams import found, group, stream
 
 CONFIG = resolve({"method": {"type": "probe", "planned_steps": 100}, "training": {"steps": 4}}).config
 TIMES: Mapping[str, Sequence[float]] = {
@@ -120,7 +120,8 @@ def test_a_remedy_makes_the_planned_run() -> None:
 
 def test_few_prompts_say_nothing() -> None:
     outcomes = probe_outcomes(stream([[4] * 10], config=CONFIG))
-    assert outcomes == dict.fromkeys(OF_PROBES, TooLittle("10 of 64 prompts"))
+    too_little = dict.fromkeys(OF_PROBES, TooLittle("10 of 64 prompts"))
+    assert outcomes == {**too_little, "probed_readiness": TooLittle("10 of 16 prompts")}
 
 
 def test_a_probe_is_asked_about_its_data_and_not_about_learning() -> None:
@@ -135,8 +136,56 @@ def test_a_planned_run_becomes_a_probe_of_as_many_steps_as_the_problems_take() -
     # 256 problems by 48: 6 steps.
     assert probe_changes(config.model_dump(mode="json")) == {
         "method.type": "probe",
+        "method.num_problems": 256,
         "method.planned_steps": None,
         "method.planned_epochs": 3,
         "training.steps": 6,
         "training.epochs": None,
     }
+
+
+# ---------------------------------------------------------------- readiness for RL
+
+WORDS = resolve(
+    {
+        "method": {"type": "probe"},
+        "training": {"steps": 4},
+        "task": {"type": "reasoning_gym", "verifier": "math", "answer_format": "line"},
+    }
+).config
+
+
+def test_a_model_without_right_answers_needs_a_warm_start_whose_time_is_known() -> None:
+    # 64 groups of 8, 16 a step; of 16 kept groups one response in eight is in the form.
+    kept = [group(f"p{index}", [("Answer: 1", 0), *[("It is 1.", 0)] * 7]) for index in range(16)]
+    probed = stream([[0] * 16] * 4, config=WORDS, metrics=TIMES, samples=kept)
+    finding = found(probe_outcomes(probed)["probed_readiness"]).finding
+    # Updates: 30 · 12 responses at 3 s / (32 · 8). Before and after: 2 · 32 · 4 responses at 8 s / (64 · 8).
+    seconds = 360 * 3 / 256 + 256 * 8 / 512
+    assert {each.label: each.value for each in finding.evidence}["Warm start, about"] == pytest.approx(seconds)
+    assert finding.severity == "problem"
+    assert finding.title == (
+        "0 of 512 responses are right, and 12.5\u202f% of responses give an answer in the form that the verifier "
+        "reads: the model needs a warm start before RL, about 1 minute on this machine."
+    )
+    assert finding.remedies[0].text.startswith(
+        "Learn from right responses first: `bapo warm-start countdown-base PROBE --out MODEL`"
+    )
+    assert "such as 'Answer: 42'" in finding.remedies[1].text
+
+
+def test_a_form_that_hardly_any_response_follows_is_named() -> None:
+    kept = [group(f"p{index}", [("Answer: 1", 1), *[("It is 1.", 0)] * 3]) for index in range(16)]
+    finding = found(probe_outcomes(stream([[2] * 16], config=WORDS, samples=kept))["probed_readiness"]).finding
+    # All groups have a gradient.
+    assert finding.severity == "warning"
+    assert finding.title.startswith("32 of 128 responses are right, and 25.0\u202f% of responses give an answer")
+    assert [remedy.text.partition(" ")[0] for remedy in finding.remedies] == ["Ask"]
+
+
+def test_a_model_with_right_answers_in_the_form_is_ready() -> None:
+    kept = [group(f"p{index}", [("Answer: 1", 1), ("It is 1.", 0)]) for index in range(16)]
+    assert probe_outcomes(stream([[2] * 16], config=WORDS, samples=kept))["probed_readiness"] is None
+    # A verifier that reads the whole response has no form to follow, and what is solved already needs no warm start.
+    assert probe_outcomes(stream([[4] * 16], config=CONFIG))["probed_readiness"] is None
+    assert probe_outcomes(stream([[8] * 16], config=CONFIG))["probed_readiness"] is None

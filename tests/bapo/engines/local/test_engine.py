@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,22 @@ def test_bfloat16_is_of_forward_passes_alone(toy_folder: Path) -> None:
     assert engine.update(items(generate(engine, step=2)), step=2).ratio_max == pytest.approx(1, abs=0.05)
 
 
+def test_rounded_weights_are_for_rollouts_alone(toy_folder: Path) -> None:
+    engine = make_engine(toy_folder, engine__rollout_weights="bfloat16")
+    generated = generate(engine)
+    assert not equal(generated, generate(make_engine(toy_folder)))
+    assert generated.groups[0].payload.sampled.logprobs.dtype == torch.float32
+    stats = engine.update(items(generated), step=1)
+    # Here training computes with all digits, so that the whole error of the other side is seen.
+    assert stats.logprob_gap is not None
+    assert 1e-3 < stats.logprob_gap.mean < 0.05
+    assert stats.logprob_gap.max < 0.25
+    assert {parameter.dtype for parameter in engine._model.parameters()} == {torch.float32}
+    # The next rollouts are those of the new weights.
+    engine.sync_rollout_policy(1)
+    assert engine.update(items(generate(engine, step=2)), step=2).ratio_max == pytest.approx(1, abs=0.25)
+
+
 def test_greedy_answers_are_rewarded(engine: LocalEngine, toy_folder: Path) -> None:
     rewards = engine.greedy(TASK.train)
     loaded = load_language_model(str(toy_folder), torch.device("cpu"))
@@ -210,6 +227,7 @@ def test_an_empty_batch_is_refused(engine: LocalEngine) -> None:
         # The reference of a resumed run is the model that the run began with, not its checkpoint.
         (False, {"loss__kl_coefficient": 0.1, "loss__kl_to": "reference"}),
         (False, {"engine__dtype": "bfloat16", "method__type": "ppo"}),
+        (False, {"engine__rollout_weights": "bfloat16"}),
     ],
 )
 def test_a_restored_engine_goes_on_bit_for_bit(
@@ -300,6 +318,16 @@ def test_responses_beyond_the_context_are_refused(toy_folder: Path, limit: int, 
         make_engine(toy_folder, rollout__max_response_tokens=limit)
 
 
+def test_a_context_that_a_prompt_alone_fills_is_refused(toy_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(toy_folder, tmp_path / "short")
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(
+        config.replace('"max_position_embeddings": 128', '"max_position_embeddings": 5')
+    )
+    with pytest.raises(ConfigError, match=r"the model's context of 5 tokens is full with the prompt '678' of 5"):
+        make_engine(folder)
+
+
 def test_a_gpu_that_is_not_there_is_refused(toy_folder: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA GPU")
@@ -321,7 +349,7 @@ def test_a_driver_that_is_too_old_is_named_where_a_gpu_would_lie_idle(
 
     monkeypatch.setattr(torch.cuda, "init", init)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr("bapo.engines.local.engine._DRIVER", tmp_path)
+    monkeypatch.setattr("bapo.engines.local.device._DRIVER", tmp_path)
     with pytest.raises(ConfigError, match=r"too old \(found version 12020\)\): update the driver, or install"):
         make_engine(toy_folder, engine__device=wanted)
     # A worker that gives a run no GPU hides them.

@@ -114,6 +114,16 @@ def test_prompts_of_several_lengths_change_nothing(name: str, toy_model: PreTrai
     check((toy_model if name == "qwen2" else ARCHITECTURES[name]().eval()).double(), groups)
 
 
+@pytest.mark.parametrize("name", ["qwen2", "gpt2"])
+def test_forwarding_again_for_the_gradient_changes_nothing(
+    name: str, toy_model: PreTrainedModel, random_payload: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    monkeypatch.setattr(forward, "tokens_per_gradient", lambda model: 1)
+    monkeypatch.setattr(forward, "tokens_per_output", lambda model: 12)
+    check((toy_model if name == "qwen2" else ARCHITECTURES[name]().eval()).double(), some_groups(random_payload))
+
+
 def test_responses_of_one_token_need_the_prompt_only(toy_model: PreTrainedModel, make_payload: Any) -> None:
     check(toy_model.double(), [make_payload([5, 6, 7], [[1], [1]], [0, 0])])
     check(toy_model.double(), [make_payload([5, 6, 7], [[1], [4, 1], [5, 6, 7]], [0, 0, 0])])
@@ -138,16 +148,21 @@ def test_runs_bound_the_padding(padding_tokens: int, runs: list[list[int]]) -> N
 
 
 @pytest.mark.parametrize(
-    ("lengths", "padding_tokens", "segments"),
+    ("lengths", "padding_tokens", "max_tokens", "segments"),
     [
         # Sorted 5, 4, 4, 2, 1: padding 1 + 1 = 2 in the first three, 5 with the fourth; the last has nothing to read.
-        ([4, 1, 5, 2, 4], 2, [[2, 0, 4], [3]]),
-        ([4, 1, 5, 2, 4], 1, [[2, 0], [4], [3]]),
-        ([4, 1, 5, 2, 4], 5, [[2, 0, 4, 3]]),
-        ([3, 3, 3], 0, [[0, 1, 2]]),
-        ([1, 1], 0, []),
+        ([4, 1, 5, 2, 4], 2, 99, [[2, 0, 4], [3]]),
+        ([4, 1, 5, 2, 4], 1, 99, [[2, 0], [4], [3]]),
+        ([4, 1, 5, 2, 4], 5, 99, [[2, 0, 4, 3]]),
+        # Two rows of at most 5 tokens are 10.
+        ([4, 1, 5, 2, 4], 5, 14, [[2, 0], [4, 3]]),
+        ([4, 1, 5, 2, 4], 5, 4, [[2], [0], [4], [3]]),
+        ([3, 3, 3], 0, 99, [[0, 1, 2]]),
+        ([1, 1], 0, 99, []),
     ],
 )
-def test_segments_bound_the_padding(lengths: list[int], padding_tokens: int, segments: list[list[int]]) -> None:
-    found = forward._segments(torch.tensor(lengths), padding_tokens)
+def test_segments_bound_padding_and_tokens(
+    lengths: list[int], padding_tokens: int, max_tokens: int, segments: list[list[int]]
+) -> None:
+    found = forward._segments(torch.tensor(lengths), padding_tokens, max_tokens)
     assert [rows.tolist() for rows in found] == segments

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bapo.config import ConfigError
+from bapo.tasks.base import Problem, Turn
 from tests.support.late_imports import late_imports
 
 with late_imports():
@@ -15,7 +16,7 @@ with late_imports():
     from safetensors.torch import load_file, save_file
     from transformers import BertConfig, BertForSequenceClassification, MambaConfig, MambaForCausalLM
 
-    from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model, load_tokenizer
+    from bapo.engines.local.policy import LanguageModel, encode_problems, load_language_model, load_tokenizer
 
 
 def load(folder: Path | str) -> LanguageModel:
@@ -29,16 +30,35 @@ def test_loads_weights_and_tokenizer(toy_folder: Path) -> None:
     assert not loaded.model.training
 
 
+def asked(*prompts: str) -> list[Problem]:
+    return [Problem(f"p:{prompt}", "p", prompt, {}) for prompt in prompts]
+
+
 def test_prompts_are_encoded_in_the_chat_template(toy_folder: Path) -> None:
     # "=" is token 19, "1" token 4, "2" token 5: the template writes "=" before and behind the message.
-    assert encode_prompts(load_tokenizer(str(toy_folder)), ["12", "1"]) == [[19, 4, 5, 19], [19, 4, 19]]
+    assert encode_problems(load_tokenizer(str(toy_folder)), asked("12", "1")) == [[19, 4, 5, 19], [19, 4, 19]]
+
+
+def test_each_message_of_a_prompt_is_in_the_chat_template(toy_folder: Path) -> None:
+    turns = (Turn("user", "1"), Turn("assistant", "2"), Turn("user", "1"))
+    tokenizer = load_tokenizer(str(toy_folder))
+    tokenizer.chat_template = "{% for message in messages %}={{ message['content'] }}{% endfor %}"
+    assert encode_problems(tokenizer, [Problem("p:1", "p", "text", {}, turns=turns)]) == [[19, 4, 19, 5, 19, 4]]
+
+
+def test_messages_that_the_chat_template_rejects_are_named(toy_folder: Path) -> None:
+    tokenizer = load_tokenizer(str(toy_folder))
+    tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
+    turns = (Turn("system", "Be brief."), Turn("user", "1"))
+    with pytest.raises(ConfigError, match=r"rejects the prompts' messages \(system, user\): System role not supported"):
+        encode_problems(tokenizer, [Problem("p:1", "p", "text", {}, turns=turns)])
 
 
 def test_prompts_without_a_chat_template_are_plain_text(toy_folder: Path) -> None:
     tokenizer = load_tokenizer(str(toy_folder))
     tokenizer.chat_template = None
-    assert encode_prompts(tokenizer, ["12"]) == [[4, 5]]
-    assert encode_prompts(tokenizer, []) == []
+    assert encode_problems(tokenizer, asked("12")) == [[4, 5]]
+    assert encode_problems(tokenizer, []) == []
 
 
 def test_missing_folder_is_refused() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import math
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -25,8 +23,10 @@ with late_imports():
         PreTrainedModel,
     )
 
-    from bapo.engines.local import sampling
-    from bapo.engines.local.sampling import SampledGroup, choose_tokens, sample
+    from bapo.engines.local import decoding
+    from bapo.engines.local.attention import use_grouped_attention
+    from bapo.engines.local.cache import cache_bytes_per_token
+    from bapo.engines.local.sampling import SampledGroup, sample
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12], [4, 4, 4], [6, 7, 8, 9]]
 
@@ -82,11 +82,21 @@ def test_logprobs_agree_with_a_recompute(toy_model: PreTrainedModel) -> None:
     assert len(lengths) > 3  # rows ended at different times, so that the batch was compacted
 
 
+def room_for(num_groups: int, model: PreTrainedModel) -> int:
+    """Bytes of the keys and values of so many groups of 6 rows, of at most 15 tokens and 2 to spare."""
+    return num_groups * 6 * 17 * cache_bytes_per_token(model)
+
+
 @pytest.mark.usefixtures("padding_as_on")
+@pytest.mark.parametrize("num_groups", [1, 2, 4])
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_logprobs_agree_with_a_recompute_in_other_architectures(name: str) -> None:
+def test_logprobs_agree_with_a_recompute_in_other_architectures(
+    name: str, num_groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.manual_seed(0)
     model = ARCHITECTURES[name]().eval()
+    use_grouped_attention(model)
+    monkeypatch.setattr(decoding, "_cache_budget_bytes", lambda model: room_for(num_groups, model))
     for prompt, group in zip(PROMPTS, draw(model), strict=True):
         for response, logprobs in zip(group.responses(), torch.split(group.logprobs, list(group.lengths)), strict=True):
             torch.testing.assert_close(logprobs, recomputed(model, prompt, response), atol=1e-5, rtol=0)
@@ -114,16 +124,42 @@ def test_draws_do_not_depend_on_finished_rows(
     toy_model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
     usual = draw(toy_model)
-    monkeypatch.setattr(sampling, "_COMPACTION_SHARE", share)  # never, and whenever a row has ended
+    monkeypatch.setattr(decoding, "_COMPACTION_SHARE", share)  # never, and whenever a row has ended
     assert same(usual, draw(toy_model))
 
 
+@pytest.mark.parametrize("num_groups", [0, 1, 2, 3])
 def test_draws_do_not_depend_on_the_size_of_batches(
-    toy_model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+    toy_model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch, num_groups: int
 ) -> None:
     usual = draw(toy_model)
-    monkeypatch.setattr(sampling, "_cache_budget_bytes", lambda device: 1)  # one prompt at a time
+    # At least one prompt's rows at a time.
+    monkeypatch.setattr(decoding, "_cache_budget_bytes", lambda model: room_for(num_groups, model))
     assert same(usual, draw(toy_model))
+
+
+def test_prompts_that_wait_take_the_places_of_ended_rows(
+    toy_model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = PROMPTS[:1] * 12
+    decoded: list[int] = []
+
+    def note(module: object, args: object, kwargs: dict[str, Any]) -> None:
+        if kwargs["input_ids"].shape[1] == 1:
+            decoded.append(len(kwargs["input_ids"]))
+
+    toy_model.register_forward_pre_hook(note, with_kwargs=True)
+    cache_bytes_per_token(toy_model)
+    decoded.clear()
+    # Responses of 3 + 20 tokens, and 3 columns to spare: room for 4 groups of 2.
+    monkeypatch.setattr(decoding, "_cache_budget_bytes", lambda model: 4 * 2 * 26 * cache_bytes_per_token(model))
+    groups = draw(toy_model, prompts, group_size=2, max_new_tokens=20)
+    lengths = [length for group in groups for length in group.lengths]
+    assert max(decoded) == 8
+    # 3 batches one after another would each take as many forward passes as their longest response has tokens, less 1.
+    in_turn = sum(max(lengths[begin : begin + 8]) - 1 for begin in range(0, 24, 8))
+    assert len(decoded) < in_turn
+    assert groups[0].responses() == draw(toy_model, prompts[:1], group_size=2, max_new_tokens=20)[0].responses()
 
 
 def test_first_prompts_draw_alike_alone(toy_model: PreTrainedModel) -> None:
@@ -146,55 +182,3 @@ def test_greedy_responses_take_the_most_probable_token(toy_model: PreTrainedMode
     logits = toy_model(input_ids=torch.tensor([PROMPTS[1] + response])).logits[0, len(PROMPTS[1]) - 1 : -1]
     assert response == logits.argmax(-1).tolist()
     torch.testing.assert_close(group.logprobs, recomputed(toy_model, PROMPTS[1], response), atol=5e-6, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("uniform", "token"), [(0.0, 0), (0.2499, 0), (0.2501, 1), (0.7499, 1), (0.7501, 3), (1 - 2**-53, 3)]
-)
-def test_token_is_the_first_whose_cumulative_probability_exceeds_the_uniform(uniform: float, token: int) -> None:
-    # Probabilities 1/4, 1/2, 0, 1/4 accumulate to 1/4, 3/4, 3/4, 1; the impossible token 2 is never drawn.
-    logits = torch.tensor([[math.log(0.25), math.log(0.5), -math.inf, math.log(0.25)]])
-    tokens, logprobs = choose_tokens(logits, torch.tensor([uniform], dtype=torch.float64), temperature=1.0)
-    assert tokens.tolist() == [token]
-    torch.testing.assert_close(logprobs, logits[:, token], atol=1e-6, rtol=0)
-
-
-def test_frequencies_follow_the_probabilities() -> None:
-    # 20,000 draws of p = 1/8: standard deviation sqrt(p(1-p)/n) = 0.0023; of 1/2: 0.0035; of 3/8: 0.0034.
-    logits = torch.tensor([1 / 8, 1 / 2, 3 / 8]).log().expand(20_000, 3)
-    uniforms = torch.rand(20_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    counts = Counter(choose_tokens(logits, uniforms, temperature=1.0)[0].tolist())
-    assert [counts[token] / 20_000 for token in range(3)] == pytest.approx([1 / 8, 1 / 2, 3 / 8], abs=0.01)
-
-
-def reachable(**settings: Any) -> list[int]:
-    logits = torch.tensor([0.1, 0.4, 0.2, 0.3]).log().expand(400, 4)
-    uniforms = torch.linspace(0, 1 - 1e-9, 400, dtype=torch.float64)
-    return sorted(set(choose_tokens(logits, uniforms, temperature=1.0, **settings)[0].tolist()))
-
-
-@pytest.mark.parametrize(
-    ("settings", "tokens"),
-    [
-        ({"top_k": -1}, [0, 1, 2, 3]),
-        ({"top_k": 1}, [1]),
-        ({"top_k": 2}, [1, 3]),
-        ({"top_k": 9}, [0, 1, 2, 3]),
-        # In descending order 0.4, 0.7, 0.9, 1.0: the token that reaches the mass is the nucleus's last.
-        ({"top_p": 0.39}, [1]),
-        ({"top_p": 0.41}, [1, 3]),
-        ({"top_p": 0.69}, [1, 3]),
-        ({"top_p": 0.71}, [1, 2, 3]),
-        # Of the three best, 0.4 + 0.3 + 0.2 = 0.9: half of that mass, 0.45, takes two.
-        ({"top_k": 3, "top_p": 0.5}, [1, 3]),
-    ],
-)
-def test_truncation_leaves_the_most_probable(settings: dict[str, Any], tokens: list[int]) -> None:
-    assert reachable(**settings) == tokens
-
-
-def test_stored_logprobs_are_those_before_truncation() -> None:
-    # Token 1 alone is left and is sampled with certainty; stored is log 0.4, as π_θ is evaluated too.
-    logits = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()
-    _, logprobs = choose_tokens(logits, torch.tensor([0.5], dtype=torch.float64), temperature=1.0, top_k=1)
-    assert logprobs.tolist() == pytest.approx([math.log(0.4)], abs=1e-6)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from bapo.tasks.base import Problem
 from tests.support.late_imports import late_imports
 
 with late_imports():
     from transformers import AutoTokenizer, Qwen2Tokenizer
 
-    from bapo.engines.local.policy import encode_prompts
+    from bapo.engines.local.policy import encode_problems
     from bapo.engines.local.tokenizer import countdown_tokenizer
 
 
@@ -48,7 +49,9 @@ def test_text_survives(text: str, num_tokens: int) -> None:
 
 def test_a_prompt_costs_three_tokens_more_than_its_content() -> None:
     tokenizer = countdown_tokenizer()
-    three, four = encode_prompts(tokenizer, ["3 7 12=22", "3 7 12 11=22"])
+    three, four = encode_problems(
+        tokenizer, [Problem(text, "countdown", text, {}) for text in ("3 7 12=22", "3 7 12 11=22")]
+    )
     assert (len(three), len(four)) == (7 + 3, 9 + 3)
     assert tokenizer.decode(four) == "<|user|>3 7 12 11=22<|im_end|><|assistant|>"
 

@@ -21,6 +21,7 @@ with late_imports():
     from torch import Tensor
     from transformers import PreTrainedModel
 
+    from bapo.engines.local import forward, update
     from bapo.engines.local.batches import TrainingGroup, mini_batches, training_group
     from bapo.engines.local.forward import response_logprobs
     from bapo.engines.local.update import Updater
@@ -123,6 +124,19 @@ def test_gradient_is_that_of_the_whole_batch_computed_plainly(
     # Constant parts of the loss vanish with the skipped groups: -Â·ρ = 0 there.
     assert stats.loss == pytest.approx(loss.item(), abs=1e-5)
     assert stats.grad_norm == pytest.approx(math.sqrt(sum(float(g.square().sum()) for g in expected)), rel=1e-4)
+
+
+@pytest.mark.parametrize("num_tokens", [1, 60])
+def test_micro_batches_fit_into_memory_and_change_nothing(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup], monkeypatch: pytest.MonkeyPatch, num_tokens: int
+) -> None:
+    # Groups larger than that are forwarded again for their gradient.
+    for module in (update, forward):
+        monkeypatch.setattr(module, "tokens_per_gradient", lambda model: num_tokens)
+    config = run_config()
+    expected = torch.autograd.grad(reference_loss(toy_model, groups, config), list(toy_model.parameters()))
+    updated(toy_model, groups, config)
+    torch.testing.assert_close(gradients(toy_model), list(expected), atol=1e-5, rtol=1e-4)
 
 
 def test_each_mini_batch_is_an_optimizer_step(toy_model: PreTrainedModel, groups: list[TrainingGroup]) -> None:

@@ -1,4 +1,4 @@
-"""The shipped base model is what its folder says, and the recipe makes such a model."""
+"""A warm start learns from right responses alone, and says what it did."""
 
 from __future__ import annotations
 
@@ -8,137 +8,126 @@ from typing import Any
 
 import pytest
 
-from bapo.config.paths import SHIPPED_MODELS
-from bapo.config.task import CountdownTaskConfig
-from bapo.tasks import Task, build_task
+from bapo.config import ConfigError, RunConfig, resolve
+from bapo.config.warm_start import SupervisedRecipe
 from tests.support.late_imports import late_imports
 
 with late_imports():
     import torch
     from safetensors.torch import load_file
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-    from bapo.engines.local.model_card import model_card
-    from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model
-    from bapo.engines.local.warm_start import (
-        DEMO_RANGE,
-        MAX_RESPONSE_TOKENS,
-        WarmStartProgress,
-        evaluate_base,
-        warm_start,
+    from bapo.engines.local.policy import load_language_model
+    from bapo.engines.local.supervised import Example, mean_loss, train_on
+    from bapo.engines.local.warm_start import warm_start
+
+RECIPE = SupervisedRecipe(num_steps=12, batch_size=8, learning_rate=1e-3, warm_up_steps=1)
+
+
+def sums(folder: Path, *, solution: str | None = "{a}+{b}", name: str = "sums.jsonl") -> RunConfig:
+    """A planned run on sums of two numbers, which the shipped model, made for three and four, hardly solves."""
+    rows: list[dict[str, Any]] = []
+    for a in range(1, 10):
+        for b in range(a + 1, 12):
+            row = {"prompt": f"{a} {b}={a + b}", "answer": {"nums": [a, b], "target": a + b}}
+            rows.append(row if solution is None else row | {"solution": solution.format(a=a, b=b)})
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = {"type": "file", "train_file": str(path), "verifier": "countdown"}
+    rollout = {"max_prompt_tokens": 16, "max_response_tokens": 12}
+    return resolve({"model": {"path": "countdown-base"}, "task": task, "rollout": rollout}).config
+
+
+def test_a_model_learns_worked_solutions_and_its_folder_says_how(tmp_path: Path) -> None:
+    losses: list[float] = []
+    report = warm_start(
+        sums(tmp_path), tmp_path / "warm", recipe=RECIPE, on_progress=lambda now: losses.append(now.loss)
     )
-
-FOLDER = SHIPPED_MODELS / "countdown-base"
-
-
-@pytest.fixture(scope="module")
-def shipped() -> LanguageModel:
-    return load_language_model("countdown-base", torch.device("cpu"))
-
-
-@pytest.fixture(scope="module")
-def task() -> Task:
-    return build_task(CountdownTaskConfig())
-
-
-@pytest.fixture(scope="module")
-def summary() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((FOLDER / "warm_start.json").read_text())
-    return content
-
-
-@pytest.mark.parametrize("dataset", ["CD-34", "CD-4"])
-def test_figures_in_the_folder_are_measured_again(
-    shipped: LanguageModel, task: Task, summary: dict[str, Any], dataset: str
-) -> None:
-    measured = evaluate_base(shipped, task, task.evaluation_sets[dataset])
-    stated = summary["evaluation"][dataset]
-    # Equal draws, but another processor may round a log-probability to the other side of a draw now and then:
-    # 1,600 responses and 200 greedy ones, of which half a percent may flip.
-    assert measured.avg_at_k.value == pytest.approx(stated["avg_at_k"]["value"], abs=0.005)
-    assert measured.greedy is not None
-    assert measured.greedy.value == pytest.approx(stated["greedy"]["value"], abs=0.01)
-    assert measured.pass_at[8].value == pytest.approx(stated["pass_at"]["8"]["value"], abs=0.01)
-    assert measured.share_none_correct == pytest.approx(stated["share_none_correct"], abs=0.01)
-    assert measured.share_all_correct == pytest.approx(stated["share_all_correct"], abs=0.01)
-
-
-def test_training_prompts_leave_room_in_both_directions(shipped: LanguageModel, task: Task) -> None:
-    measured = evaluate_base(shipped, task, task.train[:1000:3])
-    assert 0.15 <= measured.avg_at_k.value <= 0.30
-    assert 0.25 <= measured.share_none_correct <= 0.42
-    assert measured.share_all_correct >= 0.02
-
-
-def test_the_model_card_states_the_same_figures(summary: dict[str, Any]) -> None:
-    assert (FOLDER / "README.md").read_text() == model_card(summary)
-
-
-def test_the_recipe_in_the_folder_is_the_default(summary: dict[str, Any]) -> None:
-    recipe = summary["recipe"]
-    assert recipe["max_number"] == DEMO_RANGE.max_number
-    defaults = warm_start.__kwdefaults__
-    assert defaults is not None
-    assert {name: recipe[name] for name in ("seed", "num_steps", "batch_size", "learning_rate")} == {
-        name: defaults[name] for name in ("seed", "num_steps", "batch_size", "learning_rate")
-    }
-
-
-def test_the_folder_loads_where_vocabulary_and_end_token_must_fit() -> None:
-    tokenizer = AutoTokenizer.from_pretrained(FOLDER)
-    config = AutoConfig.from_pretrained(FOLDER)
-    generation = GenerationConfig.from_pretrained(FOLDER)
-    assert config.architectures == ["Qwen2ForCausalLM"]
-    assert config.vocab_size == len(tokenizer)
-    assert config.eos_token_id == generation.eos_token_id == tokenizer.eos_token_id
-    assert config.pad_token_id == generation.pad_token_id == tokenizer.pad_token_id
-    weights = load_file(FOLDER / "model.safetensors")
-    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
-    assert (FOLDER / "model.safetensors").stat().st_size <= 4_000_000
-    assert AutoModelForCausalLM.from_pretrained(FOLDER).num_parameters() == sum(t.numel() for t in weights.values())
-
-
-def test_all_prompts_and_longest_solutions_fit_the_demo(shipped: LanguageModel, task: Task) -> None:
-    prompts = [problem.prompt for problem in (*task.train, *task.evaluation_sets["CD-4"])]
-    assert max(map(len, encode_prompts(shipped.tokenizer, prompts))) == 12
-    # Four numbers, three operators, two pairs of parentheses and the end token are 12.
-    assert len(shipped.tokenizer.encode("(12+11)*(10-9)<|im_end|>")) == 12 <= MAX_RESPONSE_TOKENS
-
-
-@pytest.fixture
-def few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Evaluates what a test makes on few problems: they take longer than its training."""
-    monkeypatch.setattr(
-        "bapo.engines.local.warm_start.build_task", lambda config: build_task(config.model_copy(update={"num_test": 8}))
-    )
-
-
-@pytest.mark.usefixtures("few_held_out")
-def test_warm_start_writes_a_folder_that_loads_and_learns(tmp_path: Path) -> None:
-    seen: list[WarmStartProgress] = []
-    report = warm_start(tmp_path / "model", num_steps=12, batch_size=16, on_progress=seen.append)
-    assert [progress.step for progress in seen] == list(range(1, 13))
-    assert seen[-1].loss < seen[0].loss
-    assert report.final_loss == pytest.approx(sum(progress.loss for progress in seen) / 12)
-    assert {entry.name for entry in report.folder.iterdir()} == {entry.name for entry in FOLDER.iterdir()}
+    assert len(losses) == 12
+    assert losses[-1] < losses[0]
+    assert report.held_out_loss is not None
+    assert report.held_out_loss_before is not None
+    assert report.held_out_loss < report.held_out_loss_before
+    # 9 · 11 - 45 = 54 sums of a < b: 5 are held out, and the rest learned from.
+    assert report.traces is not None
+    assert (report.traces.source, report.traces.num_learned, report.traces.num_held_out) == ("solutions", 49, 5)
+    content = json.loads((report.folder / "warm_start.json").read_text())
+    assert content["base"] == "countdown-base"
+    assert content["traces"]["num_wrong"] == 0
+    card = (report.folder / "README.md").read_text()
+    assert "# countdown-base, warm-started" in card
+    assert f"| held-out responses, after | {report.held_out_loss:.3f} |" in card
+    assert (report.folder / "BASE_MODEL.md").read_text().startswith("# Countdown base model")
     loaded = load_language_model(str(report.folder), torch.device("cpu"))
     assert loaded.model.num_parameters() == report.num_parameters
 
 
-@pytest.mark.usefixtures("few_held_out")
-def test_equal_seeds_make_equal_models_and_leave_the_callers_draws_alone(tmp_path: Path) -> None:
-    torch.manual_seed(7)
-    expected = torch.rand(1)
-    torch.manual_seed(7)
-    for name, seed in (("first", 1), ("again", 1), ("other", 2)):
-        warm_start(tmp_path / name, seed=seed, num_steps=2, batch_size=4)
-    assert torch.equal(torch.rand(1), expected)
-    first, again, other = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again", "other"))
+def test_held_out_problems_are_evaluated_before_and_after(tmp_path: Path) -> None:
+    config = sums(tmp_path)
+    problems = Path(str(config.task.model_dump()["train_file"])).read_text().splitlines()
+    (tmp_path / "test.jsonl").write_text("\n".join(problems[:8]))
+    section = {**config.task.model_dump(), "test_files": (str(tmp_path / "test.jsonl"),)}
+    config = config.model_copy(update={"task": type(config.task)(**section)})
+    recipe = SupervisedRecipe(num_steps=40, batch_size=16, learning_rate=2e-3, warm_up_steps=1)
+    report = warm_start(config, tmp_path / "warm", recipe=recipe, num_evaluated=8)
+    before, after = report.evaluation_before["test"], report.evaluation["test"]
+    assert (before.num_problems, before.num_samples) == (after.num_problems, after.num_samples) == (8, 4)
+    assert after.avg_at_k.value > before.avg_at_k.value
+    assert after.avg_at_k.low <= after.avg_at_k.value <= after.avg_at_k.high
+
+
+def test_equal_arguments_make_equal_weights(tmp_path: Path) -> None:
+    recipe = SupervisedRecipe(num_steps=2, batch_size=4)
+    for name in ("first", "again"):
+        warm_start(sums(tmp_path), tmp_path / name, recipe=recipe, num_evaluated=1)
+    first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again"))
     assert all(torch.equal(first[key], again[key]) for key in first)
-    assert not all(torch.equal(first[key], other[key]) for key in first)
+
+
+def test_a_model_learns_its_own_right_responses_where_there_are_no_solutions(tmp_path: Path) -> None:
+    config = resolve({"model": {"path": "countdown-base"}, "task": {"num_train": 64, "num_test": 4}}).config
+    report = warm_start(config, tmp_path / "warm", recipe=RECIPE, num_evaluated=8)
+    traces = report.traces
+    assert traces is not None
+    assert traces.source == "base"
+    # At most two of the eight responses to each of 64 problems; the others were wrong, or as many as one is.
+    assert 8 <= traces.num_learned + traces.num_held_out <= 128
+    assert traces.num_wrong > 0
+    assert set(report.evaluation) == {"CD-34", "CD-4"}
+
+
+def test_wrong_solutions_are_not_learned_from(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        warm_start(sums(tmp_path, solution="{a}*{b}+1"), tmp_path / "warm", recipe=RECIPE)
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.value) == ("--from", "solutions")
+    assert "only 0 right responses were found (54 were judged wrong, 0 are longer" in problem.remedy
+    assert not (tmp_path / "warm").exists()
+
+
+def test_solutions_longer_than_a_response_may_be_are_left_out(tmp_path: Path) -> None:
+    config = sums(tmp_path)
+    short = config.model_copy(update={"rollout": config.rollout.model_copy(update={"max_response_tokens": 3})})
+    # `3+4` and the end token are four tokens.
+    with pytest.raises(ConfigError, match=r"0 were judged wrong, 54 are longer than rollout\.max_response_tokens"):
+        warm_start(short, tmp_path / "warm", recipe=RECIPE)
+
+
+def test_a_task_without_solutions_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"name the column of worked solutions \(task\.solution_column\)"):
+        warm_start(sums(tmp_path, solution=None), tmp_path / "warm", source="solutions", recipe=RECIPE)
 
 
 def test_a_folder_with_files_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(ValueError, match="not empty; name a new folder"):
-        warm_start(tmp_path, num_steps=1)
+    with pytest.raises(ConfigError, match=r"--out = .*: the folder is not empty: name a new one"):
+        warm_start(sums(tmp_path), tmp_path)
+
+
+def test_micro_batches_change_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load_language_model("countdown-base", torch.device("cpu"))
+    texts = [("3 4=7", "3+4"), ("3 4 5=12", "3+4+5"), ("9 2 7=0", "9-2-7")]
+    examples = [Example(*(loaded.tokenizer(text)["input_ids"] for text in pair)) for pair in texts]
+    whole = mean_loss(loaded.model, examples, padding=0)
+    monkeypatch.setattr("bapo.engines.local.supervised._MOST_LOGITS", 1)
+    assert mean_loss(loaded.model, examples, padding=0) == pytest.approx(whole, rel=1e-5)
+    recipe = SupervisedRecipe(num_steps=1, batch_size=3, learning_rate=1e-3, warm_up_steps=0)
+    assert train_on(loaded.model, lambda _: examples, recipe, padding=0) == pytest.approx([whole], rel=1e-5)
