@@ -95,9 +95,9 @@ def write_mark(folder: Path) -> int | None:
 
 def _folder(folder: Path) -> FolderFacts:
     try:
-        probe = folder / f".writable-{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
+        trial = folder / f".writable-{os.getpid()}"
+        trial.write_bytes(b"")
+        trial.unlink()
         usage = shutil.disk_usage(folder)
     except OSError as error:
         return FolderFacts(path=str(folder), writable=False, problem=error.strerror or str(error))
