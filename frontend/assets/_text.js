@@ -38,7 +38,7 @@
 
   // The server counts characters, a browser counts some of them twice.
   const unitsOf = (text, characters) => (HALVES.test(text) ? [...text].slice(0, characters).join("").length : characters);
-  const charactersOf = (text, units) => [...text.slice(0, units)].length;
+  const charactersOf = (text, units) => Array.from(text.slice(0, units)).length;
 
   // The pieces of a text that are shown of it while it is folded; `places`: what must be seen of it.
   function folded(text, places) {

@@ -117,7 +117,7 @@ _RESPONSES = _response_parser()
 
 def markdown(source: str) -> html.Div:
     """Return a note with its lists, tables, code and links to web pages."""
-    tree = _Renderer(line_break=" ").tree(SyntaxTreeNode(_NOTES.parse(source)))
+    tree = _Renderer(is_response=False).tree(SyntaxTreeNode(_NOTES.parse(source)))
     return html.Div(Markup(tree, []) if tree else [], className="markdown")
 
 
@@ -129,21 +129,21 @@ def response_tree(text: str, answer: Span | None = None) -> Tree:
     if answer is not None:
         start, end = answer
         text = f"{text[:start]}{_OPEN}{text[start:end]}{_CLOSE}{text[end:]}"
-    # A model ends a line of its reasoning as a person ends a line of a sum.
-    return _Renderer(line_break=["br", {}, []]).tree(SyntaxTreeNode(_RESPONSES.parse(text)))
+    return _Renderer(is_response=True).tree(SyntaxTreeNode(_RESPONSES.parse(text)))
 
 
 class _Renderer:
     """Turns the syntax tree of one text into elements."""
 
-    def __init__(self, line_break: Any) -> None:
-        self._line_break = line_break
+    def __init__(self, *, is_response: bool) -> None:
+        self._is_response = is_response
         self._is_answer = False
 
     def tree(self, node: SyntaxTreeNode) -> Tree:
         return [part for child in node.children for part in self._rendered(child)]
 
     def _rendered(self, node: SyntaxTreeNode) -> Tree:
+        found: Tree
         match node.type:
             case "formula" | "formula_block":
                 found = [self._formula(node.content, is_block=node.type == "formula_block")]
@@ -154,7 +154,8 @@ class _Renderer:
             case "fence" | "code_block":
                 found = [["pre", {}, [["code", {}, list(self._marked(node.content))]]]]
             case "softbreak":
-                found = [self._line_break]
+                # A model ends a line of its reasoning as a person ends a line of a sum.
+                found = [["br", {}, []] if self._is_response else " "]
             case "hardbreak" | "hr":
                 found = [["br" if node.type == "hardbreak" else "hr", {}, []]]
             case "heading":
@@ -163,7 +164,7 @@ class _Renderer:
             case "link":
                 found = [self._link(node)]
             case kind if kind in _ELEMENTS:
-                found = [[_ELEMENTS[kind], _properties(node), self.tree(node)]]
+                found = [[_ELEMENTS[kind], self._properties(node), self.tree(node)]]
             case _:
                 found = self.tree(node)
         return found
@@ -194,8 +195,9 @@ class _Renderer:
         properties = {"href": address, "target": "_blank", "rel": "noopener noreferrer nofollow", "title": address}
         return ["a", properties, self.tree(node)]
 
-
-def _properties(node: SyntaxTreeNode) -> dict[str, Any]:
-    # A model that counts from 7 on after a formula means 7.
-    start = node.attrs.get("start")
-    return {} if start is None else {"start": start}
+    def _properties(self, node: SyntaxTreeNode) -> dict[str, Any]:
+        if node.type == "list_item" and node.info and self._is_response:
+            # Markdown counts on by itself; a model that begins again with 1 means 1.
+            return {"value": node.info}
+        start = node.attrs.get("start")
+        return {} if start is None else {"start": start}

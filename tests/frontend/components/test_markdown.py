@@ -17,8 +17,9 @@ from frontend.components.markup import Tree
 
 def tree(source: str) -> Tree:
     """The elements of a note: name, properties, and what is within."""
-    found: Any = markdown(source).children
-    return found.tree
+    note: Any = markdown(source)
+    found: Tree = note.children.tree
+    return found
 
 
 def elements(found: Tree) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -115,6 +116,18 @@ def test_lines_of_reasoning_stay_lines() -> None:
     assert response_tree("3 + 4 = 7\nso 7") == [["p", {}, ["3 + 4 = 7", ["br", {}, []], "so 7"]]]
     # A line of dashes beneath it makes no heading of a sentence.
     assert names(response_tree("sum\n---\n7")) == {"p", "hr"}
+
+
+def test_items_have_the_numbers_that_the_model_wrote() -> None:
+    numbers = [
+        properties["value"] for name, properties in elements(response_tree("1. a\n2. b\n\n1. c")) if name == "li"
+    ]
+    assert numbers == ["1", "2", "1"]
+    assert [properties for name, properties in elements(tree("7. a\n7. b")) if name in ("ol", "li")] == [
+        {"start": 7},
+        {},
+        {},
+    ]
 
 
 @pytest.mark.parametrize("product", ["3*4*2 = 24", "2**3 and 2**4", "(1+2)*(3)*4", "a_1*b_2*c"])
