@@ -1,4 +1,4 @@
-"""The thread that fetches uploads from where people say, few at a time."""
+"""The thread that fetches uploads from the addresses that users give, several at a time."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ LOG = logging.getLogger(__name__)
 FETCH_LOCK = 0x6261706F16
 """Advisory lock of the one server that does this."""
 INTERVAL_SECONDS = 1.0
-MAX_AT_ONCE = 8
-MAX_OF_PERSON = 2
-"""Maximum number of one user's files fetched at once, so that other users' files arrive meanwhile."""
+LIMITS = repository.FetchLimits(total=32, per_user=2, unreserved=8)
 PART_BYTES = 8 * 1024 * 1024
 NOTE_SECONDS = 1.0
 """Interval at which progress is stored, in seconds; also stored after each part."""
@@ -62,7 +60,7 @@ class UploadFetcher(LeaderThread):
         self._fetched = fetched
         self._resolver = resolver
         self._busy: dict[str, str] = {}
-        self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="fetch")
+        self._pool = ThreadPoolExecutor(LIMITS.total, thread_name_prefix="fetch")
 
     def end(self) -> None:
         """Stop; what is under way begins again after the next start."""
@@ -73,7 +71,7 @@ class UploadFetcher(LeaderThread):
         """Begin with what waits."""
         with self._database.session() as session:
             # Others end meanwhile.
-            waiting = repository.to_fetch(session, dict(self._busy), MAX_AT_ONCE, MAX_OF_PERSON)
+            waiting = repository.to_fetch(session, dict(self._busy), LIMITS)
         for upload_id, source, owner_id in waiting:
             self._busy[upload_id] = owner_id
             self._pool.submit(self._fetch, upload_id, source)

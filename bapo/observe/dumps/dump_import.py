@@ -15,16 +15,14 @@ from bapo.files.safe_paths import open_inside
 from bapo.observe import folder as folders
 from bapo.observe.dumps.dump_file import DumpFile, dump_error
 from bapo.observe.dumps.formats import Dump
+from bapo.observe.dumps.lines import lines_of_evaluations, lines_of_step
 from bapo.observe.dumps.parse_report import ParseReport
-from bapo.observe.dumps.steps import DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
-from bapo.observe.group import Group
-from bapo.observe.observation import Observation, RejectedStepError, Sizes
+from bapo.observe.dumps.steps import DumpedStep, read_steps, sizes_ahead
+from bapo.observe.observation import Observation, Sizes
 from bapo.records import EvaluationRecord, EventRecord, StepRecord
 from bapo.run.journal import RECORDS_FILE, Journal, attempt_folders, read_records
 from bapo.run.run_folder import exclusive, next_attempt
 
-EVALUATION = "validation"
-"""Name of a held-out set whose rows name no data source."""
 DUMP_ATTEMPT = "dump_attempt"
 """Key in the data of an attempt's first record: the number of its attempt in the dump, from 0."""
 
@@ -203,21 +201,12 @@ class _Writer:
         observation = self._observation
         if dumped.attempt != self._dump_attempt:
             self._begin_attempt(dumped.attempt, step)
-        rollouts, num_earlier = latest_rollouts(dumped.rollouts, observation.sizes)
-        if num_earlier:
-            message = f"step {step} has all its prompts again, in whole groups: the last of each count"
-            observation.reject("earlier_attempt", message, count=num_earlier)
-        groups = groups_of(rollouts, self._settings.source, observation.sizes)
         try:
-            lines = observation.lines_of_step(step, groups, at=_time_of(dump, dumped.file))
-        except RejectedStepError as error:
-            if observation.sizes is None and error.kind == "group_size":
-                remedy = "no prompt has two responses: name what a group has in common by --column group=COLUMN"
-                raise dump_error("group", dumped.file.name, remedy) from None
-            observation.reject(error.kind, str(error))
-            return
+            _, lines = lines_of_step(observation, dumped, step, self._settings.source, at=_time_of(dump, dumped.file))
         finally:
             self.messages += observation.complaints()
+        if lines is None:
+            return
         journal = self._opened()
         self._note_sizes()
         journal.records.write(lines.records)
@@ -240,28 +229,11 @@ class _Writer:
     def write_evaluation(self, dumped: DumpedStep, dump: Dump | None) -> None:
         """Write an evaluation that is not there yet, one per data source. Raises OSError."""
         assert dump is not None, "it holds the step"
-        by_source: dict[str, list[Group]] = {}
-        for group in groups_of(dumped.rollouts, None):
-            by_source.setdefault(group.source or EVALUATION, []).append(group)
-        for name, groups in by_source.items():
-            if (dumped.step, name) in self._written.evaluations:
-                continue
-            sizes = Counter(len(group.rewards) for group in groups)
-            size = max(sizes, key=lambda size: (sizes[size], size))
-            same = [group for group in groups if len(group.rewards) == size]
-            if len(same) < len(groups):
-                told = f"a problem of {name} at step {dumped.step} has another number of responses than most, {size}"
-                self._observation.reject("group_size", told, count=len(groups) - len(same))
-            try:
-                at = _time_of(dump, dumped.file)
-                lines = self._observation.lines_of_evaluation(dumped.step, name, same, at=at)
-            except RejectedStepError as error:
-                self._observation.reject(error.kind, str(error))
-                continue
-            finally:
-                self.messages += self._observation.complaints()
+        at = _time_of(dump, dumped.file)
+        for lines in lines_of_evaluations(self._observation, dumped, self._written.evaluations, at=at):
             self._opened().records.write(lines.records)
             self.num_evaluations += 1
+        self.messages += self._observation.complaints()
 
     def finish(self, left_out: Mapping[str, int], understood: Mapping[str, str]) -> None:
         """Say that all is there, what is not, and what the fields were read from. Raises OSError."""

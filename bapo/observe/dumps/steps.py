@@ -20,7 +20,6 @@ FAILED = "episodes that failed"
 FILTERED = "episodes that the trainer filtered out"
 MOST_AHEAD = 16
 """Steps that are in memory at once, and only where the log begins with steps that hold several attempts."""
-EARLIER_GROUPS = "groups of an earlier attempt at a step"
 
 
 class DumpedStep(NamedTuple):

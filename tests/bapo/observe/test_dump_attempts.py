@@ -199,5 +199,5 @@ def test_a_dry_run_counts_what_an_import_leaves_out(tmp_path: Path, capsys: pyte
     shown = " ".join(capsys.readouterr().out.split())
     assert "steps 4, from 1 to 4" in shown
     # Two of step 3, and twice two of step 4.
-    assert "left out 6 × groups of an earlier attempt at a step" in shown
+    assert "left out 6 × earlier_attempt" in shown
     assert "groups 8, 2 in the first step" in shown
