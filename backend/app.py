@@ -11,8 +11,8 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
 import backend
-from backend.files.uploads.checking import UploadChecker
-from backend.files.uploads.fetching import UploadFetcher
+from backend.files.uploads.checker import UploadChecker
+from backend.files.uploads.fetcher import UploadFetcher
 from backend.fleet.dispatch.dispatcher import Dispatcher
 from backend.identity.auth import bootstrap
 from backend.identity.auth.openid.provider import Provider
@@ -27,16 +27,16 @@ from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from backend.kit.request_rate import RequestRate
 from backend.kit.visibility import Visibility
-from backend.launch.studies.following import StudyFollower
-from backend.notices.alerts.following import AlertFollower
+from backend.launch.studies.follower import StudyFollower
+from backend.notices.alerts.follower import AlertFollower
 from backend.notices.events.hub import EventHub
-from backend.notices.webhooks.delivering import Deliverer
+from backend.notices.webhooks.delivery import Deliverer
 from backend.openapi.description import DESCRIPTION
 from backend.ops.maintenance import MaintenanceThread
 from backend.ops.metrics.middleware import RequestMetrics
 from backend.ops.readiness import ReadinessCache
 from backend.readings.findings.service import FindingsCache
-from backend.readings.findings.watching import FindingsWatcher
+from backend.readings.findings.watcher import FindingsWatcher
 from backend.readings.visits.cache import VisitCache
 from backend.readings.what_if.service import RecordingCache
 from backend.settings.environment import Settings

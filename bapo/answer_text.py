@@ -13,16 +13,18 @@ _ANSWER_LINE = re.compile(r"\banswer\b[*_ ]*:[*_ \t]*(?P<said>[^\n]*)", re.IGNOR
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
+Span = tuple[int, int]
+"""Start and end of a piece of a text."""
+
+
 def last_answer(text: str) -> str | None:
     """Return the text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
-    return last_tagged(text) if _OPEN in text else last_boxed(text)
+    return _piece(text, answer_span(text))
 
 
 def last_tagged(text: str) -> str | None:
     """Return the content of the last <answer>…</answer>; None without one, or if the last is not closed."""
-    start = text.rfind(_OPEN)
-    end = text.find(_CLOSE, start)
-    return text[start + len(_OPEN) : end].strip() if start >= 0 and end >= 0 else None
+    return _piece(text, _tagged_span(text))
 
 
 def last_line(text: str) -> str | None:
@@ -46,12 +48,20 @@ def last_boxed(text: str) -> str | None:
 
     A last box that is not closed belongs to a response that was cut: an earlier box is not its answer.
     """
-    last = None
-    for match in _BOX.finditer(text):
-        last = match
-    if last is None:
+    return _piece(text, _boxed_span(text))
+
+
+def answer_span(text: str) -> Span | None:
+    """Return the span of `last_answer` in the text, without the spaces around it."""
+    return _tagged_span(text) if _OPEN in text else _boxed_span(text)
+
+
+def box_at(text: str, start: int) -> Span | None:
+    """Return the span of the content of the \\boxed{…} at `start`; None without one, or if it is not closed."""
+    match = _BOX.match(text, start)
+    if match is None:
         return None
-    depth, place = 1, last.end()
+    depth, place = 1, match.end()
     while place < len(text):
         character = text[place]
         if character == "\\":
@@ -60,6 +70,30 @@ def last_boxed(text: str) -> str | None:
             continue
         depth += (character == "{") - (character == "}")
         if depth == 0:
-            return text[last.end() : place].strip()
+            return match.end(), place
         place += 1
     return None
+
+
+def _tagged_span(text: str) -> Span | None:
+    start = text.rfind(_OPEN)
+    end = text.find(_CLOSE, start)
+    return _trimmed(text, start + len(_OPEN), end) if start >= 0 and end >= 0 else None
+
+
+def _boxed_span(text: str) -> Span | None:
+    last = None
+    for match in _BOX.finditer(text):
+        last = match
+    span = None if last is None else box_at(text, last.start())
+    return None if span is None else _trimmed(text, *span)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    content = text[start:end]
+    first = start + len(content) - len(content.lstrip())
+    return first, first + len(content.strip())
+
+
+def _piece(text: str, span: Span | None) -> str | None:
+    return None if span is None else text[slice(*span)]

@@ -38,7 +38,7 @@ FLIPPING = '''"""Countdown's verifier, with 1 of 10 rewards flipped."""
 
 import random
 
-from bapo.tasks.countdown.reward import countdown_reward
+from bapo.tasks.countdown.expression import countdown_reward
 
 
 def reward(problem, response):

@@ -26,7 +26,7 @@ READ = """
 import json, resource, sys, time
 from pathlib import Path
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Settings, import_dump
+from bapo.observe.dumps.dump_import import Settings, import_dump
 
 began, cpu_began = time.perf_counter(), time.process_time()
 result = import_dump(open_dump(Path(sys.argv[1]), Format.VERL, {}), None, Path(sys.argv[2]), Settings())

@@ -34,7 +34,7 @@ from bapo.records import (
     UpdateStats,
 )
 from bapo.rollout import BatchSource, RolloutGroup
-from bapo.run.recording import NO_COST, cost_after, step_record
+from bapo.run.step_record import NO_COST, cost_after, step_record
 from bapo.tasks.base import Problem
 
 LEARNING_RATE = 1e-3

@@ -33,13 +33,12 @@ from bapo.report.isolated import draw_report
 from bapo.run.artifacts import ArtifactError, PackedFile, pack, packed_as
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
 from bapo.run.fork import ForkOrigin, begin_fork
-from worker.deleting import DeletingError, delete_part
+from worker.deletion import DeletingError, delete_part
 from worker.run_folders import folder_here
 
 PIECE_BYTES = 4 * 1024 * 1024
 TIMEOUT_SECONDS = 600.0
 """The server compares the checksum of a file of many gigabytes within one request."""
-RETRY_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 

@@ -18,17 +18,16 @@ import httpx
 
 from bapo.api.workers import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, BapoError, Client, InvalidRequestError
-from bapo.deploy.stopping import Stop
-from bapo.run.forking import Zygote
+from bapo.deploy.stop import Stop
+from bapo.run.zygote_client import Zygote
 from worker import health, metrics, polling
 from worker.attempts import Attempt, AttemptStore
 from worker.delivery import Delivery
-from worker.errors import WorkerError
+from worker.errors import WorkerError, lasting_refusal
 from worker.gpu_readings import GpuWatch
 from worker.maintenance_jobs import TIMEOUT_SECONDS, MaintenanceJobThread
 from worker.metrics import WorkerState
 from worker.polling import PolledDelivery
-from worker.refusals import lasting_refusal
 from worker.run_folders import folder_here, runs_dir_here
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS, AttemptSupervisor, StopLimits

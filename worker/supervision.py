@@ -18,12 +18,12 @@ from bapo.deploy import service_log as log_lines
 from bapo.engines.verl.interpreter import trainer_python
 from bapo.engines.verl.leftovers import clean_up_after
 from bapo.run.control import ControlRequest, append_request, read_requests
-from bapo.run.forking import Zygote, can_fork
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.run_folder import claim_config, read_config
 from bapo.run.stop_time import StopTime, StopWatch, grace_seconds
 from bapo.run.trainer import cannot_write
 from bapo.run.trainer_process import TrainerProcess
+from bapo.run.zygote_client import Zygote, can_fork
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.contents import fetch_contents
 from worker.run_folders import check_paths, prepare, record_stop, submitted_config

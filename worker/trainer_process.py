@@ -14,13 +14,13 @@ import psutil
 from pydantic import ValidationError
 
 from bapo.records import EventRecord, parse_record
-from bapo.run.forking import Zygote
 from bapo.run.journal import RECORDS_FILE, complete_lines
 from bapo.run.line_reader import LOG_FILE
 from bapo.run.processes import START_TIME_TOLERANCE_SECONDS, process_of
 from bapo.run.run_folder import SUMMARY_FILE
 from bapo.run.trainer import EXIT_CANNOT_WRITE
 from bapo.run.trainer_process import MODULE, TrainerProcess, start_trainer
+from bapo.run.zygote_client import Zygote
 from worker.attempts import Attempt, Ending
 from worker.system import VISIBLE_VARIABLE
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from backend.boards import panels, repository, service, sharing
+from backend.boards import links, panels, repository, service
 from backend.boards.panels import Scheme
 from backend.identity.auth.address import client_address
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
@@ -95,7 +95,7 @@ def get_panel(
 def list_board_links(caller: Writer, session: DbSession, board_id: str) -> BoardLinkPage:
     """List read-only links, newest first, without their secrets. Requires a member of the board's project."""
     service.writable(session, board_id, caller)
-    return BoardLinkPage(items=[sharing.link_info(link) for link in repository.links(session, board_id)])
+    return BoardLinkPage(items=[links.link_info(link) for link in repository.links(session, board_id)])
 
 
 @router.post("/boards/{board_id}/links", status_code=201, summary="Share a board by a link")
@@ -106,13 +106,13 @@ def share_board(
 
     The answer alone holds its secret. Requires a member of the board's project.
     """
-    return sharing.share(session, settings, board_id, body, caller)
+    return links.share(session, settings, board_id, body, caller)
 
 
 @router.delete("/boards/{board_id}/links/{link_id}", summary="Revoke a link")
 def revoke_board_link(caller: Writer, session: DbSession, board_id: str, link_id: str) -> BoardLinkInfo:
     """End a link at once; it stays in the list. Requires a member of the board's project."""
-    return sharing.revoke(session, board_id, link_id, caller)
+    return links.revoke(session, board_id, link_id, caller)
 
 
 @router.get("/shared-board", summary="Open a board by its link")
@@ -120,7 +120,7 @@ def get_shared_board(_: Anybody, request: Request, session: DbSession, context: 
     """Return the panels of the board that the link opens, without filters. 410 for a link that was revoked or has
     expired."""
     context.part(RequestRate).take(client_address(request, context.settings))
-    return sharing.shared_board(sharing.opened(session, key))
+    return links.shared_board(links.opened(session, key))
 
 
 @router.get("/shared-board/panel", summary="Get what a panel shows, by a link", response_model=PanelData)
@@ -135,7 +135,7 @@ def get_shared_panel(
 ) -> Response:
     """Get a panel as the board's members see it, without error messages."""
     context.part(RequestRate).take(client_address(request, context.settings))
-    board = sharing.opened(session, key).board
+    board = links.opened(session, key).board
     found = service.panel_of(board, panel)
     answer = panels.panel_answer(session, context, board, found, scheme, is_public=True)
     return answer.response(request.headers.get("if-none-match"))

@@ -18,7 +18,7 @@ from backend.readings.compare import series
 from backend.readings.compare.held_out_curves import of_one_set
 from backend.runs import where
 from backend.runs.columns import REPLICATE
-from backend.runs.grouping import number_of
+from backend.runs.groups import number_of
 from backend.runs.held_out import num_sets
 from bapo.analysis.live_numbers import (
     METRIC,

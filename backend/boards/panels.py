@@ -9,7 +9,7 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy.orm import Session
 
-from backend.boards import charting, selection
+from backend.boards import curves, selection
 from backend.boards.numbers import text_data
 from backend.kit.context import Context
 from backend.kit.errors import Problem
@@ -74,8 +74,8 @@ def _shown(
     chosen: comparison.Chosen,
 ) -> dict[str, Any]:
     if isinstance(panel, ChartPanel):
-        chart = charting.chart_data(session, panel, found, chosen)
-        problem = None if chart["curves"] else charting.missing_metric(session, panel, chosen.ids)
+        chart = curves.chart_data(session, panel, found, chosen)
+        problem = None if chart["curves"] else curves.missing_metric(session, panel, chosen.ids)
         return {"chart": chart, "problem": problem}
     paper_data: Callable[..., dict[str, Any]] = import_module("backend.boards.paper").paper_data
     prices = prices_in_force(session, context.settings)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Select, func, select, update
 from sqlalchemy.orm import Session
 
+from backend.kit.database import seconds_from_now
 from backend.kit.errors import existing
 from backend.models import Board, BoardLink, Project
 
@@ -66,6 +67,5 @@ def link_by_secret(session: Session, secret_hash: str) -> BoardLink | None:
 
 def note_opening(session: Session, link_id: str) -> None:
     """Note that the link was used, at most once a minute."""
-    minute = func.make_interval(0, 0, 0, 0, 0, 1)
-    stale = (BoardLink.last_opened_at.is_(None)) | (BoardLink.last_opened_at < func.now() - minute)
+    stale = (BoardLink.last_opened_at.is_(None)) | (BoardLink.last_opened_at < seconds_from_now(-60))
     session.execute(update(BoardLink).where(BoardLink.id == link_id, stale).values(last_opened_at=func.now()))

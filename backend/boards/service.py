@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
 from backend.boards import repository, selection
 from backend.boards.numbers import check_text
 from backend.boards.repository import BoardRow
-from backend.boards.templates import TEMPLATES
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Board
 from bapo.api.boards import (
+    AS_THE_PAPER,
     MOST_PANELS,
     BoardChange,
     BoardCreate,
@@ -25,8 +25,24 @@ from bapo.api.boards import (
     BoardSummary,
     BoardWrite,
     Panel,
+    PaperPanel,
     TextPanel,
 )
+
+_AS_THE_PAPER_TEXT = """## As the paper
+
+The figures and tables of arXiv:2602.20722, of this board's runs, in the paper's order and with its numbering. They
+follow the runs: {{count}} now, of which {{count of status = running, starting}} train. Best held-out accuracy:
+{{last eval_best as percent}}.
+"""
+
+_TEMPLATES: Mapping[str, Sequence[Panel]] = {
+    AS_THE_PAPER: (
+        TextPanel(id="paper-introduction", text=_AS_THE_PAPER_TEXT),
+        PaperPanel(id="paper"),
+    )
+}
+"""Panels that a new board can begin with."""
 
 
 def summary(row: BoardRow, caller: Principal) -> BoardSummary:
@@ -47,7 +63,7 @@ def create(session: Session, body: BoardCreate, caller: Principal) -> BoardRow:
     if body.template is not None:
         taken = {each.id for each in body.panels}
         body = body.model_copy(
-            update={"panels": [*(p for p in TEMPLATES[body.template] if p.id not in taken), *body.panels]}
+            update={"panels": [*(p for p in _TEMPLATES[body.template] if p.id not in taken), *body.panels]}
         )
     board = Board(project_id=project.id, name="", author=caller.name, updated_by=caller.name)
     _store(session, board, body)

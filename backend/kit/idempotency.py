@@ -8,10 +8,11 @@ from typing import Annotated, TypeVar
 
 from fastapi import Header
 from pydantic import BaseModel
-from sqlalchemy import delete, func
+from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from backend.kit.database import seconds_from_now
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.models import IdempotentRequest
@@ -61,5 +62,4 @@ def once(
 
 def prune(session: Session) -> None:
     """Forget keys that are older than a week."""
-    age = func.make_interval(0, 0, 0, 0, 0, 0, KEPT_SECONDS)
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.created_at < func.now() - age))
+    session.execute(delete(IdempotentRequest).where(IdempotentRequest.created_at < seconds_from_now(-KEPT_SECONDS)))

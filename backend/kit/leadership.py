@@ -27,6 +27,8 @@ class LeaderThread(threading.Thread):
         self._interval = interval_seconds
         self._wake = threading.Event()
         self._ended = threading.Event()
+        self._leads = threading.Event()
+        """Set from the beginning of the lead to its end: what runs in other threads for this one asks it."""
 
     def work(self) -> None:
         """Run one round, each change in a separate transaction: the thread may be killed anywhere."""
@@ -44,6 +46,7 @@ class LeaderThread(threading.Thread):
 
     def end(self) -> None:
         """Stop, and wait until it has stopped."""
+        self._leads.clear()
         self._ended.set()
         self._wake.set()
         if self.is_alive():
@@ -69,6 +72,7 @@ class LeaderThread(threading.Thread):
         connection.commit()
         if not is_leader:
             return
+        self._leads.set()
         try:
             self.begin_leading()
             while not self._ended.is_set():
@@ -82,6 +86,7 @@ class LeaderThread(threading.Thread):
                 self._wake.wait(self._interval)
                 self._wake.clear()
         finally:
+            self._leads.clear()
             self.end_leading()
             # The lock goes with the session of the database, not with this object.
             connection.invalidate()

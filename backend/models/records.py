@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base
-from backend.models.packing import PackedJson
+from backend.models.packed_json import PackedJson
 
 RUN_ID = "runs.id"
 

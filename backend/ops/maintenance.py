@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from backend.files.artifacts.making import ArtifactMaker
+from backend.files.artifacts.maker import ArtifactMaker
 from backend.files.storage import repository, retention
 from backend.files.uploads import service as uploads
 from backend.kit.database import Database

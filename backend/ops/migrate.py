@@ -83,9 +83,3 @@ def revisions(connection: Connection) -> tuple[str | None, str]:
     head = _script(connection).get_current_head()
     assert head is not None, "there are migrations"
     return _revision(connection), head
-
-
-def is_current(engine: Engine) -> bool:
-    """Return whether the schema is the one that this version works with."""
-    with engine.connect() as connection:
-        return _revision(connection) == _script(connection).get_current_head()

@@ -9,11 +9,11 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from backend.identity.audit.repository import add_audit
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.permissions import GRANTED, Permission
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import PriceRow, Worker
 from backend.prices.hours import HourPrice, Machine, Prices
 from backend.prices.in_force import price_rows, prices_in_force, prices_of_settings

@@ -13,7 +13,7 @@ from backend.kit import instruments
 from backend.kit.errors import Problem
 from backend.kit.events import announce
 from backend.models import Attempt, Run
-from backend.models.packing import pack
+from backend.models.packed_json import pack
 from backend.records import chunks, metric_keys, repository, samples
 from backend.records.best import best_evaluation
 from backend.records.lines import Loaded, Parsed, load, new_lines, parse

@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 
 from backend.records import metrics
 from backend.records.chunks import CHUNK_STEPS, first_step
+from backend.records.curves import Smoothing, Values, extreme_rows, smoothed
 from backend.records.repository import StepRange
-from backend.records.sampling import Values, extreme_rows
-from backend.records.smoothing import Smoothing, smoothed
 
 NOT_SAMPLED = "no"
 CHANGE = "change:"

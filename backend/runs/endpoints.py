@@ -13,7 +13,7 @@ from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import revisions
 from backend.prices.in_force import prices_in_force
-from backend.runs import discovery, export, filters, grouping, listing, presentation, repository
+from backend.runs import discovery, export, filters, groups, listing, presentation, repository
 from bapo.api.runs import (
     History,
     RunColumns,
@@ -72,7 +72,7 @@ def get_facets(_: Reader, session: DbSession, settings: SettingsOf) -> RunFacets
 @router.get("/runs/groups", summary="List runs in groups")
 def list_groups(caller: Reader, session: DbSession, query: Annotated[RunGrouping, Query()]) -> RunGroups:
     """Group runs by a column, with number, states, mean and spread of each group. The largest group comes first."""
-    return grouping.groups(session, query, caller.id)
+    return groups.groups(session, query, caller.id)
 
 
 @router.get("/runs/columns", summary="List config fields and metrics of runs")

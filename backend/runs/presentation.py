@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
+from backend.kit.bodies import rendered
 from backend.kit.permissions import GRANTED, Permission
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import AuditRow, Control, Run
 from backend.prices.hours import Prices
 from backend.prices.in_force import prices_in_force

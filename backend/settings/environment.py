@@ -318,6 +318,11 @@ class Settings(ServiceSettings):
         """Time between two heartbeats of a worker: several fit into a lease, and a stop is heard soon."""
         return min(2.0, self.lease_seconds / 5)
 
+    @property
+    def fresh_seconds(self) -> float:
+        """Time without a heartbeat after which a worker gets no new runs."""
+        return 3 * self.heartbeat_seconds + 1
+
     @cached_property
     def hosts(self) -> frozenset[str]:
         """Host names that a request may be addressed to, lower case, without ports."""

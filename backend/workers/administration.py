@@ -11,7 +11,6 @@ from backend.kit.principal import Principal
 from backend.models import Worker
 from backend.settings.environment import Settings
 from backend.workers import repository
-from backend.workers.freshness import fresh_seconds
 from bapo.api.workers import DrainRequest
 
 
@@ -38,7 +37,7 @@ def undrain(session: Session, worker_id: str, caller: Principal) -> Worker:
 def forget(session: Session, worker_id: str, caller: Principal, settings: Settings) -> None:
     """Leave a worker that is gone out of the lists. Raises Problem 404, and 409 while it is there or has runs."""
     worker = _lock(session, worker_id)
-    if repository.is_fresh(session, worker, fresh_seconds(settings)):
+    if repository.is_fresh(session, worker, settings.fresh_seconds):
         remedy = "it is online: drain and stop it first"
         raise Problem(409, "worker_connected", remedy, field="worker_id", value=worker_id)
     repository.withdraw(session, worker.id)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from backend.kit.bodies import rendered
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Reader
-from backend.kit.rendering import rendered
 from backend.models import Worker
 from backend.workers import administration, repository
-from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
 from bapo.api.workers import DrainRequest, WorkerInfo, WorkerPage
 
@@ -17,7 +16,7 @@ router = new_router("workers")
 @router.get("/workers", summary="List workers")
 def list_workers(_: Reader, session: DbSession, settings: SettingsOf) -> WorkerPage:
     """List all registered workers by name, with the runs that each holds."""
-    rows = repository.workers(session, fresh_seconds(settings))
+    rows = repository.workers(session, settings.fresh_seconds)
     return WorkerPage(items=[_info(row) for row in rows])
 
 
@@ -28,7 +27,7 @@ def _info(row: WorkerRow) -> WorkerInfo:
 
 def _one(session: DbSession, settings: SettingsOf, worker: Worker) -> WorkerInfo:
     session.flush()
-    rows = repository.workers(session, fresh_seconds(settings))
+    rows = repository.workers(session, settings.fresh_seconds)
     return next(_info(row) for row in rows if row.worker.id == worker.id)
 
 

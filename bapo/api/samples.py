@@ -30,7 +30,10 @@ class SampleFilter(Parameters):
 
 
 class SamplePage(Page):
-    """Lines of samples.jsonl, newest step first."""
+    """Lines of samples.jsonl, newest step first.
+
+    Each response has an `answer_span` besides: [start, end] of its answer in `text`, in characters; null without one.
+    """
 
     items: Sequence[dict[str, Any]]
     total: int | None = None

@@ -21,6 +21,7 @@ PANELS = (
             LazyCommand("study", "studies:app", "Run and read studies: several runs read as one."),
             LazyCommand("data", "data:app", "Prepare the paper's data sets, upload your own.", "train"),
             LazyCommand("model", "model:app", "Fetch pretrained models, list and remove them.", "train"),
+            LazyCommand("chat", "chat:chat", "Ask a model something, or a run's before and after.", "train"),
             LazyCommand(
                 "report",
                 "report:report",

@@ -13,8 +13,8 @@ from bapo.cli.connection import Told, online, telling
 from bapo.cli.drafts import checked, parse_value
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
-from bapo.cli.naming import find_run
 from bapo.cli.output import JsonOption, ago, number, print_json, say
+from bapo.cli.run_lookup import find_run
 from bapo.client import Client
 
 app = group("Read alerts and manage their rules.")

@@ -13,8 +13,8 @@ from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
-from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import NOTHING, JsonOption, clean, notes, print_json
+from bapo.cli.run_lookup import RunArgument, find_run
 from bapo.client import Client
 from bapo.client.downloads import DownloadError, download, wait_until_ready
 

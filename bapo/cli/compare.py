@@ -14,8 +14,8 @@ from bapo.analysis.savings_text import Side, savings_text
 from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
 from bapo.cli.connection import online
-from bapo.cli.naming import RunsArgument, find_runs
 from bapo.cli.output import NOTHING, JsonOption, percent, print_framed, print_json, say
+from bapo.cli.run_lookup import RunsArgument, find_runs
 from bapo.client import Client
 
 

@@ -15,7 +15,7 @@ from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing
 from bapo.cli.output import JsonOption, clean, print_json, print_table, say, table
-from bapo.cli.uploading import Wishes, upload
+from bapo.cli.upload import Wishes, upload
 from bapo.client import Client
 from bapo.datasets.catalogue import PUBLISHED, PublishedData
 from bapo.datasets.preparation import MANIFEST_FILE, Preparation, PreparationError, prepare

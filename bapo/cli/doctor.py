@@ -14,8 +14,8 @@ from bapo.cli.failures import RefusedError
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, console, print_json
 from bapo.client.servers import AddressError, normal_address
-from bapo.deploy.doctor import probes
-from bapo.deploy.doctor.findings import Finding, Grade, exit_status, failure
+from bapo.deploy.doctor import checks
+from bapo.deploy.doctor.check_result import CheckResult, Grade, exit_status, failure
 
 _STYLES = {
     Grade.OK: "green",
@@ -30,7 +30,7 @@ class Report(BaseModel):
     """The output of `--json`."""
 
     healthy: bool
-    findings: list[Finding]
+    findings: list[CheckResult]
 
 
 @with_option_sets
@@ -41,38 +41,38 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check this machine and a server, and suggest remedies. Exits with status 1 if a check fails."""
-    findings = list(probes.local(data))
+    results = list(checks.local(data))
     if not only_local:
         try:
             login = at.login()
-            findings += probes.server(login.url, login.token)
+            results += checks.server(login.url, login.token)
         except RefusedError as error:
             if at.server is None:
-                findings.append(Finding(check="server", grade=Grade.SKIPPED, message=str(error)))
+                results.append(CheckResult(check="server", grade=Grade.SKIPPED, message=str(error)))
             else:
-                findings += _without_login(at.server)
-    status = exit_status(findings)
+                results += _without_login(at.server)
+    status = exit_status(results)
     if as_json:
-        print_json(Report(healthy=status == 0, findings=findings))
+        print_json(Report(healthy=status == 0, findings=results))
     else:
-        _print(findings)
+        _print(results)
     raise SystemExit(status)
 
 
-def _without_login(server: str) -> Iterable[Finding]:
+def _without_login(server: str) -> Iterable[CheckResult]:
     try:
-        return probes.server(normal_address(server), None)
+        return checks.server(normal_address(server), None)
     except AddressError as error:
         return [failure("server", str(error), "give its address with --server")]
 
 
-def _print(findings: list[Finding]) -> None:
-    width = max(len(finding.check) for finding in findings)
-    for finding in findings:
-        style = _STYLES[finding.grade]
-        console().print(f"{finding.grade.value:8} {finding.check:{width}}  {finding.message}", style=style)
-        if finding.remedy is not None:
-            console().print(f"{'':8} {'':{width}}  → {finding.remedy}")
-    wrong = sum(finding.grade is Grade.FAILURE for finding in findings)
-    warnings = sum(finding.grade is Grade.WARNING for finding in findings)
-    console().print(f"{wrong} failures, {warnings} warnings, {len(findings)} checks")
+def _print(results: list[CheckResult]) -> None:
+    width = max(len(result.check) for result in results)
+    for result in results:
+        style = _STYLES[result.grade]
+        console().print(f"{result.grade.value:8} {result.check:{width}}  {result.message}", style=style)
+        if result.remedy is not None:
+            console().print(f"{'':8} {'':{width}}  → {result.remedy}")
+    wrong = sum(result.grade is Grade.FAILURE for result in results)
+    warnings = sum(result.grade is Grade.WARNING for result in results)
+    console().print(f"{wrong} failures, {warnings} warnings, {len(results)} checks")

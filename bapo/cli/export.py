@@ -16,8 +16,8 @@ from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import write_csv
-from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import say
+from bapo.cli.run_lookup import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.runs import FilterOptions, SortOption
 from bapo.cli.streams import data_output
 from bapo.client import Client

@@ -9,16 +9,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bapo.analysis.findings.finding import LABELS, Evidence, FindingKind, FindingsReport, PromptList
-from bapo.analysis.findings.wording import figure_text
+from bapo.analysis.findings.finding import LABELS, Evidence, FindingKind, FindingsReport, PromptList, figure_text
 from bapo.analysis.number_format import bounds_text, counted
 from bapo.cli.complete import complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.listing import write_csv
-from bapo.cli.naming import find_run
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import console, print_json, user_text
+from bapo.cli.run_lookup import find_run
 from bapo.cli.streams import data_output
 
 _COLOURS = {"problem": "red", "warning": "yellow", "note": "cyan"}

@@ -18,9 +18,9 @@ from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.fork_experiment import ArmOptions, create_of
 from bapo.cli.listing import Listing, listed
-from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import percent, say
 from bapo.cli.prompt_files import identities_of
+from bapo.cli.run_lookup import RunArgument, find_run
 from bapo.cli.submit import DraftOption, Labels, SetOption, Submission, print_plan
 from bapo.client import Client
 from bapo.config import parse_assignments

@@ -16,8 +16,8 @@ from bapo.api.studies import ForkExperiment, StudyCreate, StudyWrite
 from bapo.cli.complete import complete_fields
 from bapo.cli.failures import RefusedError
 from bapo.cli.listing import Listing
-from bapo.cli.naming import find_run
 from bapo.cli.output import say
+from bapo.cli.run_lookup import find_run
 from bapo.client import Client
 from bapo.config import parse_assignments
 

@@ -15,14 +15,15 @@ from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import console, notes, user_text
 from bapo.observe.dumps.columns import parsed_columns
+from bapo.observe.dumps.dump_file import dump_error
+from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
 from bapo.observe.dumps.formats import Dump, Format, open_dump
-from bapo.observe.dumps.importing import Imported, Settings, import_dump
-from bapo.observe.dumps.problems import dump_error
-from bapo.observe.dumps.steps import EARLIER_GROUPS, DumpedStep, groups_of, latest_rollouts, read_steps, sizes_ahead
-from bapo.observe.dumps.understanding import Understanding
+from bapo.observe.dumps.lines import lines_of_evaluations, lines_of_step
+from bapo.observe.dumps.parse_report import ParseReport
+from bapo.observe.dumps.steps import DumpedStep, read_steps, sizes_ahead
 from bapo.observe.folder import FOLDERS
 from bapo.observe.group import Group, RejectedGroupError, prompt_text
-from bapo.observe.observation import Sizes
+from bapo.observe.observation import Observation
 
 SHOWN_CHARACTERS = 300
 SHOWN_RESPONSES = 3
@@ -98,7 +99,7 @@ def describe_import(result: Imported) -> None:
 
 def show(dump: OpenedDump, settings: Settings) -> None:
     """Print what was understood of a dump, with its first group. Raises ConfigError."""
-    seen = _Seen(dump.training, settings)
+    seen = _Seen(dump, settings)
     table = Table(show_header=False, box=None)
     for name, value in seen.facts():
         table.add_row(name, user_text(value))
@@ -120,35 +121,42 @@ def show(dump: OpenedDump, settings: Settings) -> None:
 class _Seen:
     """Contents of a dump, step by step."""
 
-    def __init__(self, dump: Dump, settings: Settings) -> None:
+    def __init__(self, dump: OpenedDump, settings: Settings) -> None:
         """Read the whole dump, as an import does: an error in its last row is one. Raises ConfigError."""
-        self.left_out: Counter[str] = Counter()
+        left_out: Counter[str] = Counter()
         self.first: Sequence[Group] = ()
-        self._dump = dump
+        self._dump = dump.training
         self._settings = settings
-        self._understanding = Understanding(dump)
+        self._parse_report = ParseReport(dump.training)
         self._steps: list[int] = []
         self._group_sizes: Counter[int] = Counter()
         self._num_correct = self._num_known = 0
         self._lowest, self._highest = math.inf, -math.inf
-        self._sizes, steps = sizes_ahead(read_steps(dump, self.left_out))
+        known, steps = sizes_ahead(read_steps(dump.training, left_out))
+        self._observation = Observation(
+            attempt=1,
+            reward_threshold=settings.reward_threshold,
+            sizes=known,
+            samples_per_step=settings.samples_per_step,
+            is_past=True,
+        )
         for step in steps:
             self._note(step)
         if not self.first:
-            raise dump_error("FOLDER", str(dump.folder), "its files hold no row")
+            raise dump_error("FOLDER", str(dump.training.folder), "its files hold no row")
+        for evaluation in () if dump.evaluations is None else read_steps(dump.evaluations, left_out):
+            for _ in lines_of_evaluations(self._observation, evaluation):
+                """Counted where it is left out."""
+        self._left_out: Counter[str] = left_out + self._observation.rejections
 
-    def _note(self, step: DumpedStep) -> None:
-        self._understanding.note(step.rollouts)
-        self._steps.append(step.step)
-        rollouts, num_earlier = latest_rollouts(step.rollouts, self._sizes)
-        if num_earlier:
-            self.left_out[EARLIER_GROUPS] += num_earlier
-        groups = groups_of(rollouts, self._settings.source, self._sizes)
-        sizes = Counter(len(group.rewards) for group in groups)
+    def _note(self, dumped: DumpedStep) -> None:
+        self._parse_report.note(dumped.rollouts)
+        self._steps.append(dumped.step)
+        # A later attempt repeats steps, and the trainer may count from 0.
+        self._observation.step = 0
+        groups, _ = lines_of_step(self._observation, dumped, dumped.step + 1, self._settings.source)
         self.first = self.first or groups
-        if self._sizes is None:
-            self._sizes = Sizes(max(sizes, key=lambda size: (sizes[size], size)), len(groups))
-        self._group_sizes += sizes
+        self._group_sizes += Counter(len(group.rewards) for group in groups)
         known = [reward for group in groups for reward in group.rewards if math.isfinite(reward)]
         self._num_known += len(known)
         self._num_correct += sum(reward > self._settings.reward_threshold for reward in known)
@@ -161,8 +169,8 @@ class _Seen:
         yield "trainer", self._settings.trainer or dump.trainer or "not named: give --trainer"
         yield "files", f"{len(files):,}, {sum(file.num_bytes for file in files) / 1e6:,.1f} MB"
         yield "steps", f"{len(set(self._steps)):,}, from {min(self._steps):,} to {max(self._steps):,}"
-        yield "rows", f"{self._understanding.num_rows:,}"
-        yield from self._understanding.facts().items()
+        yield "rows", f"{self._parse_report.num_rows:,}"
+        yield from self._parse_report.facts().items()
         yield "groups", f"{self._group_sizes.total():,}, {len(self.first):,} in the first step"
         yield "group sizes", ", ".join(f"{count:,} of {size}" for size, count in self._group_sizes.most_common(8))
         yield "rewards", f"{self._lowest:g} to {self._highest:g}" if self._num_known else "no number"
@@ -170,8 +178,8 @@ class _Seen:
         counts = [sum(reward > threshold for reward in group.rewards) for group in self.first[:SHOWN_GROUPS]]
         more = ", …" if len(self.first) > SHOWN_GROUPS else ""
         yield "first step", f"right responses, group by group: {', '.join(map(str, counts))}{more}"
-        if self.left_out:
-            yield "left out", ", ".join(f"{count:,} × {kind}" for kind, count in self.left_out.items())
+        if self._left_out:
+            yield "left out", ", ".join(f"{count:,} × {kind}" for kind, count in self._left_out.items())
 
 
 def _cut(text: str) -> str:

@@ -22,9 +22,9 @@ from bapo.config import ConfigError, ConfigProblem
 from bapo.files.archive import ArchiveError, unpack
 from bapo.files.safe_paths import OutsideError
 from bapo.observe.dumps.columns import FIELDS
+from bapo.observe.dumps.dump_import import Settings
 from bapo.observe.dumps.formats import Format
-from bapo.observe.dumps.importing import Settings
-from bapo.observe.merging import merge_left_over
+from bapo.observe.rank_merge import merge_left_over
 from bapo.observe.upload import describe_folder, files_of, refuse_other_copy
 
 DUMPS = "Files of another trainer"

@@ -11,8 +11,8 @@ import typer
 from bapo.api.runs import BulkAction, BulkRequest, RunDetail, RunSummary
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
-from bapo.cli.naming import RunsArgument, find_runs
 from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.cli.run_lookup import RunsArgument, find_runs
 from bapo.client import ApiError, Client
 
 

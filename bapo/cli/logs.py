@@ -13,8 +13,8 @@ import typer
 
 from bapo.api.runs import TERMINAL_STATUSES
 from bapo.cli.connection import online
-from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import clean
+from bapo.cli.run_lookup import RunArgument, find_run
 from bapo.cli.streams import data_output
 from bapo.client import Client
 

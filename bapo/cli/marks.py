@@ -15,8 +15,8 @@ from bapo.cli.artifacts import size_text
 from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import RefusedError
 from bapo.cli.life import bulk
-from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.cli.run_lookup import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.streams import data_output
 from bapo.client import Client
 

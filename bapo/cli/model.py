@@ -113,10 +113,11 @@ def list_models(as_json: JsonOption = False) -> None:
 @app.command("remove")
 def remove_model(
     name: Annotated[str, typer.Argument(help="A model on this machine.", autocompletion=complete_local)],
+    as_json: JsonOption = False,
 ) -> None:
     """Delete a fetched model from this machine. Runs that were trained from it stay as they are."""
     with plain_errors():
         if not remove(name):
             here = ", ".join(model.name for model, _ in local_models()) or "none"
             raise RefusedError(f"NAME = {name!r}: no such model was fetched into {models_folder()}; there is {here}")
-    print(f"removed {name}")
+    tell({"name": name}, f"removed {name}", as_json=as_json)

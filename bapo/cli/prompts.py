@@ -31,9 +31,9 @@ from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
-from bapo.cli.naming import find_run
 from bapo.cli.output import percent
 from bapo.cli.prompt_files import entries_of
+from bapo.cli.run_lookup import find_run
 from bapo.cli.streams import data_output
 from bapo.client import Client
 from bapo.config.method import method_name

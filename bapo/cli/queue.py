@@ -14,9 +14,9 @@ from bapo.cli.failures import plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.life import each_run
 from bapo.cli.listing import Listing
-from bapo.cli.naming import RunArgument, RunsArgument, find_run
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, clean, duration, print_json, say
+from bapo.cli.run_lookup import RunArgument, RunsArgument, find_run
 from bapo.client import Client
 
 app = group("Show waiting runs and why they wait; change their order.", alone=True)

@@ -12,7 +12,6 @@ from rich.text import Text
 from bapo.api.runs import AuditEntry, ControlInfo, History, RunDetail
 from bapo.cli.connection import online
 from bapo.cli.listing import Listing
-from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import (
     JsonOption,
     ago,
@@ -27,6 +26,7 @@ from bapo.cli.output import (
     table,
     user_text,
 )
+from bapo.cli.run_lookup import RunArgument, find_run
 from bapo.client import Client
 from bapo.config.method import method_name
 from bapo.config.resolve import flatten

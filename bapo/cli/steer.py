@@ -11,8 +11,8 @@ from bapo.api.runs import ControlInfo, ParameterChange
 from bapo.cli.complete import complete_fields
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
-from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.cli.run_lookup import RunArgument, find_run
 from bapo.client import Client
 from bapo.config import parse_assignments
 

@@ -12,10 +12,10 @@ from bapo.cli.output import duration, say
 from bapo.config import ConfigProblem
 from bapo.study.declaration import Declaration, load
 from bapo.study.examination import checked
+from bapo.study.execution import Outcome, StudyRunner
 from bapo.study.folder import StudyFolder
 from bapo.study.report import primary_words
 from bapo.study.results import StudyReport
-from bapo.study.running import Outcome, StudyRunner
 
 
 def train(

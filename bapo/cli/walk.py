@@ -11,9 +11,9 @@ from bapo.api.walk import StepWalk, WalkGroup, WalkOutcome, WalkRequest
 from bapo.cli.complete import complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
-from bapo.cli.naming import find_run
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, console, print_json, user_text
+from bapo.cli.run_lookup import find_run
 
 _STYLES = {"trained": "blue", "stored": "cyan", "seen": "", "left_out": "dim"}
 _LISTED = 3
@@ -47,7 +47,7 @@ def walk_command(
     with plain_errors():
         if Path(run).is_dir():
             # NumPy takes a while to load, and a server's answer does not need it.
-            from bapo.analysis.walk.reading import read_walk  # noqa: PLC0415
+            from bapo.analysis.walk.recorded import read_walk  # noqa: PLC0415
             from bapo.analysis.walk.thresholds import Wanted  # noqa: PLC0415
             from bapo.analysis.walk.walk import Listing  # noqa: PLC0415
 

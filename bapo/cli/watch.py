@@ -13,9 +13,9 @@ import typer
 from bapo.api.runs import RunDetail
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
-from bapo.cli.naming import RunsArgument, find_runs
 from bapo.cli.output import JsonOption, print_json, say
-from bapo.cli.watching import KEYS, NUM_POINTS, RECENT_STEPS, View, Watched, announce_leave, view_of
+from bapo.cli.run_lookup import RunsArgument, find_runs
+from bapo.cli.watch_view import KEYS, NUM_POINTS, RECENT_STEPS, View, Watched, announce_leave, view_of
 from bapo.client import AsyncClient, BapoError, Client
 
 AT_MOST_EVERY_SECONDS = 0.5

@@ -13,9 +13,9 @@ from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfT
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
-from bapo.cli.naming import find_run
 from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import console, print_framed
+from bapo.cli.run_lookup import find_run
 from bapo.config import parse_assignments
 
 _TOTALS = (

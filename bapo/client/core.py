@@ -305,7 +305,7 @@ def bearer(token: str | None, cookie: str | None) -> dict[str, str]:
 
 
 def _user_and_secret(response: httpx.Response) -> tuple[UserInfo, str]:
-    # A dashboard appends its port and path prefix to the name.
+    # A dashboard adds its port and path to the name.
     secrets = [value for name, value in response.cookies.items() if name.startswith(SESSION_COOKIE)]
     if not secrets:
         raise KeyError(SESSION_COOKIE)

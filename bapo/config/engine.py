@@ -91,8 +91,9 @@ class EngineConfig(Section):
         if self.type == "verl" and self.dtype != "float32":
             raise broken_rule("engine.dtype", f"this is the local engine's: set engine.verl.dtype to {self.dtype}")
         if self.type == "verl" and self.rollout_weights != "float32":
-            remedy = f"this is the local engine's: set engine.verl.dtype to {self.rollout_weights}"
-            raise broken_rule("engine.rollout_weights", remedy)
+            raise broken_rule(
+                "engine.rollout_weights", f"this is the local engine's: set engine.verl.dtype to {self.rollout_weights}"
+            )
         return self
 
     @model_validator(mode="after")

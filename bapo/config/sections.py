@@ -50,6 +50,13 @@ def group_size_of(config: Mapping[str, Any]) -> int:
     return int(rollout.get("group_size", RolloutConfig().group_size))
 
 
+def token_limit_of(config: Mapping[str, Any]) -> int | None:
+    """Return the tokens at which a run's stored config cuts responses; None where another trainer sets the limit."""
+    if config["method"]["type"] == "observed":
+        return None
+    return int(config.get("rollout", {}).get("max_response_tokens", RolloutConfig().max_response_tokens))
+
+
 class TrainingConfig(Section):
     """The optimizer, the length of the run and its checkpoints."""
 

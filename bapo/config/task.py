@@ -93,9 +93,10 @@ class AnsweredTaskSection(TaskSection):
     @model_validator(mode="after")
     def _verifier_reads_the_format(self) -> Self:
         if self.answer_format is not None and self.verifier not in OF_ANSWERS:
-            raise ValueError(
-                f"task.answer_format|the verifier {self.verifier!r} reads the whole response: leave the format empty, "
-                f"or take a verifier of answers ({', '.join(OF_ANSWERS)})"
+            raise broken_rule(
+                "task.answer_format",
+                f"the verifier {self.verifier!r} reads the whole response: leave the format empty, "
+                f"or take a verifier of answers ({', '.join(OF_ANSWERS)})",
             )
         return self
 
@@ -243,9 +244,10 @@ class ReasoningGymTaskConfig(AnsweredTaskSection):
             except ValueError:
                 weight = math.nan
             if not 0 < weight <= MOST_WEIGHT:
-                raise ValueError(
-                    f"task.dataset_weights|{entry!r} gives no weight: write TASK=WEIGHT, above 0 and at most "
-                    f"{MOST_WEIGHT:,}, such as {name}=2"
+                raise broken_rule(
+                    "task.dataset_weights",
+                    f"{entry!r} gives no weight: write TASK=WEIGHT, above 0 and at most "
+                    f"{MOST_WEIGHT:,}, such as {name}=2",
                 )
             yield name, weight
 
@@ -259,16 +261,17 @@ class ReasoningGymTaskConfig(AnsweredTaskSection):
             except ValueError:
                 separator = ""
             if not separator or not field.isidentifier() or field in ("size", "seed"):
-                raise ValueError(
-                    f"task.dataset_settings|{entry!r} is no setting: write TASK.FIELD=VALUE with a JSON value, such as "
-                    "chain_sum.max_terms=3; size and seed have fields of this section"
+                raise broken_rule(
+                    "task.dataset_settings",
+                    f"{entry!r} is no setting: write TASK.FIELD=VALUE with a JSON value, such as "
+                    "chain_sum.max_terms=3; size and seed have fields of this section",
                 )
             yield name, field, value
 
     def _require_dataset(self, field: str, entry: str, name: str) -> None:
         if name not in self.datasets:
-            raise ValueError(
-                f"{field}|{entry!r} is of no task in task.datasets ({', '.join(self.datasets)}): correct it"
+            raise broken_rule(
+                field, f"{entry!r} is of no task in task.datasets ({', '.join(self.datasets)}): correct it"
             )
 
 

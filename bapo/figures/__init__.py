@@ -1,7 +1,7 @@
 """Pure figures: typed data → `plotly.graph_objects.Figure`, one file per figure (docs/notebook.md).
 
 Every trace of a live figure has exactly one point per step of its data, in order, and the number of traces does not
-depend on the data: the tail of such a figure is what a running chart appends (`appending.py`).
+depend on the data: the tail of such a figure is what a running chart appends (`extension.py`).
 """
 
 from __future__ import annotations

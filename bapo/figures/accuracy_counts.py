@@ -8,7 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.transition_results import MigrationMatrix
-from bapo.figures.accuracy_names import accuracy_names
+from bapo.figures.axes import accuracy_names
 from bapo.figures.theme import Palette, accuracy_ramp, blended
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from bapo.api.difficulty import Migration
-from bapo.figures.accuracy_names import accuracy_names, matrix_axes
+from bapo.figures.axes import accuracy_names, matrix_axes
 from bapo.figures.methods import LineStyle
 from bapo.figures.theme import Palette, blended
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.transition_results import MigrationMatrix
-from bapo.figures.accuracy_names import accuracy_names, matrix_axes
+from bapo.figures.axes import accuracy_names, matrix_axes
 from bapo.figures.theme import Palette, blended, readable_on
 
 _SCALE = ((0.0, 0.0), (0.02, 0.08), (0.1, 0.25), (0.3, 0.55), (0.6, 0.85), (1.0, 1.0))

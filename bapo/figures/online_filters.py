@@ -28,7 +28,6 @@ class OnlineFilters(NamedTuple):
 
     panels: Sequence[CurvePanel]
     """Gradient norm; then avg@k of the widest held-out set, where there is one."""
-    accuracy_name: str
     best: Peak | None
     """The best evaluation of any filter."""
     window: int
@@ -56,11 +55,11 @@ def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
     panels = [CurvePanel("Gradient norm", metric_curves(groups, GRAD_NORM, window=window), Scale("norm", ".3f", None))]
     datasets = datasets_of(runs)
     if not datasets:
-        return OnlineFilters(panels, "", None, window)
+        return OnlineFilters(panels, None, window)
     dataset, num_samples = datasets[0]
     curves = dataset_curves(groups, dataset, num_samples)
-    name = f"{dataset} avg@{num_samples}"
-    return OnlineFilters([*panels, CurvePanel(name, curves)], name, best_of(curves), window)
+    accuracy = CurvePanel(f"{dataset} avg@{num_samples}", curves)
+    return OnlineFilters([*panels, accuracy], best_of(curves), window)
 
 
 def online_filters_figure(data: OnlineFilters, palette: Palette) -> go.Figure:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.analysis.importance import is_number
 from bapo.figures.theme import Palette, blended
 
 MOST_NAMED = 8
@@ -84,7 +85,7 @@ def _column(values: Sequence[Any], shown: Mapping[str, str]) -> tuple[list[float
     """Return the height of each run's value, and what is named."""
     keys = [_key(value) for value in values]
     ordered = [key for key, _ in sorted(dict(zip(keys, values, strict=True)).items(), key=_order)]
-    numbers = [value for value in values if _is_number(value)]
+    numbers = [value for value in values if is_number(value)]
     if len(ordered) > MOST_NAMED and len(numbers) == len(values):
         low, high = min(numbers), max(numbers)
         heights = [(value - low) / (high - low) for value in numbers]
@@ -101,13 +102,9 @@ def _text(value: Any, shown: Mapping[str, str]) -> str:
     return shown.get(_key(value), _key(value))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _order(item: tuple[str, Any]) -> tuple[int, float, str]:
     key, value = item
-    return (0, float(value), key) if _is_number(value) else (1, 0.0, key)
+    return (0, float(value), key) if is_number(value) else (1, 0.0, key)
 
 
 def parallel_coordinates_figure(data: ParallelLines, palette: Palette) -> go.Figure:

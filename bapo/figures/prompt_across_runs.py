@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 
 from bapo.api.prompts import PromptCurve, PromptCurves
 from bapo.config.method import METHODS
-from bapo.figures.accuracy_names import accuracy_axis
-from bapo.figures.axes import XAxis, over_training
+from bapo.figures.axes import XAxis, accuracy_axis, over_training
 from bapo.figures.methods import styles_of
 from bapo.figures.prompt_history import SYMBOLS
 from bapo.figures.sources import SOURCE_NAMES

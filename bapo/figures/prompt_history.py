@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 
 from bapo.api.prompts import PromptDetail
 from bapo.api.records import Series
-from bapo.figures.accuracy_names import accuracy_axis
-from bapo.figures.axes import XAxis, over_training
+from bapo.figures.axes import XAxis, accuracy_axis, over_training
 from bapo.figures.lines import column
 from bapo.figures.sources import SOURCE_NAMES, DrawnSource, drawn_sources
 from bapo.figures.theme import Palette, translucent

@@ -107,8 +107,6 @@ DARK = Palette(
     ),
 )
 
-PALETTES: dict[Scheme, Palette] = {"light": LIGHT, "dark": DARK}
-
 STATUS_COLOURS: dict[RunStatus, str] = {
     RunStatus.DRAFT: "gray",
     RunStatus.QUEUED: "indigo",

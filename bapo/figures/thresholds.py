@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
-from bapo.figures.accuracy_names import accuracy_axis
-from bapo.figures.axes import XAxis, over_training
+from bapo.figures.axes import XAxis, accuracy_axis, over_training
 from bapo.figures.lines import column
 from bapo.figures.theme import Palette, translucent
 

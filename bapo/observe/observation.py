@@ -352,6 +352,7 @@ class Observation:
     def _sample(self, step: int, group: CheckedGroup, given: Group) -> dict[str, Any]:
         assert given.responses is not None, "asked for by the caller"
         tokens: Sequence[int | None] = group.num_tokens or [None] * len(group.rewards)
+        cuts: Sequence[bool | None] = group.is_cut or [None] * len(group.rewards)
         return {
             "schema": OBSERVED_SCHEMA,
             "type": "sample",
@@ -370,8 +371,9 @@ class Observation:
                     "reward": reward,
                     "is_correct": reward > self.reward_threshold,
                     "num_tokens": length,
+                    **({} if is_cut is None else {"is_cut": is_cut}),
                 }
-                for text, reward, length in zip(given.responses, group.rewards, tokens, strict=True)
+                for text, reward, length, is_cut in zip(given.responses, group.rewards, tokens, cuts, strict=True)
             ],
         }
 

@@ -1,6 +1,6 @@
 """Reports of one rank of a run that several ranks record together, as lines of the rank's own file.
 
-Rank 0 reads these lines back and makes the records of them: `bapo.observe.merging`.
+Rank 0 reads these lines back and makes the records of them: `bapo.observe.rank_merge`.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.patterns import visible
 from bapo.methods.observed import ObservedConfig
 from bapo.observe import folder as folders
-from bapo.observe.merging import Merger, merge_rest
 from bapo.observe.observation import Observation, whole
 from bapo.observe.observed_run import ObservedRun
 from bapo.observe.parts import RankObservation
 from bapo.observe.rank_files import MOST_RANKS, starting
+from bapo.observe.rank_merge import Merger, merge_rest
 from bapo.observe.rank_run import RankRun
 from bapo.run.journal import Journal
 from bapo.run.run_folder import exclusive, next_attempt

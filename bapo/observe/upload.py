@@ -145,10 +145,3 @@ def files_of(run_folder: Path) -> list[SentFile]:
         for folder in attempt_folders(run_folder)
         for kind, file_name in ATTEMPT_FILES.items()
     ]
-
-
-def send_folder(client: Client, info: ImportInfo, run_folder: Path) -> None:
-    """Send every file of every attempt from where the server's copy ends."""
-    for file in files_of(run_folder):
-        while file.send_next(client, info):
-            pass

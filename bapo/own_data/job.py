@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import file_digest
 from pathlib import Path
 
-from bapo.own_data.checking import OtherData, check
+from bapo.own_data.check import OtherData, check
 from bapo.own_data.formats import FormatError, preview
 from bapo.own_data.mapping import completed, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, Described
@@ -25,7 +25,7 @@ class CheckJob(Described):
     """Mapping of the columns; None to take the likeliest."""
     others: Sequence[OtherData] = ()
     out: Path
-    """See `bapo.own_data.checking.check`."""
+    """See `bapo.own_data.check.check`."""
     most_bytes: int | None = None
     """Room for the file that is written; None: any."""
 

@@ -95,9 +95,12 @@ def _file_of(folder: Path, name: str) -> BinaryIO | None:
 
 def _failure(model: CatalogueModel, process: subprocess.Popen[bytes]) -> Exception:
     assert process.stderr is not None
-    said = [line for line in process.stderr.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    reason = next((line for line in said if line.startswith("ERROR:")), said[-1] if said else "it says nothing")
-    if os.strerror(errno.ENOSPC) in reason:
+    output = process.stderr.read().decode("utf-8", "replace")
+    said = [line for line in output.splitlines() if line.strip()]
+    # Before a traceback, whose last line says what happened.
+    errors = [line for line in said if line.startswith("ERROR:") and line != "ERROR: Exception:"]
+    reason = errors[0] if errors else said[-1] if said else "it says nothing"
+    if os.strerror(errno.ENOSPC) in output:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if "DO NOT MATCH THE HASHES" in reason:
         return PretrainedError(

@@ -1,14 +1,23 @@
 """Records: every number that a run writes into its journal, named and described once."""
 
 from bapo.records.base import OBSERVED_SCHEMA, RATIO_BIN_EDGES, SCHEMA, BySource, Counts, Figures, Record
-from bapo.records.journal import EvaluationRecord, EventRecord, Interval, TrackingRecord
+from bapo.records.journal import (
+    AnyRecord,
+    EvaluationRecord,
+    EventRecord,
+    Interval,
+    TrackingRecord,
+    comparable,
+    dump_record,
+    parse_record,
+    read_record,
+)
 from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
-from bapo.records.naming import metrics
+from bapo.records.metric_names import metrics
 from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
 from bapo.records.step import BufferState, Cost, Rewards, SourceCounts, StepRecord, ThresholdValues
 from bapo.records.update import BoundTerms, CriticStats, LogprobGap, UpdateStats, effective_sample_share
 from bapo.records.visits import PromptVisit, PromptVisits, visit_columns
-from bapo.records.wire import AnyRecord, comparable, dump_record, parse_record, read_record
 
 __all__ = [
     "OBSERVED_SCHEMA",

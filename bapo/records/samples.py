@@ -30,6 +30,8 @@ class SampledResponse(Record):
     is_correct: bool | None = None
     """True if the reward of an observed run is above its threshold; None where a reward is 0 or 1."""
     num_tokens: int | None = None
+    is_cut: bool | None = None
+    """True if an observed run reports that the response was cut at the token limit; None where nothing says so."""
     logprob_sum: float | None = None
 
 

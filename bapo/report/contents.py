@@ -7,27 +7,27 @@ from collections.abc import Callable, Sequence
 from bapo.figures.groups import grouped
 from bapo.figures.held_out import with_named_sets
 from bapo.figures.recorded import RecordedRun
-from bapo.report import data_view, learning
+from bapo.report import data_view, policy_view
 from bapo.report.section import Section, Selection
 
 _ORDER: tuple[Callable[[Selection], Section], ...] = (
     data_view.counts,
-    learning.rewards,
-    learning.results,
-    learning.group_accuracy,
-    learning.ablations,
+    policy_view.rewards,
+    policy_view.results,
+    policy_view.group_accuracy,
+    policy_view.ablations,
     data_view.bins,
     data_view.unlocks,
     data_view.composition,
     data_view.rollouts,
-    learning.filters,
-    learning.dynamics,
-    learning.accuracy,
+    policy_view.filters,
+    policy_view.dynamics,
+    policy_view.accuracy,
     data_view.times,
     data_view.saved,
     data_view.migration,
     data_view.datasets,
-    learning.critics,
+    policy_view.critics,
 )
 
 

@@ -22,7 +22,7 @@ from bapo.figures.theme import Palette
 from bapo.figures.time_table import time_table_data, time_text
 from bapo.figures.tracked import common_steps, moved, moved_by_chance, pooled
 from bapo.figures.unlock_comparison import unlock_comparison_data, unlock_comparison_figure
-from bapo.report.learning import NO_STEPS
+from bapo.report.policy_view import NO_STEPS
 from bapo.report.section import (
     INTERVALS,
     Section,

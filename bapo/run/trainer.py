@@ -35,9 +35,9 @@ from bapo.run.gpu_load import GpuLoad
 from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_recorded_step, read_records
 from bapo.run.log_lines import log_line
 from bapo.run.look_ahead import LookAhead
-from bapo.run.recording import NO_COST, cost_after, plus, sample_records, step_record, visited_prompts
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
 from bapo.run.steering import Steering
+from bapo.run.step_record import NO_COST, cost_after, plus, sample_records, step_record, visited_prompts
 from bapo.run.write_failures import is_write_failure
 from bapo.tasks import build_task
 from bapo.tasks.base import Task

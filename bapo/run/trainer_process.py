@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from bapo.run.forking import ForkedTrainer, Zygote, ZygoteError
 from bapo.run.processes import process_of
 from bapo.run.zygote import ForkRequest
+from bapo.run.zygote_client import ForkedTrainer, Zygote, ZygoteError
 
 MODULE = ("-m", "bapo.run.trainer")
 

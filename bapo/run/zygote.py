@@ -1,9 +1,9 @@
 """Forks trainers that find all that they need already imported: `python -m bapo.run.zygote`.
 
-Nearly all of a trainer's first seconds are imports. Workers and `bapo study` start this process (`bapo.run.forking`). A
-request is a line of JSON on standard input (`ForkRequest`); answers are lines on standard output: the process that was
-forked, and later how it ended (`Forked`). A trainer leads a separate session and outlives this process, which ends
-with its standard input, or after a while without trainers.
+Nearly all of a trainer's first seconds are imports. Workers and `bapo study` start this process
+(`bapo.run.zygote_client`). A request is a line of JSON on standard input (`ForkRequest`); answers are lines on
+standard output: the process that was forked, and later how it ended (`Forked`). A trainer leads a separate session and
+outlives this process, which ends with its standard input, or after a while without trainers.
 
 Only for trainers without a GPU: what CUDA has set up does not survive a fork.
 """

@@ -11,13 +11,13 @@ import numpy as np
 from bapo.analysis.comparison import Curve, Floats, common_positions, estimate, mean_curve, spread, value_at
 from bapo.analysis.result import MeanEstimate
 from bapo.study.declaration import MEAN, Budget, Metric
-from bapo.study.observation import Observation
+from bapo.study.measured_run import MeasuredRun
 from bapo.study.results import StudyCurve, StudyDifference, StudyScore
 
 MOST_POINTS = 60
 """Most points of a curve."""
 
-Arms = Mapping[str, Mapping[int, Observation]]
+Arms = Mapping[str, Mapping[int, MeasuredRun]]
 """Arm → seed → run; ended ones only."""
 
 
@@ -26,13 +26,13 @@ def mean_of(values: Sequence[float | None]) -> MeanEstimate | None:
     return estimate([value for value in values if value is not None])
 
 
-def final(run: Observation, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
+def final(run: MeasuredRun, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
     """Return the last evaluation after the first step."""
     found = run.accuracy(test_set, metric, "steps", sets)
     return float(found.y[-1]) if len(found.x) and found.x[-1] > 0 else None
 
 
-def base(run: Observation, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
+def base(run: MeasuredRun, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
     """Return the evaluation of the model before training."""
     found = run.accuracy(test_set, metric, "steps", sets)
     return float(found.y[0]) if len(found.x) and found.x[0] == 0 else None
@@ -55,7 +55,7 @@ def scores_of(arms: Arms, sets: Sequence[str]) -> dict[str, list[StudyScore]]:
 
 def base_scores(arms: Arms, sets: Sequence[str]) -> list[StudyScore]:
     """Return the base model: of all seeds once, for all arms begin with the same model and draws."""
-    by_seed: dict[int, Observation] = {}
+    by_seed: dict[int, MeasuredRun] = {}
     for runs in arms.values():
         for seed, run in runs.items():
             by_seed.setdefault(seed, run)
@@ -64,7 +64,7 @@ def base_scores(arms: Arms, sets: Sequence[str]) -> list[StudyScore]:
 
 
 def _score(
-    runs: Sequence[Observation], column: str, sets: Sequence[str], *, is_best: bool, of_base: bool
+    runs: Sequence[MeasuredRun], column: str, sets: Sequence[str], *, is_best: bool, of_base: bool
 ) -> StudyScore:
     value = base if of_base else final
     ks = {record.num_samples for run in runs for record in run.evaluations if record.dataset in (column, *sets)}
@@ -102,8 +102,8 @@ class _Pairs(NamedTuple):
 
 
 def _differences(
-    first: Mapping[int, Observation],
-    second: Mapping[int, Observation],
+    first: Mapping[int, MeasuredRun],
+    second: Mapping[int, MeasuredRun],
     test_set: str,
     metric: Metric,
     at: Budget,

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails
 
 from bapo.analysis.number_format import counted
@@ -51,7 +51,7 @@ def _plain(name: str) -> str:
 
 Name = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_plain)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
-Changes = Mapping[str, Any]
+Changes = Annotated[Mapping[str, Any], AfterValidator(flatten)]
 """Config fields, dotted or nested."""
 
 
@@ -77,11 +77,6 @@ class Arm(Section):
     set: Changes = Field(default={})
     """Fields that this arm sets."""
 
-    @field_validator("set")
-    @classmethod
-    def _flat(cls, given: Changes) -> Changes:
-        return flatten(given)
-
 
 class Regime(Section):
     """A setting in which all arms are compared, such as harder problems."""
@@ -91,11 +86,6 @@ class Regime(Section):
     """One line that says what is special about it."""
     set: Changes = Field(default={})
     """Fields that all runs of the regime set."""
-
-    @field_validator("set")
-    @classmethod
-    def _flat(cls, given: Changes) -> Changes:
-        return flatten(given)
 
 
 class Primary(Section):
@@ -126,11 +116,6 @@ class Tuning(Section):
     set: Changes = Field(default={})
     """Further fields that tuning runs set, such as fewer steps."""
 
-    @field_validator("set")
-    @classmethod
-    def _flat(cls, given: Changes) -> Changes:
-        return flatten(given)
-
 
 class Declaration(Section):
     """A study: what is asked, which runs answer it, and which of their figures decides."""
@@ -158,11 +143,6 @@ class Declaration(Section):
     tuning: Tuning | None = None
     num_runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
     """Runs that the study makes, tuning included: a check on the author's own arithmetic."""
-
-    @field_validator("config", "set")
-    @classmethod
-    def _flat(cls, given: Changes) -> Changes:
-        return flatten(given)
 
     @model_validator(mode="after")
     def _hangs_together(self, info: ValidationInfo) -> Self:

@@ -16,7 +16,7 @@ from bapo.methods.bapo import BapoConfig
 from bapo.records import TrackingRecord
 from bapo.study.accuracies import Arms, final, mean_of
 from bapo.study.declaration import MEAN, Budget
-from bapo.study.observation import (
+from bapo.study.measured_run import (
     CLIP_FRACTION,
     GRAD_NORM,
     METHOD_SECONDS,
@@ -26,7 +26,7 @@ from bapo.study.observation import (
     STEP_SECONDS,
     TOKENS,
     TV,
-    Observation,
+    MeasuredRun,
 )
 from bapo.study.results import StudyComposition, StudyCost, StudyMatrix, StudyStability, StudyUnlocks
 from bapo.theory import TheoryConstants, theory_constants
@@ -37,23 +37,23 @@ RateName = Literal["unlocked", "strictly_unlocked", "lost"]
 # ---------------------------------------------------------------- tracked prompts
 
 
-def _sampling(run: Observation, step: int, replicate: int = 0) -> TrackingRecord | None:
+def _sampling(run: MeasuredRun, step: int, replicate: int = 0) -> TrackingRecord | None:
     return next((each for each in run.tracking if each.step == step and each.replicate == replicate), None)
 
 
-def _moved(run: Observation, step: int, replicate: int = 0) -> Matrix | None:
+def _moved(run: MeasuredRun, step: int, replicate: int = 0) -> Matrix | None:
     """Step 0 against a step; against step 0 itself, replicate 1, it is the null."""
     before, after = _sampling(run, 0), _sampling(run, step, replicate)
     return tracked_matrix(before, after) if before is not None and after is not None else None
 
 
-def _common_steps(runs: Sequence[Observation]) -> list[int]:
+def _common_steps(runs: Sequence[MeasuredRun]) -> list[int]:
     """Return steps after the first at which all runs sampled."""
     sampled = [{each.step for each in run.tracking if each.step > 0 and each.num_correct} for run in runs]
     return sorted(set.intersection(*sampled)) if sampled else []
 
 
-def unlocks_of(arm: str, runs: Sequence[Observation]) -> StudyUnlocks | None:
+def unlocks_of(arm: str, runs: Sequence[MeasuredRun]) -> StudyUnlocks | None:
     """Unlock rates at the last step that all runs sampled; None where none follows prompts."""
     runs = [run for run in runs if run.tracking]
     steps = _common_steps(runs)
@@ -94,7 +94,7 @@ def _rate(matrix: Matrix | None, name: RateName) -> float | None:
 # ---------------------------------------------------------------- batches
 
 
-def composition_of(arm: str, runs: Sequence[Observation]) -> StudyComposition:
+def composition_of(arm: str, runs: Sequence[MeasuredRun]) -> StudyComposition:
     """Return the batch composition of an arm."""
 
     def per_step(name: str) -> MeanEstimate | None:
@@ -135,7 +135,7 @@ def _ratio(part: Floats, whole: Floats) -> float | None:
     return float(np.nansum(part)) / total if total else None
 
 
-def _method(run: Observation) -> str:
+def _method(run: MeasuredRun) -> str:
     return RunConfig.model_validate(run.config).method.type_name()
 
 
@@ -153,7 +153,7 @@ def costs_of(arms: Arms, reference: str, sets: Sequence[str]) -> list[StudyCost]
     ]
 
 
-def _cost(arm: str, runs: Sequence[Observation], target: float | None, sets: Sequence[str]) -> StudyCost:
+def _cost(arm: str, runs: Sequence[MeasuredRun], target: float | None, sets: Sequence[str]) -> StudyCost:
     def total(key: str) -> MeanEstimate | None:
         return mean_of([_sum(run.column(key)) for run in runs])
 
@@ -184,7 +184,7 @@ def _sum(values: Floats) -> float | None:
 # ---------------------------------------------------------------- stability
 
 
-def stability_of(arm: str, runs: Sequence[Observation]) -> StudyStability:
+def stability_of(arm: str, runs: Sequence[MeasuredRun]) -> StudyStability:
     """Return the migration of the tracked prompts (Fig. 15) and the quantities of Theorem 3.2."""
     tracked = [run for run in runs if run.tracking]
     constants = _constants(runs[0].config)

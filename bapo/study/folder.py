@@ -22,7 +22,7 @@ from bapo.run import nvidia_smi
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
 from bapo.run.run_folder import CONFIG_FILE, LOCK_FILE, SUMMARY_FILE, read_config, write_atomically
 from bapo.study.declaration import Declaration, parse, read
-from bapo.study.observation import Observation, observe_folder
+from bapo.study.measured_run import MeasuredRun, read_measured_run
 from bapo.study.plan import Choices, PlannedRun, final_runs, resolved, tuning_runs
 from bapo.study.report import build
 from bapo.study.results import StudyAmendment, StudyReport, StudyRunInfo
@@ -186,15 +186,15 @@ class StudyFolder:
         return build(
             self.study,
             runs,
-            self.observed(runs),
+            self.measured(runs),
             choices=self.choices or {},
             amendments=self.state.amendments,
             machine=self.state.machine,
         )
 
-    def observed(self, runs: Sequence[StudyRunInfo]) -> dict[str, Observation]:
-        """Return the observations of the runs that are done."""
-        return {run.name: observe_folder(self.run_folder(run)) for run in runs if run.state == "done"}
+    def measured(self, runs: Sequence[StudyRunInfo]) -> dict[str, MeasuredRun]:
+        """Return what the finished runs measured."""
+        return {run.name: read_measured_run(self.run_folder(run)) for run in runs if run.state == "done"}
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from bapo import __version__
 from bapo.study import accuracies, diagnostics
 from bapo.study.accuracies import Arms, mean_of
-from bapo.study.comparable import on_one_set
 from bapo.study.declaration import MEAN, Budget, Declaration, Metric, Regime
-from bapo.study.observation import ROLLOUTS, Observation
+from bapo.study.measured_run import ROLLOUTS, MeasuredRun, on_one_set
 from bapo.study.plan import VALIDATION_SETS, Choices, tuning_points
 from bapo.study.results import (
     StudyAmendment,
@@ -35,15 +34,15 @@ _AT: Mapping[Budget, str] = {
 def build(
     study: Declaration,
     runs: Sequence[StudyRunInfo],
-    observed: Mapping[str, Observation],
+    measured: Mapping[str, MeasuredRun],
     *,
     choices: Choices,
     amendments: Sequence[StudyAmendment] = (),
     machine: str | None = None,
 ) -> StudyReport:
-    """Return the report over the runs that are done; `observed` by name of the run, others are named as not run."""
-    counted = [run.name for run in runs if run.stage == "final" and run.state == "done" and run.name in observed]
-    comparable, held_out_note = on_one_set(observed, counted)
+    """Return the report over the runs that are done; `measured` by name of the run, others are named as not run."""
+    counted = [run.name for run in runs if run.stage == "final" and run.state == "done" and run.name in measured]
+    comparable, held_out_note = on_one_set(measured, counted)
     by_regime = {regime.name: _arms(study, regime.name, runs, comparable) for regime in study.regimes}
     regimes = [_regime(study, regime, by_regime[regime.name]) for regime in study.regimes]
     primary = study.primary
@@ -74,7 +73,7 @@ def build(
         is_complete=all(run.state == "done" for run in runs),
         runs=runs,
         amendments=amendments,
-        tuning=tuning_of(study, runs, observed, choices),
+        tuning=tuning_of(study, runs, measured, choices),
         regimes=regimes,
         held_out_note=held_out_note,
     )
@@ -98,13 +97,13 @@ def primary_words(study: Declaration) -> str:
 
 
 def _arms(
-    study: Declaration, regime: str, runs: Sequence[StudyRunInfo], observed: Mapping[str, Observation]
-) -> dict[str, dict[int, Observation]]:
+    study: Declaration, regime: str, runs: Sequence[StudyRunInfo], measured: Mapping[str, MeasuredRun]
+) -> dict[str, dict[int, MeasuredRun]]:
     """Return the ended runs that count, by arm and seed."""
-    found: dict[str, dict[int, Observation]] = {arm.name: {} for arm in study.arms}
+    found: dict[str, dict[int, MeasuredRun]] = {arm.name: {} for arm in study.arms}
     for run in runs:
-        if run.stage == "final" and run.regime == regime and run.state == "done" and run.name in observed:
-            found[run.arm][run.seed] = observed[run.name]
+        if run.stage == "final" and run.regime == regime and run.state == "done" and run.name in measured:
+            found[run.arm][run.seed] = measured[run.name]
     return found
 
 
@@ -157,7 +156,7 @@ def _differences(study: Declaration, arms: Arms) -> list[StudyDifference]:
     ]
 
 
-def _last(run: Observation) -> float | None:
+def _last(run: MeasuredRun) -> float | None:
     rollouts = run.column(ROLLOUTS)
     return float(rollouts[-1]) if len(rollouts) else None
 
@@ -166,7 +165,7 @@ def _last(run: Observation) -> float | None:
 
 
 def tuning_of(
-    study: Declaration, runs: Sequence[StudyRunInfo], observed: Mapping[str, Observation], choices: Choices
+    study: Declaration, runs: Sequence[StudyRunInfo], measured: Mapping[str, MeasuredRun], choices: Choices
 ) -> list[StudyTuningPoint]:
     """Return every candidate with its accuracy on validation problems."""
     points = []
@@ -174,12 +173,12 @@ def tuning_of(
         for arm in study.tuned_arms:
             for point in tuning_points(study):
                 values = [
-                    accuracies.final(observed[run.name], MEAN, "avg", validation_sets(observed[run.name]))
+                    accuracies.final(measured[run.name], MEAN, "avg", validation_sets(measured[run.name]))
                     for run in runs
                     if (run.stage, run.regime, run.arm) == ("tuning", regime.name, arm.name)
                     and run.set == point
                     and run.state == "done"
-                    and run.name in observed
+                    and run.name in measured
                 ]
                 points.append(
                     StudyTuningPoint(
@@ -193,14 +192,14 @@ def tuning_of(
     return points
 
 
-def validation_sets(run: Observation) -> Sequence[str]:
+def validation_sets(run: MeasuredRun) -> Sequence[str]:
     """Return the sets of a run that was evaluated on validation problems; they carry the test sets' names."""
     assert run.config["task"]["held_out"] == "validation", "a tuning run sees no test problem"
     return VALIDATION_SETS
 
 
 def choose(
-    study: Declaration, runs: Sequence[StudyRunInfo], observed: Mapping[str, Observation]
+    study: Declaration, runs: Sequence[StudyRunInfo], measured: Mapping[str, MeasuredRun]
 ) -> dict[tuple[str, str], dict[str, object]]:
     """Return the candidate with the highest mean accuracy on validation problems, the first of equal ones, for each
     arm.
@@ -209,7 +208,7 @@ def choose(
     """
     chosen: dict[tuple[str, str], dict[str, object]] = {}
     best: dict[tuple[str, str], float] = {}
-    for point in tuning_of(study, runs, observed, {}):
+    for point in tuning_of(study, runs, measured, {}):
         key = (point.regime, point.arm)
         if point.accuracy is not None and point.accuracy.value > best.get(key, -1.0):
             best[key] = point.accuracy.value

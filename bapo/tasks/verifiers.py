@@ -12,14 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from bapo.answer_text import ANSWER_TEXT, last_answer
 from bapo.config import plugins
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import AnswerFormatName
 from bapo.config.verifiers import checked_reference, installed_verifiers
-from bapo.tasks.answer_formats import ANSWER_FORMATS
+from bapo.tasks.answer_formats import ANSWER_FORMATS, Extract
 from bapo.tasks.base import Problem
-from bapo.tasks.countdown.reward import countdown_answer_problem, countdown_reward
-from bapo.tasks.exact import exact_reward, text_answer_problem
+from bapo.tasks.countdown.expression import countdown_answer_problem, countdown_reward
 from bapo.tasks.mathematics import math_reward
 from bapo.tasks.reasoning_gym import entry_problem, reasoning_gym_reward
 
@@ -27,6 +27,23 @@ LOG = logging.getLogger(__name__)
 
 RewardFunction = Callable[[Problem, str], object]
 """1 or True for a good response, 0 or False for any other."""
+
+
+def exact_reward(problem: Problem, response_text: str, extract: Extract = last_answer) -> int:
+    """Return 1 if the response's answer is the correct text, else 0.
+
+    Only whitespace around it is ignored.
+    """
+    answer = extract(response_text)
+    return int(answer is not None and answer == str(problem.answer[ANSWER_TEXT]).strip())
+
+
+def text_answer_problem(answer: Mapping[str, object]) -> str | None:
+    """Return why an answer is not a text to compare with; None if it is one."""
+    text = answer.get(ANSWER_TEXT)
+    if text is None:
+        return f"the answer has the fields {', '.join(answer) or 'none'}, where this verifier needs one text or number"
+    return None if str(text).strip() else "the answer is empty"
 
 
 class BuiltIn(NamedTuple):
@@ -97,19 +114,19 @@ def load_verifier(reference: str, answer_format: AnswerFormatName | None = None)
     except ValueError as error:
         raise _problem(reference, str(error)) from None
     if reference in BUILT_IN:
-        function = BUILT_IN[reference].function
+        built_in = BUILT_IN[reference].function
         if answer_format is not None:
-            function = partial(function, extract=ANSWER_FORMATS[answer_format].extract)
-        return Verifier(reference, function)
+            built_in = partial(built_in, extract=ANSWER_FORMATS[answer_format].extract)
+        return Verifier(reference, built_in)
     if reference in installed_verifiers():
         return Verifier(reference, _installed(reference))
     path, _, name = reference.rpartition(":")
     if not Path(path).is_file():
         raise _problem(reference, f"there is no file {path}: give its path on the machine that trains")
-    function = getattr(_module(Path(path), reference), name, None)
-    if not callable(function):
+    found = getattr(_module(Path(path), reference), name, None)
+    if not callable(found):
         raise _problem(reference, f"{path} has no function {name}: write `def {name}(problem, response)`")
-    return Verifier(reference, function)
+    return Verifier(reference, found)
 
 
 def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:

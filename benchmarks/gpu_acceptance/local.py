@@ -21,9 +21,9 @@ from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.engine import EngineConfig
 from bapo.config.recipes import load_recipe
 from bapo.engines.base import BatchItem, Policy
+from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.engine import LocalEngine
 from bapo.engines.local.forward import response_logprobs
-from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.policy import load_tokenizer
 from bapo.records import StepRecord

@@ -1,69 +1,11 @@
-// Pieces that pages on prompts and responses are made of. Whatever a model wrote becomes text nodes, never markup. Long
-// texts are clipped until they are expanded; what a search finds is marked. This file's name makes it load
-// before those that use it.
+// Pieces that pages on prompts and responses are made of. This file's name makes it load before those that use it.
 (function () {
   "use strict";
 
   const { button, copy, count, icon, make, plural, served, setProps } = window.bapo;
+  const { textBox, turns } = window.bapoText;
 
-  const CLIPPED_LETTERS = 1200;
-  const BEFORE_MATCH = 200; // Where a match lies beyond the clip, the clip begins so many letters before it.
-  const MOST_MARKS = 200;
   const SOURCES = { fresh: "X1 fresh", reevaluated: "X2 re-evaluated", reused: "X3 reused" };
-
-  // ---------------------------------------------------------------- pieces of a page
-
-  function matches(text, part) {
-    if (!part) return [];
-    const pattern = new RegExp(part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "giu");
-    const found = [];
-    for (const match of text.matchAll(pattern)) {
-      found.push([match.index, match.index + match[0].length]);
-      if (found.length >= MOST_MARKS) break;
-    }
-    return found;
-  }
-
-  function fill(element, text, from, to, found) {
-    let at = from;
-    for (const [start, end] of found) {
-      if (start < from || end > to) continue;
-      element.append(text.slice(at, start), make("mark", "", text.slice(start, end)));
-      at = end;
-    }
-    element.append(text.slice(at, to));
-  }
-
-  // A text that may be 100 kB long, as an element with a button where it is clipped.
-  function clipped(text, className, part) {
-    const box = make("div", "clipped");
-    const code = make("code", className);
-    const found = matches(text, part);
-    box.append(code);
-    if (text.length <= CLIPPED_LETTERS * 1.25) {
-      fill(code, text, 0, text.length, found);
-      return box;
-    }
-    const from = found.length && found[0][0] > CLIPPED_LETTERS ? found[0][0] - BEFORE_MATCH : 0;
-    let whole = false;
-    const toggle = button("", "text-button", () => { whole = !whole; draw(); });
-    function draw() {
-      code.replaceChildren();
-      if (whole) {
-        fill(code, text, 0, text.length, found);
-      } else {
-        const to = Math.min(text.length, from + CLIPPED_LETTERS);
-        if (from) code.append("… ");
-        fill(code, text, from, to, found);
-        if (to < text.length) code.append(" …");
-      }
-      toggle.textContent = whole ? "Show less" : `Show all ${count(text.length)} characters`;
-      toggle.setAttribute("aria-expanded", whole);
-    }
-    draw();
-    box.append(toggle);
-    return box;
-  }
 
   function copyButton(text, what) {
     if (!navigator.clipboard) return null; // Only where the page is served safely.
@@ -75,17 +17,29 @@
     return element;
   }
 
-  function response(item, part) {
-    const good = item.is_correct ?? item.reward > 0;
+  // `limit`: tokens at which the run cuts responses; null where nothing says so.
+  function response(item, part, limit) {
+    const mark = verdict(isRight(item));
+    const numTokens = item.num_tokens ?? null;
+    const isCut = item.is_cut ?? (limit !== null && numTokens !== null && numTokens >= limit);
+    const cut = isCut ? make("span", "response-cut", "cut") : null;
+    if (cut) cut.title = limit === null ? "Cut at the limit on tokens" : `Cut at the limit of ${plural(limit, "token")}`;
+    return make("div", "response", mark,
+      textBox(item.text, "response-text", { part, answer: item.answer_span ?? null, numTokens }),
+      make("span", "response-tools", cut,
+        numTokens === null ? null : make("span", "response-tokens", plural(numTokens, "token")),
+        copyButton(item.text, "the response")));
+  }
+
+  const isRight = (item) => item.is_correct ?? item.reward > 0;
+
+  function verdict(good) {
     const mark = icon(good ? "check" : "cross");
     mark.style.width = mark.style.height = "14px";
-    const verdict = make("span", `response-reward ${good ? "good" : "bad"}`, mark);
-    verdict.setAttribute("role", "img");
-    verdict.setAttribute("aria-label", good ? "correct" : "wrong");
-    return make("div", "response", verdict, clipped(item.text, "response-text", part),
-      make("span", "response-tools",
-        (item.num_tokens ?? null) === null ? null : make("span", "response-tokens", plural(item.num_tokens, "token")),
-        copyButton(item.text, "the response")));
+    const box = make("span", `response-reward ${good ? "good" : "bad"}`, mark);
+    box.setAttribute("role", "img");
+    box.setAttribute("aria-label", good ? "correct" : "wrong");
+    return box;
   }
 
   const promptPath = (run, id) => `/runs/${encodeURIComponent(run)}/prompts/${encodeURIComponent(id)}`;
@@ -103,7 +57,7 @@
     return element;
   }
 
-  function card(run, sample, { part = "", withPrompt = true } = {}) {
+  function card(run, sample, { part = "", withPrompt = true, limit = null } = {}) {
     const age = sample.step - 1 - sample.policy_version;
     const policy = age <= 0 ? "current policy" : `policy ${plural(age, "step")} old`;
     const facts = [
@@ -116,14 +70,17 @@
       make("span", "sample-accuracy", `${sample.num_correct}/${sample.group_size} correct`),
       ...facts.map((fact) => make("span", "fact", fact)),
       withPrompt ? link("All visits", "sample-link", promptPath(run, sample.prompt_id)) : null);
-    const responses = make("div", "responses", ...sample.responses.map((item) => response(item, part)));
+    const responses = make("div", "responses", ...sample.responses.map((item) => response(item, part, limit)));
     const box = make("article", "sample-card", head, withPrompt ? prompt(sample.prompt, part) : null, responses);
     box.setAttribute("aria-label", `${sample.prompt_id}, step ${sample.step}`);
     return box;
   }
 
+  // The messages of a chat one below the other, any other prompt as one text.
   function prompt(text, part) {
-    return make("div", "sample-question", clipped(text, "sample-prompt", part), copyButton(text, "the prompt"));
+    const said = (turns(text) ?? [[null, text]]).map(([role, content]) =>
+      make("div", "turn", role && make("span", "turn-role", role), textBox(content, "sample-prompt", { part })));
+    return make("div", "sample-question", make("div", "turns", ...said), copyButton(text, "the prompt"));
   }
 
   function failure(error) {
@@ -139,5 +96,5 @@
     else if (tries) setTimeout(() => whenThere(selector, act, tries - 1), 25);
   }
 
-  window.bapoGroups = { matches, card, prompt, link, promptPath, failure, whenThere };
+  window.bapoGroups = { card, isRight, prompt, link, promptPath, failure, verdict, whenThere };
 })();

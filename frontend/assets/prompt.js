@@ -25,7 +25,7 @@
 
   function draw(page) {
     view.cursor = page.next_cursor;
-    box("responses").append(...page.items.map((sample) => card(view.run, sample, { withPrompt: false })));
+    box("responses").append(...page.items.map((sample) => card(view.run, sample, { withPrompt: false, limit: view.limit })));
     if (!box("responses").childElementCount) {
       box("responses").append(make("div", "panel-card panel-hint",
         "No group of this prompt was stored with its responses: samples.groups_per_step sets how many each step keeps."));
@@ -67,7 +67,9 @@
 
   function show(mounted) {
     view = { ...mounted, cursor: null };
+    box("mode").replaceChildren(window.bapoText.modeSwitch());
     box("question")?.replaceChildren(prompt(mounted.text, ""));
+    window.bapoAnswers.show(mounted);
     load();
     loadRuns();
   }

@@ -39,7 +39,7 @@
 
   function draw(page, more) {
     const part = view.wanted.search;
-    const cards = page.items.map((sample) => card(view.run, sample, { part }));
+    const cards = page.items.map((sample) => card(view.run, sample, { part, limit: view.limit }));
     if (more) panel().append(...cards);
     else panel().replaceChildren(...cards);
     view.cursor = page.next_cursor;
@@ -110,6 +110,7 @@
     const wanted = { step: step ?? "", source: source ?? "", correct: correct ?? "", search: (search || "").trim().slice(0, 200) };
     if (!view || view.mounted !== mounted) {
       view = { ...mounted, mounted, wanted, cursor: null, shown: 0, searched: 0, newest: null, arrived: null };
+      find("samples-mode").replaceChildren(window.bapoText.modeSwitch());
       load(false);
     } else if (!same(wanted, view.wanted)) {
       const typed = find("samples-search") === document.activeElement || find("samples-step") === document.activeElement;

@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from bapo.client import AsyncClient
 from bapo.figures.groups import BY_CONFIG
+from bapo.report.api_runs import fetch_runs
 from bapo.report.board import Shown, board_document, needs_both
 from bapo.report.contents import selection_of
 from bapo.report.document import TITLE, report
-from bapo.report.fetching import fetch_runs
 from bapo.report.study import study_document
 from bapo.study.declaration import slug
 from bapo.study.markdown import markdown

@@ -17,9 +17,9 @@ from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures.groups import BY_CONFIG, BY_METHOD, BY_RUN, comparable
 from bapo.figures.theme import palette_of
+from bapo.report.api_runs import MOST_RUNS, fetch_runs
 from bapo.report.contents import sections_of, selection_of
 from bapo.report.document import drawings, expected_bytes
-from bapo.report.fetching import MOST_RUNS, fetch_runs
 from frontend.components.actions import FAILURES, clientside
 from frontend.components.card import page_title
 from frontend.components.choices import choices, select

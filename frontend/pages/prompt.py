@@ -15,6 +15,7 @@ from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.prompts import PromptDetail, PromptFilter
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.config.sections import token_limit_of
 from bapo.figures import formatting
 from bapo.figures.prompt_history import (
     THRESHOLD_KEYS,
@@ -86,6 +87,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         "text": prompt.text,
         "groups": GROUPS_AT_ONCE,
         "visitsShown": VISITS_SHOWN,
+        "limit": token_limit_of(run.config),
     }
     return html.Div(
         [
@@ -96,9 +98,13 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div([_question(prompt), _answer(prompt)], className="prompt-texts"),
             only_chart("prompt-history", HISTORY_TITLE, HISTORY_EXPLANATION, height=HISTORY_HEIGHT),
             _visits(prompt, run.id),
+            _answers(),
             html.Section(
                 [
-                    html.H2("Responses", className="section-title"),
+                    html.Div(
+                        [html.H2("Responses", className="section-title"), html.Span(id="prompt-mode")],
+                        className="section-head",
+                    ),
                     html.Div(id="prompt-responses", className="prompt-responses sample-grid"),
                     html.Div(id="prompt-more", className="pages"),
                 ]
@@ -210,6 +216,23 @@ def _answer(prompt: PromptDetail) -> html.Div:
         shown = text if len(text) <= MAX_ANSWER_LETTERS else text[:MAX_ANSWER_LETTERS] + " …"
         content = html.Pre(shown, className="prompt-answer")
     return html.Div([html.H2("Ground truth", className="chart-title"), content], className="panel-card")
+
+
+def _answers() -> html.Section:
+    """Return the place of two visits side by side, which the script fills (assets/prompt_answers.js)."""
+    return html.Section(
+        [
+            html.H2("Then and now", className="section-title"),
+            html.Div(
+                "Two visits whose responses are stored. Words that the other response does not have at that place are "
+                "marked; wrong responses of the earlier visit are paired with correct ones of the later first.",
+                className="panel-hint",
+            ),
+            html.Div(id="prompt-answers", className="panel-card answers"),
+        ],
+        id="prompt-answers-section",
+        hidden=True,
+    )
 
 
 def _written(value: object) -> str:

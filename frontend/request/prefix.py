@@ -5,7 +5,8 @@ proxy serves the dashboard, off each request and puts it before the addresses in
 `Location`) and scripts put it before theirs in the browser; elements of HTML and of Mantine are given `served(path)`.
 
 A browser sends the cookies of a host to every port of it, and those of / to every path. So that two dashboards on one
-host do not take each other's session, the names of cookies hold port and path: `bapo_session_8001~bapo`.
+host do not take each other's session, the names of a dashboard's cookies end in its port and path:
+`bapo_session_8001~bapo`.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ def _own_cookies(header: str, mark: str) -> str:
 
     One under our own name already is of a script that sets it, or of another dashboard: one with the mark goes first.
     """
-    given = [pair.strip() for pair in header.split(";")]
     if not mark:
-        return "; ".join(given)
+        return header
+    given = [pair.strip() for pair in header.split(";") if pair.strip()]
     marked = {pair.partition("=")[0] for pair in given} & {name + mark for name in _COOKIES}
     kept = []
     for pair in given:

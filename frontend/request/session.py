@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import httpx
 
-from bapo.client import ApiError, AsyncClient, shared_http
+from bapo.client import ApiError, AsyncClient, InvalidRequestError, shared_http
 from frontend.request.shared_answers import SharedAnswers
 
 SESSION: ContextVar[str] = ContextVar("bapo_session")
@@ -58,6 +58,9 @@ class Api:
             if error.status in (401, 403):
                 return False
             raise httpx.TransportError(str(error)) from error
+        except InvalidRequestError:
+            # No server made such a secret, and no header takes it.
+            return False
         self._confirm(key)
         return True
 

@@ -17,6 +17,7 @@ from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.pages.runs.rows import rows
 from frontend.request.answers import answered, json_answer, problem
 from frontend.request.session import Api
+from frontend.server.rendered import RENDERED, rendered
 
 LIVE_PREFIX = "/live/"
 RUN_LIST = "/live/runs"
@@ -33,10 +34,13 @@ _RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 async def live(request: Request, api: Api) -> Response:
     """Answer GET /live/runs/{run_id} with a run's news; a further part of the address selects another answer about it.
 
-    GET /live/boards/{board_id}: a board, and those of its panels that show something else by now.
+    GET /live/boards/{board_id}: a board, and those of its panels that show something else by now. POST /live/rendered:
+    responses as elements.
     """
     if request.url.path == RUN_LIST and request.method == "GET":
         return await answered(_answer(rows(api.client(), request.query_params)))
+    if request.url.path == RENDERED and request.method == "POST":
+        return await rendered(request)
     board = _BOARD.fullmatch(request.url.path)
     if board is not None and request.method == "GET":
         return await answered(_answer(board_news(api.client(), board["board_id"], request.query_params)))

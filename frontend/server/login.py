@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD, Login, LoginMethods, PasswordSet
-from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, ApiError, error_of
+from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, ApiError, InvalidRequestError, error_of
 from frontend.delivery.plain_page import document, unavailable
 from frontend.request.prefix import served
 from frontend.request.session import Api
@@ -154,6 +154,9 @@ async def logout(request: Request, api: Api) -> Response:
             # A session that has ended already needs no more ending.
             if error.status != 401:
                 raise
+        except InvalidRequestError:
+            # Nor does one that no server made.
+            pass
         except httpx.TransportError:
             return unavailable()
         api.forget(session)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from alembic import op
 
-from backend.models.packing import pack, unpack
+from backend.models.packed_json import pack, unpack
 
 revision = "0016"
 down_revision = "0015"

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from backend.kit.database import Database, clock
 from backend.kit.events import latest_id
 from backend.models import Alert, AlertFollower
-from backend.notices.alerts.following import look
+from backend.notices.alerts.follower import look
 from backend.notices.alerts.repository import lock_follower
 from bapo.api.alerts import (
     AlertCondition,

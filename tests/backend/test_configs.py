@@ -22,9 +22,16 @@ def draft(**changes: Any) -> ConfigDraft:
 def test_recipes_are_listed_and_read(admin: Client) -> None:
     names = [recipe.name for recipe in admin.recipes().items]
     # What runs anywhere comes first.
-    assert names[:4] == ["countdown-demo", "bapo-release", "countdown-grpo", "countdown-quick"]
-    assert names[4:] == sorted(names[4:])
-    assert "paper-math-8b" in names[4:]
+    assert names[:6] == [
+        "countdown-demo",
+        "bapo-release",
+        "countdown-grpo",
+        "countdown-quick",
+        "gsm-mini",
+        "gsm-mini-grpo",
+    ]
+    assert names[6:] == sorted(names[6:])
+    assert "paper-math-8b" in names[6:]
     assert admin.recipe("countdown-demo").config["training"]["steps"] == 150
 
 

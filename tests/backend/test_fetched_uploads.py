@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 from sqlalchemy import text
 
 from backend.files.uploads import sources
-from backend.files.uploads.fetching import MAX_OF_PERSON
+from backend.files.uploads.fetcher import LIMITS
 from backend.files.uploads.store import UploadStore
 from backend.kit.database import Database
 from bapo.api.uploads import UploadFetch, UploadInfo, UploadRegister
@@ -195,27 +196,37 @@ def test_a_source_that_drips_is_given_up(
     member.delete_upload(upload.id)
 
 
-def test_files_of_one_person_leave_room_for_those_of_others(
-    member: Client, source: Receiver, backend_server: BackendServer
+def test_slow_sources_of_other_users_do_not_delay_a_first_fetch(
+    source: Receiver, backend_server: BackendServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content, arrives = lines(60), threading.Event()
+    # Sources just fast enough to be kept: about 100 bytes a second, where 10 are required.
+    monkeypatch.setattr(sources, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(sources, "LEAST_BYTES", 10)
+    content, stopped = lines(60), threading.Event()
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         if "slow" in handler.path:
-            assert arrives.wait(PATIENCE_SECONDS)
-        respond(handler, 200, content)
+            dripping(b"Content-Length: 5000\r\n\r\n{", stopped)(handler)
+        else:
+            respond(handler, 200, content)
 
-    source.answer, asked_before = answer, len(source.received)
-    slow = [member.fetch_upload(UploadFetch(url=f"{source.url}/slow-{number}.jsonl")).id for number in range(4)]
-    try:
-        with backend_server.client(add_person(backend_server, "quick")) as other:
-            assert fetched(other, f"{source.url}/rows.jsonl").state == "checked"
-        asked = [each.path for each in source.received[asked_before:]]
-        assert len([path for path in asked if "slow" in path]) <= MAX_OF_PERSON
-    finally:
-        for upload_id in slow:
-            member.delete_upload(upload_id)
-        arrives.set()
+    source.answer = answer
+
+    def slow_paths() -> list[str]:
+        return [each.path for each in source.received if "slow" in each.path]
+
+    with ExitStack() as stack:
+        stack.callback(stopped.set)
+        for user in range(5):
+            client = stack.enter_context(backend_server.client(add_person(backend_server, f"slow-{user}")))
+            for number in range(3):
+                upload = client.fetch_upload(UploadFetch(url=f"{source.url}/slow-{user}-{number}.jsonl"))
+                stack.callback(client.delete_upload, upload.id)
+        # Of four users two each, then the first one of the fifth.
+        wait_until(lambda: len(slow_paths()) == LIMITS.unreserved + 1)
+        quick = stack.enter_context(backend_server.client(add_person(backend_server, "quick")))
+        assert fetched(quick, f"{source.url}/rows.jsonl").state == "checked"
+        assert Counter(path.split("-")[1] for path in slow_paths()) == {"0": 2, "1": 2, "2": 2, "3": 2, "4": 1}
 
 
 def test_a_server_fetches_nothing_unless_it_is_told_from_where(server: BackendServer, people: Client) -> None:

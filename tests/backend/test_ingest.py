@@ -219,6 +219,16 @@ def test_responses_may_hold_anything(worker: FakeWorker, admin: Client, run: Run
     assert stored[3] == "\u2028 ü 😀"
 
 
+def test_the_answer_of_a_response_is_found_by_its_place(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
+    claim = worker.begin(run)
+    worker.upload(claim, [sample(1, "a", text="😀 so <answer> 42 </answer>."), sample(2, "b", text="none")], "samples")
+    [without], [response] = (item["responses"] for item in admin.samples(run.id).items)
+    assert without["answer_span"] is None
+    # 14 characters before it, of which the first is one.
+    assert response["answer_span"] == [14, 16]
+    assert admin.samples(run.id, search="<answer>").items[0]["responses"][0]["answer_span"] == [14, 16]
+
+
 def test_samples_of_a_repeated_step_are_replaced(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
     first = worker.begin(run)
     worker.upload(first, [sample(1, "a"), sample(2, "b"), sample(2, "c")], "samples")

@@ -21,10 +21,11 @@ from bapo.api.runs import RunStatus
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client
 from bapo.observe import Group, ObservedRun
-from bapo.observe.upload import SentFile, describe_folder, send_folder
+from bapo.observe.upload import SentFile, describe_folder
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.line_reader import read_lines
 from tests.support.command_line import run_here
+from tests.support.imports import send_folder
 from tests.support.observed_loops import Loop
 from tests.support.recorded import import_folder
 from tests.support.services import BackendServer, add_person, new_database, running_backend, wait_until

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from backend.kit.database import Database
 from backend.models import MetricChunk, MetricTail
 from backend.records.chunks import chunk_of, first_step, last_step
-from backend.records.sampling import extreme_rows
+from backend.records.curves import extreme_rows
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import AnyRecord, metrics

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.records.curves import Smoothing, extreme_rows, smoothed, smoothing_of
 from backend.records.distributions import spans_of, staleness
 from backend.records.repository import StepRange
-from backend.records.sampling import extreme_rows
-from backend.records.smoothing import Smoothing, smoothed, smoothing_of
 from bapo.analysis.visits import visits_of
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from backend.files.uploads import checking
+from backend.files.uploads import checker
 from backend.files.uploads.models import ModelJob, ModelResult, unpack_model
 from backend.files.uploads.store import UploadStore
 from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo, UploadKind, UploadRegister
@@ -49,7 +49,7 @@ def backend_server(
 @pytest.fixture(autouse=True)
 def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check in the server's threads: that a check has a process to itself is for the tests that start one."""
-    monkeypatch.setattr(checking, "read_isolated", lambda check, job, **_: check(job))
+    monkeypatch.setattr(checker, "read_isolated", lambda check, job, **_: check(job))
 
 
 def sent(client: Client, content: bytes, name: str = "rows.jsonl", kind: UploadKind = "dataset") -> UploadInfo:
@@ -97,7 +97,7 @@ def test_what_nobody_thought_of_fails_one_upload_and_no_other(
             raise RuntimeError("a fault of ours")
         return carry_out(job)
 
-    monkeypatch.setattr(checking, "read_isolated", check)
+    monkeypatch.setattr(checker, "read_isolated", check)
     bad, good = sent(member, b'{"prompt": "a", "answer": "1"}'), sent(admin, GOOD)
     assert "the server could not check it" in (wait_until_checked(member, bad).problem or "")
     assert wait_until_checked(admin, good).state == "checked"
@@ -121,8 +121,8 @@ def test_a_slow_file_holds_nobody_elses_and_ends_when_it_is_deleted(
         ended.set()
         raise CallCancelledError
 
-    monkeypatch.setattr(checking, "read_isolated", check)
-    monkeypatch.setattr(checking, "ASK_SECONDS", 0.05)
+    monkeypatch.setattr(checker, "read_isolated", check)
+    monkeypatch.setattr(checker, "ASK_SECONDS", 0.05)
     slow = sent(member, b'{"prompt": "slow", "answer": "1"}')
     assert begun.wait(20)
     # Of one person one file is checked at a time.
@@ -250,7 +250,7 @@ def test_an_index_of_pickles_that_were_left_out_is_no_fault(tmp_path: Path) -> N
     assert unpacked(tmp_path, {**MODEL, "pytorch_model.bin.index.json": index}).problem is None
 
 
-def test_what_a_system_adds_to_an_archive_is_left_away(tmp_path: Path) -> None:
+def test_what_a_system_adds_to_an_archive_is_left_out(tmp_path: Path) -> None:
     added = (".gitattributes", ".DS_Store", "__MACOSX/._config.json", ".git/hooks/run.py", "more/.cache/._x")
     found = unpacked(
         tmp_path,

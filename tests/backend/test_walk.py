@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.analysis.walk.reading import read_walk
+from bapo.analysis.walk.recorded import read_walk
 from bapo.analysis.walk.thresholds import Wanted
 from bapo.analysis.walk.walk import Listing
 from bapo.api.runs import RunCreate

@@ -14,9 +14,9 @@ from sqlalchemy import select
 
 from backend.kit.database import Database
 from backend.models import Delivery, Membership, User, Webhook
-from backend.notices.webhooks.delivering import Deliverer, note, retry_seconds
+from backend.notices.webhooks.delivery import Deliverer, note, retry_seconds
 from backend.notices.webhooks.messages import message, signature, text_of
-from backend.notices.webhooks.sending import TRY_SECONDS, Outcome
+from backend.notices.webhooks.post import TRY_SECONDS, Outcome
 from backend.outbound.addresses import AddressPolicy
 from bapo.api.alerts import FillRateCondition, RuleScope, RuleWrite
 from bapo.api.runs import RunDetail

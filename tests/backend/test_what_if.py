@@ -14,8 +14,9 @@ from bapo.analysis.what_if.recording import read_recording
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
-from bapo.observe.upload import describe_folder, send_folder
+from bapo.observe.upload import describe_folder
 from bapo.run.journal import RECORDS_FILE
+from tests.support.imports import send_folder
 from tests.support.recorded import NUM_STEPS, import_folder
 from tests.support.refusals import refuses
 

@@ -213,7 +213,7 @@ def test_of_two_figures_of_one_name_ours_counts_and_what_is_not_finite_is_left_o
 
 def test_names_that_a_trainer_makes_up_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
-    monkeypatch.setattr("bapo.records.naming._known_names", kept)
+    monkeypatch.setattr("bapo.records.metric_names._known_names", kept)
     for number in range(600):
         assert metrics(step(metrics={f"made up {number}": 2.0}))[f"made up {number}"] == 2.0
     assert 0 < len(kept) <= 256

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from bapo import observe
 from bapo.api.prompts import PromptFilter
 from bapo.client import Client
 from bapo.figures.sources import SOURCE_NAMES
@@ -241,6 +242,63 @@ def test_what_a_model_writes_is_shown_as_text_and_clipped(page: Page, played: Pl
     assert len(text.text_content() or "") < 2_000
     assert page.locator(".sample-card img, .sample-card b, .sample-card i").count() == 0
     assert page.title() != "owned"
+
+
+def test_reasoning_is_rendered_and_its_answer_is_seen_while_it_is_folded(page: Page, played: PlayedRun) -> None:
+    step = "Then **add** $\\frac{1}{2}$ of it.\n\n"
+    long = "## Plan\n\n" + step * 200 + "So it is \\boxed{42}.\n\n" + "That is all.\n\n" * 100
+    prompt = "system: Be brief.\n\nuser: How many?"
+    group = sample(3, "train-00004").model_copy(
+        update={"prompt": prompt, "responses": [SampledResponse(text=long, reward=1, num_tokens=3_412)]}
+    )
+    played.add_sample(group)
+    page.goto(f"/runs/{played.run.id}?tab=samples&step=3")
+    card = page.locator(".sample-card").filter(has_text="How many?")
+    expect(card.locator(".turn-role")).to_have_text(["system", "user"])
+    text = card.locator(".response-text")
+    expect(text.get_by_role("heading", name="Plan")).to_be_visible()
+    expect(text.locator("strong").first).to_have_text("add")
+    expect(text.locator("math mfrac").first).to_be_visible()
+    answer = text.locator(".answer")
+    expect(answer).to_be_visible()
+    expect(answer).to_have_attribute("title", "\\boxed{42}")
+    assert text.locator("strong").count() < 50, "folded"
+    # The recipe cuts at fewer tokens.
+    expect(card.locator(".response-cut")).to_be_visible()
+    card.get_by_role("button", name="Show all 3,412 tokens").click()
+    expect(text.locator("strong")).to_have_count(200)
+    page.get_by_role("button", name="As text").click()
+    expect(text).to_have_text(long, use_inner_text=False)
+    expect(text.locator("mark.answer")).to_have_text("42")
+    page.reload()
+    expect(page.get_by_role("button", name="As text")).to_have_attribute("aria-pressed", "true")
+    expect(text).to_contain_text("## Plan")
+
+
+def test_two_visits_are_compared_word_by_word(page: Page, admin: Client, tmp_path: Path) -> None:
+    with observe.run("then and now", folder=tmp_path / "run") as run:
+        for step, rewards, texts in (
+            (1, [0, 1], ["There are 12 left.", "There are 7 left."]),
+            (2, [0, 0], ["There are 9 left.", "There are 8 left."]),
+            (3, [0, 1], ["No idea yet.", "So there are 7 left."]),
+        ):
+            run.step(step, groups=[observe.Group("How many?", rewards, responses=texts)])
+    run_id = import_folder(admin, tmp_path / "run")
+    stored = admin.samples(run_id, limit=1).items[0]
+    page.goto(f"/runs/{run_id}/prompts/{quote(stored['prompt_id'], safe='')}")
+    sides = [page.locator(f"[data-side={side}]") for side in ("earlier", "later")]
+    expect(sides[0]).to_contain_text("Step 1›1/2 correct1 wrong")
+    expect(sides[1]).to_contain_text("Step 3›1/2 correct1 wrong")
+    # The wrong response of the first visit, beside the correct one of the last.
+    expect(sides[0].locator("mark")).to_have_text(["There", "12"])
+    expect(sides[1].locator("mark")).to_have_text(["So there", "7"])
+    page.get_by_role("button", name="Next pair of responses").click()
+    expect(sides[0].locator("mark")).to_have_text(["There are 7 left"])
+    expect(sides[1].locator("mark")).to_have_text(["No idea yet"])
+    expect(page.get_by_role("button", name="Next pair of responses")).to_be_disabled()
+    page.get_by_role("button", name="Next visit, earlier side").click()
+    expect(sides[0]).to_contain_text("Step 2›0/2 correct2 wrong")
+    expect(page.get_by_role("button", name="Next visit, earlier side")).to_be_disabled()
 
 
 def test_new_responses_are_announced_and_nothing_moves(page: Page, played: PlayedRun) -> None:

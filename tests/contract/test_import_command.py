@@ -11,10 +11,11 @@ from bapo.cli.failures import Exit, plain_errors
 from bapo.client import Client
 from bapo.config import RunConfig
 from bapo.files.safe_paths import OutsideError
-from bapo.observe.upload import describe_folder, send_folder
+from bapo.observe.upload import describe_folder
 from bapo.records import dump_record, parse_record
 from bapo.run.journal import Journal, attempt_folders, merged_records
 from bapo.run.run_folder import claim_config, next_attempt
+from tests.support.imports import send_folder
 from tests.support.journals import evaluation, event, sample, step
 
 

@@ -14,7 +14,7 @@ STARTED: dict[str, set[str]] = {
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
     "bapo/isolation/function.py": {"bapo.isolation.process"},  # Which imports what its caller imported.
     "bapo/pretrained/wheels.py": {"pip"},
-    "bapo/run/forking.py": {"bapo.run.zygote"},
+    "bapo/run/zygote_client.py": {"bapo.run.zygote"},
     "bapo/run/trainer_process.py": {"bapo.run.trainer"},
     "worker/delivery.py": {"worker"},
 }

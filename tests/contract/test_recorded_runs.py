@@ -80,7 +80,7 @@ def test_the_shipped_runs_depend_on_the_local_engine_and_not_on_the_server() -> 
         "losses.py",
         "methods/bapo.py",
         "methods/grpo.py",
-        "tasks/countdown/reward.py",
+        "tasks/countdown/expression.py",
         "engines/local/update.py",
     } <= files.keys()
     assert {"config/recipes/countdown-demo.toml", "engines/models/countdown-base/model.safetensors"} <= files.keys()

@@ -39,7 +39,7 @@ test("of more than sixty sampled steps only the ends have marks", () => {
   equal(difficulty.marksOf("tracked", { steps, last_step: 1500 }), [{ value: 0, label: "0" }, { value: 60, label: "1,500" }]);
 });
 
-const prompts = open(["groups.js", "prompts.js"]).window.bapoPrompts;
+const prompts = open(["_text.js", "groups.js", "prompts.js"]).window.bapoPrompts;
 
 test("the list of prompts is read from the address, and asked for in the same words", () => {
   const wanted = prompts.read(new URLSearchParams("story=stuck&search=7+8&sort=gain&descending=true&page=3&tab=prompts"));
@@ -63,7 +63,7 @@ test("a gain is written in percentage points with its sign", () => {
   equal(prompts.pointsOf(0.0004), { text: "±0 pts", kind: "" });
 });
 
-const { parameters } = open(["groups.js", "samples.js"]).window.bapoSamples;
+const { parameters } = open(["_text.js", "groups.js", "samples.js"]).window.bapoSamples;
 
 test("responses are asked for by how many of a group are right", () => {
   const query = (correct, wanted = {}) => parameters({ groupSize: 8, wanted: { step: "", source: "", correct, ...wanted } }).toString();
@@ -73,7 +73,7 @@ test("responses are asked for by how many of a group are right", () => {
   assert.equal(query("all", { step: 40, source: "reused" }), "step=40&source=reused&min_correct=8");
 });
 
-const { matches, promptPath } = open(["groups.js"]).window.bapoGroups;
+const { bapoGroups: { promptPath }, bapoText: { matches } } = open(["_text.js", "groups.js"]).window;
 
 test("what is searched for is found as it is written, in any case, 200 times at most", () => {
   equal(matches("3 + 4 = 7, (3 + 4)", "3 + 4"), [[0, 5], [12, 17]]);

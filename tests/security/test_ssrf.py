@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from backend.notices.webhooks.sending import Outcome, send
+from backend.notices.webhooks.post import Outcome, send
 from backend.outbound.addresses import (
     AddressPolicy,
     ForbiddenAddressError,

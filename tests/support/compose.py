@@ -87,7 +87,7 @@ class Host:
                 text = re.sub(rf"(?<!\d){inner}(?!\d)", str(port), text)
         if service == "frontend":
             text = re.sub(r"(?<!\d)8000(?!\d)", str(self.port), text)
-        text = text.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - only this machine here
+        text = re.sub(r"\b0\.0\.0\.0\b", "127.0.0.1", text)  # Only this machine here.
         text = re.sub(r"(?m)^dir /data$", f"dir {self.folder / 'redis'}", text)
         text = text.replace("/run/secrets", str(self.folder / "secrets"))
         return text.replace("/var/lib/bapo", str(self.folder))

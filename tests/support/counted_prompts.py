@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from backend.readings.findings.watching import FindingsWatcher
+from backend.readings.findings.watcher import FindingsWatcher
 from bapo.api.prompts import ProjectPromptFilter, PromptTotalsAcross
 from bapo.client import Client
 from tests.support.services import wait_until

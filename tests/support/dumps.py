@@ -9,8 +9,8 @@ from typing import Any
 
 from bapo.config import ConfigError
 from bapo.observe.dumps.columns import parsed_columns
+from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Imported, Settings, import_dump
 from bapo.records import StepRecord
 from bapo.run.journal import merged_records
 

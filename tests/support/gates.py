@@ -13,7 +13,7 @@ import signal
 import time
 from pathlib import Path
 
-from bapo.tasks.countdown.reward import countdown_reward
+from bapo.tasks.countdown.expression import countdown_reward
 
 GATE = Path(__file__).parent
 num_calls = 0

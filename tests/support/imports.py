@@ -1,13 +1,15 @@
-"""Runs that are imported record by record."""
+"""Runs that are imported record by record, or whole from their folders."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.client import Client
 from bapo.config import RunConfig
+from bapo.observe.upload import files_of
 from bapo.records import AnyRecord, Record
 from tests.support.journals import batch, lines_of
 
@@ -31,3 +33,10 @@ def imported(client: Client, name: str, records: Sequence[Record], **config: Any
     info = client.create_import(ImportCreate(name=name, source=name, config=body, attempts=1))
     client.import_records(info.run_id, batch(lines_of(records), token=info.fencing_token, start=0))
     return client.finish_import(info.run_id).id
+
+
+def send_folder(client: Client, info: ImportInfo, run_folder: Path) -> None:
+    """Send every file of every attempt from where the server's copy ends."""
+    for file in files_of(run_folder):
+        while file.send_next(client, info):
+            pass

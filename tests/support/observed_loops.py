@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bapo import observe
-from bapo.observe import merging
+from bapo.observe import rank_merge
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 FORKING = multiprocessing.get_context("forkserver")
@@ -61,7 +61,7 @@ class Loop:
     def _train(self) -> None:
         for name in ("BAPO_SERVER", "BAPO_TOKEN", "RANK"):
             os.environ.pop(name, None)
-        merging.PATIENCE_SECONDS = merging.CLOSING_SECONDS = PATIENCE_SECONDS
+        rank_merge.PATIENCE_SECONDS = rank_merge.CLOSING_SECONDS = PATIENCE_SECONDS
         with observe.run(folder=self.folder, **self.given) as run:
             for step in range(self.first, self.last + 1):
                 run.step(step, groups=[observe.Group(f"{step} on {self.rank}", [1, 0], ["a", "b"])])
@@ -71,7 +71,7 @@ class Loop:
 
     def _is_released(self, step: int) -> bool:
         if self._impatience.exists():
-            merging.PATIENCE_SECONDS = 0.0
+            rank_merge.PATIENCE_SECONDS = 0.0
         return self._file("released", step).exists()
 
     @property

@@ -20,7 +20,9 @@ from pathlib import Path
 import pytest
 
 from bapo.client import Client
-from bapo.observe.upload import describe_folder, send_folder
+from bapo.observe.upload import describe_folder
+from tests.support.archives import unpack
+from tests.support.imports import send_folder
 from tests.support.recorded_inputs import are_current
 from tests.support.recorded_training import INPUTS, train_recorded
 
@@ -124,13 +126,7 @@ def _say(config: pytest.Config, text: str) -> None:
 
 def _unpack(folder: Path) -> None:
     """Unpack the runs that the repository ships."""
-    with tarfile.open(SHIPPED / ARCHIVE) as archive:
-        # One by one: Python before 3.11.4 knows no filter, and later versions want one.
-        for member in archive:
-            content = archive.extractfile(member)
-            assert content is not None
-            (folder / member.name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / member.name).write_bytes(content.read())
+    unpack(SHIPPED / ARCHIVE, folder)
     shutil.copy(SHIPPED / INPUTS, folder)
 
 

@@ -18,7 +18,7 @@ INPUTS = "inputs.json"
 OF_THESE_METHODS = {"__init__", "bapo", "bapo_lines", "base", "composition", "grpo", "lines", "plain"}
 OF_OTHER_RUNS = {
     *(f"bapo.methods.{file.stem}" for file in (PACKAGE / "methods").glob("*.py") if file.stem not in OF_THESE_METHODS),
-    *("bapo.isolation.function", "bapo.posterior", "bapo.tasks.exact", "bapo.tasks.mathematics"),
+    *("bapo.isolation.function", "bapo.posterior", "bapo.tasks.mathematics"),
     *("bapo.tasks.problem_files", "bapo.tasks.reasoning_gym"),
 }
 """Methods and tasks that are imported only because a registry or a table has all of them, and what they alone use."""

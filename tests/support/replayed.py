@@ -10,7 +10,7 @@ from bapo.draws import generator
 from bapo.methods import Method, build_method
 from bapo.records import Cost, StepRecord
 from bapo.rollout import RolloutGroup
-from bapo.run.recording import accuracy_histogram
+from bapo.run.step_record import accuracy_histogram
 
 NUM_PROMPTS = 40
 BATCH = 10

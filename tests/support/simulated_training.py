@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.run import engine, forking, trainer_process
+from bapo.run import engine, trainer_process, zygote_client
 from tests.support.simulated_engine import SimulatedEngine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def simulated_training() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "local_engine", lambda: SimulatedEngine)
-        patch.setattr(forking, "MODULE", ZYGOTE)
+        patch.setattr(zygote_client, "MODULE", ZYGOTE)
         patch.setattr(trainer_process, "MODULE", TRAINER)
         if "worker.trainer_process" in sys.modules:
             patch.setattr("worker.trainer_process.MODULE", TRAINER)

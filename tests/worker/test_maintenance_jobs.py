@@ -14,10 +14,11 @@ from bapo.client import ApiError, Client
 from bapo.client.downloads import download, wait_until_ready
 from bapo.config.paths import SHIPPED_MODELS
 from bapo.files.archive import unpack
-from bapo.observe.upload import describe_folder, send_folder
+from bapo.observe.upload import describe_folder
 from bapo.records import EventRecord
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from tests.support.fake_worker import FakeWorker
+from tests.support.imports import send_folder
 from tests.support.journals import lines_of, step
 from tests.support.late_imports import late_imports
 from tests.support.services import BackendServer, wait_until

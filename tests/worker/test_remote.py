@@ -24,15 +24,14 @@ from bapo.api.base import ErrorBody
 from bapo.api.runs import RunStatus
 from bapo.api.workers import WorkerRegistration
 from bapo.client import ApiError, BapoError, Client, UnreachableError
-from bapo.deploy.doctor import probes
-from bapo.deploy.doctor.findings import Grade
+from bapo.deploy.doctor import checks
+from bapo.deploy.doctor.check_result import Grade
 from tests.support.ports import free_port
 from tests.support.services import BackendServer, new_database, running_backend, wait_until
 from tests.support.small_runs import events, steps_of
 from tests.support.stack import submit
 from tests.support.waiting import PATIENCE_SECONDS
-from worker.errors import WorkerError
-from worker.refusals import lasting_refusal
+from worker.errors import WorkerError, lasting_refusal
 from worker.run_folders import runs_dir_here
 from worker.trainer_process import trainers_of
 
@@ -194,13 +193,13 @@ def test_a_certificate_of_ones_own_is_named(
 
 def test_the_doctor_checks_the_way_of_a_worker(backend_server: BackendServer) -> None:
     def grades(token: str) -> dict[str, Grade]:
-        return {finding.check: finding.grade for finding in probes.server(backend_server.url, token)}
+        return {finding.check: finding.grade for finding in checks.server(backend_server.url, token)}
 
     found = grades(backend_server.worker_token)
     assert (found["encryption"], found["worker token"]) == (Grade.OK, Grade.OK)
     assert "login" not in found
     assert grades("x" * 43)["login"] == Grade.FAILURE
     (joining,) = (
-        each for each in probes.server(backend_server.url, backend_server.admin_token) if "elsewhere" in each.check
+        each for each in checks.server(backend_server.url, backend_server.admin_token) if "elsewhere" in each.check
     )
     assert "none can join" in joining.message

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from bapo.records import EventRecord
-from bapo.run import forking
-from bapo.run.forking import Zygote
+from bapo.run import zygote_client
 from bapo.run.journal import Journal
 from bapo.run.trainer_process import TrainerProcess
+from bapo.run.zygote_client import Zygote
 from tests.support.command_line import main_here
 from tests.support.simulated_training import ZYGOTE, simulated_training
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
@@ -119,7 +119,7 @@ def test_a_zygote_without_trainers_ends_in_time_and_another_takes_its_place(atte
 
 def test_where_nothing_can_be_forked_a_trainer_has_a_process_of_its_own(attempt: Attempt, tmp_path: Path) -> None:
     with closing(Zygote()) as zygote, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forking, "MODULE", "bapo.run.zygote")
+        patch.setattr(zygote_client, "MODULE", "bapo.run.zygote")
         # PyTorch cannot be imported.
         (tmp_path / "torch.py").write_text("raise ImportError('broken')")
         patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path.cwd()}")

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 from backend.files.artifacts import repository
 from backend.files.artifacts.store import ArtifactStore, StoreError
 from backend.identity.audit.repository import add_audit
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Artifact, Run
 from backend.runs.checkpoints import service as checkpoints
 from backend.settings.environment import Settings

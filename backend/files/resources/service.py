@@ -15,9 +15,9 @@ from backend.files.resources.inspection import BusyError, Found, Inspection, Win
 from backend.files.resources.repository import ResourceRow
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Resource
 from backend.models import ResourceVersion as ResourceVersionRow
 from bapo.api.resources import (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, func, literal, or_, select, text, union_all
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
 from backend.kit.database import seconds_from_now
 from backend.models import (
@@ -44,12 +45,7 @@ MEASURED_AT_ONCE = 20
 
 def mark_folders_due(session: Session) -> None:
     """Mark the folders that have changed, or may have changed, since they were measured."""
-    measured = RunStorage.folder_measured_at
-    changed = or_(
-        measured.is_(None),
-        Run.finished_at > measured,
-        Run.status.in_(states.ACTIVE) & (measured < seconds_from_now(-ACTIVE_SECONDS)),
-    )
+    changed = _changed_since(RunStorage.folder_measured_at)
     due = (
         select(Run.id, literal(True))
         .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
@@ -58,6 +54,14 @@ def mark_folders_due(session: Session) -> None:
     )
     query = insert(RunStorage).from_select(["run_id", "is_folder_due"], due)
     session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_={"is_folder_due": True}))
+
+
+def _changed_since(measured: InstrumentedAttribute[datetime | None]) -> ColumnElement[bool]:
+    return or_(
+        measured.is_(None),
+        Run.finished_at > measured,
+        Run.status.in_(states.ACTIVE) & (measured < seconds_from_now(-ACTIVE_SECONDS)),
+    )
 
 
 def measure_records(session: Session) -> None:
@@ -77,15 +81,10 @@ def measure_records(session: Session) -> None:
 
 def _to_measure(session: Session) -> Sequence[str]:
     measured = RunStorage.database_measured_at
-    changed = or_(
-        measured.is_(None),
-        Run.finished_at > measured,
-        Run.status.in_(states.ACTIVE) & (measured < seconds_from_now(-ACTIVE_SECONDS)),
-    )
     query = (
         select(Run.id)
         .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
-        .where(changed)
+        .where(_changed_since(measured))
         .order_by(measured.nulls_first())
         .limit(MEASURED_AT_ONCE)
         .with_for_update(of=Run, key_share=True, skip_locked=True)

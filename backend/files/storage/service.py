@@ -6,7 +6,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.orm import Session
 
 from backend.files.storage import repository, retention
-from backend.kit.rendering import rendered
+from backend.kit.bodies import rendered
 from backend.settings.environment import Settings
 from bapo.api.storage import CompactReport, PendingDeletion, RunSpace, StorageState
 

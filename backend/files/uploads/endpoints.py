@@ -8,8 +8,8 @@ from fastapi import Depends, Query, Request
 from fastapi.responses import FileResponse
 
 from backend.files.uploads import contents, registration, repository, service
-from backend.files.uploads.checking import UploadChecker
-from backend.files.uploads.fetching import UploadFetcher
+from backend.files.uploads.checker import UploadChecker
+from backend.files.uploads.fetcher import UploadFetcher
 from backend.identity.auth import repository as accounts
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader, WorkerCaller, Writer

@@ -29,7 +29,7 @@ ENDINGS = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja", ".md",
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
 INDEX = "model.safetensors.index.json"
 _ADDED = ("__MACOSX", ".*")
-"""Files that operating systems and Git add to a folder and its archive: `__MACOSX`, `.DS_Store`, `.gitattributes`."""
+"""Patterns of names that operating systems and Git add to archives, such as `.DS_Store` and `.gitattributes`."""
 
 
 class ModelFile(BaseModel):

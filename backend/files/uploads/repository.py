@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from backend.kit.database import seconds_from_now
 from backend.kit.errors import existing
 from backend.models import Project, Resource, ResourceVersion, RunResource, Upload, User
-from bapo.own_data.checking import OtherData
+from bapo.own_data.check import OtherData
 
 UploadRow = tuple[Upload, str, str]
 """An upload with the names of its project and its author."""
@@ -95,21 +95,31 @@ def is_to_be_checked(session: Session, upload_id: str, mapping: Mapping[str, Any
     return found is not None and found[0] == mapping
 
 
-def to_fetch(session: Session, busy: Mapping[str, str], most: int, most_of_person: int) -> Sequence[ToFetch]:
-    """Return the uploads to begin to fetch, up to `most` under way: those that have waited longest.
+class FetchLimits(NamedTuple):
+    """Maximum numbers of files fetched at once."""
 
-    `busy` are the owners of those under way. No user has more than `most_of_person`: a user of a slow source keeps
-    no others waiting.
+    total: int
+    per_user: int
+    unreserved: int
+    """Files under way from which on only users without any begin one, so that slow sources of a few users keep no
+    others waiting."""
+
+
+def to_fetch(session: Session, busy: Mapping[str, str], limits: FetchLimits) -> Sequence[ToFetch]:
+    """Return the uploads to begin to fetch: those that have waited longest.
+
+    `busy` are the owners of those under way.
     """
     query = select(Upload.id, Upload.source, Upload.owner_id)
     query = query.where(Upload.state == "fetching", Upload.id.not_in(busy))
-    of_person = Counter(busy.values())
+    of_user = Counter(busy.values())
     found: list[ToFetch] = []
     for upload_id, source, owner_id in session.execute(query.order_by(Upload.created_at, Upload.id)):
-        if len(busy) + len(found) >= most:
+        held, under_way = of_user[owner_id], of_user.total()
+        if under_way >= limits.total:
             break
-        if source is not None and of_person[owner_id] < most_of_person:
-            of_person[owner_id] += 1
+        if source is not None and (not held or (held < limits.per_user and under_way < limits.unreserved)):
+            of_user[owner_id] += 1
             found.append(ToFetch(upload_id, source, owner_id))
     return found
 

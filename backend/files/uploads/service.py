@@ -18,11 +18,11 @@ from backend.files.uploads.sources import SourceError
 from backend.files.uploads.store import StoreError, UploadStore
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.database import Database
 from backend.kit.errors import Problem, existing
 from backend.kit.middleware import MAX_PIECE_BYTES
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Upload
 from backend.outbound.addresses import ForbiddenAddressError, destination, permitted_addresses
 from backend.settings.environment import Settings

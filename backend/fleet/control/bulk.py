@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.control import editing, stopping, waiting
+from backend.fleet.control import edits, transitions
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.project_scope import show_trash
@@ -19,23 +20,15 @@ from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkRes
 _Steer = Callable[[Session, Run, Principal], None]
 
 
-def _archive(session: Session, run: Run, caller: Principal) -> None:
-    editing.archive(session, run, caller, is_archived=True)
-
-
-def _unarchive(session: Session, run: Run, caller: Principal) -> None:
-    editing.archive(session, run, caller, is_archived=False)
-
-
 _STEERING: Mapping[BulkAction, _Steer] = {
-    "start": waiting.start,
-    "resume": waiting.resume,
-    "retry": waiting.retry,
-    "hold": waiting.hold,
-    "release": waiting.release,
-    "archive": _archive,
-    "unarchive": _unarchive,
-    "purge": editing.purge,
+    "start": transitions.start,
+    "resume": transitions.resume,
+    "retry": transitions.retry,
+    "hold": transitions.hold,
+    "release": transitions.release,
+    "archive": partial(edits.archive, is_archived=True),
+    "unarchive": partial(edits.archive, is_archived=False),
+    "purge": edits.purge,
 }
 
 
@@ -74,24 +67,24 @@ def _perform(session: Session, run_id: str, request: BulkRequest, caller: Princi
         return
     run = access.lock_own(session, run_id, caller)
     if request.action == "delete":
-        editing.trash(session, run, caller, settings)
+        edits.trash(session, run, caller, settings)
         return
     if request.action == "restore":
-        editing.restore(session, run, caller)
+        edits.restore(session, run, caller)
         return
     if request.action == "stop":
-        stopping.stop(session, run, caller, request.when)
+        transitions.stop(session, run, caller, request.when)
         return
     if request.action == "pause":
-        stopping.pause(session, run, caller, request.when)
+        transitions.pause(session, run, caller, request.when)
         return
     if request.tag is None:
         _STEERING[request.action](session, run, caller)
         return
     others = [tag for tag in run.tags if tag != request.tag]
     if request.action == "untag":
-        editing.update(session, run, RunUpdate(tags=others), caller)
+        edits.update(session, run, RunUpdate(tags=others), caller)
     elif len(others) >= MAX_TAGS:
         raise Problem(422, "too_many_tags", f"the run has {MAX_TAGS} tags already: remove one first", field="tag")
     elif len(others) == len(run.tags):
-        editing.update(session, run, RunUpdate(tags=[*others, request.tag]), caller)
+        edits.update(session, run, RunUpdate(tags=[*others, request.tag]), caller)

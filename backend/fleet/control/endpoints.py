@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.fleet.control import bulk, editing, steering, stopping, waiting
+from backend.fleet.control import bulk, edits, steering, transitions
 from backend.kit import project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.idempotency import IdempotencyKey, once
@@ -47,7 +47,7 @@ def change_runs(
 @router.patch("/runs/{run_id}", summary="Update a run")
 def update_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: RunUpdate) -> RunDetail:
     """Change the name, tags, notes or priority of a run, or archive it. Omitted fields stay as they are."""
-    editing.update(session, access.lock_own(session, run_id, caller), body, caller)
+    edits.update(session, access.lock_own(session, run_id, caller), body, caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
@@ -63,23 +63,23 @@ def delete_run(
     """
     if permanently:
         project_scope.show_trash(session)
-        editing.purge(session, access.lock_own(session, run_id, caller), caller)
+        edits.purge(session, access.lock_own(session, run_id, caller), caller)
     else:
-        editing.trash(session, access.lock_own(session, run_id, caller), caller, settings)
+        edits.trash(session, access.lock_own(session, run_id, caller), caller, settings)
 
 
 @router.post("/runs/{run_id}/restore", summary="Restore a run from the trash")
 def restore_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RestoreAnswer:
     """Take a run out of the trash, with everything that it recorded."""
     project_scope.show_trash(session)
-    notice = editing.restore(session, access.lock_own(session, run_id, caller), caller)
+    notice = edits.restore(session, access.lock_own(session, run_id, caller), caller)
     return RestoreAnswer(**presentation.run_detail(session, settings, run_id, caller).model_dump(), notice=notice)
 
 
 @router.post("/runs/{run_id}/start", summary="Start a draft")
 def start_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Queue a draft."""
-    waiting.start(session, access.lock_own(session, run_id, caller), caller)
+    transitions.start(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
@@ -89,8 +89,8 @@ def stop_run(
 ) -> StopAnswer:
     """Stop a run at the next step, after a checkpoint, unless the body says otherwise; at once if nothing trains."""
     run = access.lock_own(session, run_id, caller)
-    stopping.stop(session, run, caller, (body or StopRequest()).when)
-    lost = stopping.steps_lost(session, run)
+    transitions.stop(session, run, caller, (body or StopRequest()).when)
+    lost = transitions.steps_lost(session, run)
     return StopAnswer(**presentation.run_detail(session, settings, run_id, caller).model_dump(), steps_lost=lost)
 
 
@@ -99,14 +99,14 @@ def pause_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: PauseRequest | None = None
 ) -> RunDetail:
     """Pause a run at the next step or the next regular checkpoint and free the machine. The run can be resumed."""
-    stopping.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
+    transitions.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/resume", summary="Resume a run")
 def resume_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Queue a paused run. A new attempt resumes from the last checkpoint."""
-    waiting.resume(session, access.lock_own(session, run_id, caller), caller)
+    transitions.resume(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
@@ -124,7 +124,7 @@ def retry_run(
     """
 
     def retry() -> RunDetail:
-        waiting.retry(session, access.lock_own(session, run_id, caller), caller)
+        transitions.retry(session, access.lock_own(session, run_id, caller), caller)
         return presentation.run_detail(session, settings, run_id, caller)
 
     return once(session, caller, idempotency_key, f"retry {run_id}", RunDetail, retry)
@@ -133,14 +133,14 @@ def retry_run(
 @router.post("/runs/{run_id}/hold", summary="Hold a run")
 def hold_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Keep a queued run from starting until it is released. It keeps its place by age."""
-    waiting.hold(session, access.lock_own(session, run_id, caller), caller)
+    transitions.hold(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/release", summary="Release a run")
 def release_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Let a held run start. It returns to its place by age."""
-    waiting.release(session, access.lock_own(session, run_id, caller), caller)
+    transitions.release(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 

@@ -16,7 +16,7 @@ from backend.records.repository import last_event
 from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.runs.access import current_attempt
-from backend.runs.fork_source import fork_source
+from backend.runs.checkpoints.service import fork_source
 from backend.settings.environment import Settings
 from backend.workers import repository
 from backend.workers.administration import worker_of

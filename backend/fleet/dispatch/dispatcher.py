@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from backend.fleet.dispatch import lost_attempts
 from backend.fleet.dispatch.broker import Broker
 from backend.fleet.dispatch.clock_watch import ClockWatch
-from backend.fleet.queue import planning
+from backend.fleet.queue import placements
 from backend.fleet.queue.matching import Capacity
 from backend.fleet.queue.repository import lock_waiting
 from backend.identity.audit.repository import add_audit
@@ -22,7 +22,6 @@ from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.settings.environment import Settings
 from backend.workers import repository
-from backend.workers.freshness import fresh_seconds
 from bapo.config.resources import Needs
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ class Dispatcher(LeaderThread):
         super().__init__("dispatcher", database, DISPATCH_LOCK, INTERVAL_SECONDS)
         self._settings = settings
         self.broker = Broker(settings.broker_url)
-        self._fresh_seconds = fresh_seconds(settings)
+        self._fresh_seconds = settings.fresh_seconds
         self._pruned_at = time.monotonic()
         self._clock = ClockWatch(settings.lease_seconds / 2, LONGEST_ROUND_SECONDS)
         self._round_began: float | None = None
@@ -131,7 +130,7 @@ class Dispatcher(LeaderThread):
         given: dict[str, Capacity] = {}
         reasons: dict[str, str] = {}
         needs: dict[str, Needs] = {}
-        for run, placement in planning.placements(session, self._settings, machines, num_connected):
+        for run, placement in placements.placements(session, self._settings, machines, num_connected):
             if placement.capacity is not None:
                 given[run.id], needs[run.id] = placement.capacity, run.needs
             elif placement.reason is not None and placement.reason != run.reason:

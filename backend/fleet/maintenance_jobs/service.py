@@ -10,9 +10,8 @@ from backend.files.artifacts import repository as artifacts
 from backend.fleet.maintenance_jobs import repository
 from backend.kit.database import clock
 from backend.models import Worker
-from backend.runs.fork_source import fork_source
+from backend.runs.checkpoints.service import fork_source
 from backend.settings.environment import Settings
-from backend.workers.freshness import fresh_seconds
 from bapo.api.maintenance_jobs import (
     DeleteJob,
     DeletionOutcome,
@@ -32,16 +31,14 @@ MAX_MEASURED = 50
 
 def has_jobs(session: Session, worker: Worker, settings: Settings) -> bool:
     """Return whether the worker should ask for its jobs."""
-    return repository.any_for(
-        session, worker, is_shared=settings.runs_dir_shared, fresh_seconds=fresh_seconds(settings)
-    )
+    return repository.any_for(session, worker, is_shared=settings.runs_dir_shared, fresh_seconds=settings.fresh_seconds)
 
 
 def take(session: Session, worker: Worker, settings: Settings) -> MaintenanceJobs:
     """Hand the worker what there is to do for it."""
     shared = settings.runs_dir_shared
     packing = artifacts.to_pack(
-        session, worker, is_shared=shared, fresh_seconds=fresh_seconds(settings), limit=MAX_PACKED
+        session, worker, is_shared=shared, fresh_seconds=settings.fresh_seconds, limit=MAX_PACKED
     )
     for artifact in packing:
         artifact.state = "preparing"

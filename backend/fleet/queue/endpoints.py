@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.fleet.queue import limits, moving, service
+from backend.fleet.queue import limits, moves, service
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Reader, Writer
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
@@ -19,7 +19,7 @@ def get_queue(caller: Reader, session: DbSession, settings: SettingsOf) -> Queue
 @router.post("/runs/{run_id}/move", summary="Move a run in the queue")
 def move_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: QueueMove) -> QueueState:
     """Move a queued run before or after another, or to the top or bottom. Returns the new queue."""
-    moving.move(session, run_id, body, caller, settings)
+    moves.move(session, run_id, body, caller, settings)
     session.flush()
     return service.state(session, settings, caller)
 

@@ -7,17 +7,16 @@ from collections.abc import Collection
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.queue import planning, repository
+from backend.fleet.queue import placements, repository
 from backend.fleet.queue.expectation import Waiting, expected_seconds
 from backend.fleet.queue.repository import HeldRow, WaitingRow
+from backend.kit.bodies import rendered
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Run
 from backend.runs.lifecycle import max_retries
 from backend.runs.presentation import eta_seconds
 from backend.settings.environment import Settings
 from backend.workers import repository as workers
-from backend.workers.freshness import fresh_seconds
 from bapo.api.queue import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
 from bapo.config.resources import Needs
 
@@ -48,11 +47,11 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
             runs=held[row.worker.id],
             busy=len(held[row.worker.id]),
         )
-        for row in workers.workers(session, fresh_seconds(settings))
+        for row in workers.workers(session, settings.fresh_seconds)
     ]
     slots.sort(key=lambda worker: (not worker.online, worker.name))
     online = [worker for worker in slots if worker.online]
-    in_line, kept = planning.line(session, settings)
+    in_line, kept = placements.line(session, settings)
     rows = repository.waiting(session, [run.id for run in (*in_line, *kept)][:MOST_WAITING])
     # A held run has no expected start.
     starting = [row for row in rows if row.run.held_at is None]

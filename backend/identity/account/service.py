@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from backend.identity.account import repository
 from backend.identity.audit.repository import add_audit
 from backend.identity.auth import repository as accounts
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.principal import Principal, hash_of, new_secret, visible_prefix
-from backend.kit.rendering import rendered
 from backend.models import ApiToken
 from bapo.api.accounts import NewToken, SessionInfo, TokenInfo
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import Query
 from sqlalchemy import select
 
+from backend.kit.bodies import rendered
 from backend.kit.context import DbSession, new_router
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.permissions import Administrator
-from backend.kit.rendering import rendered
 from backend.models import AuditRow
 from bapo.api.base import Text
 from bapo.api.people import AuditPage, AuditRecord

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as DbSession
 
 from backend.identity.lookalikes import looks
+from backend.kit.database import seconds_from_now
 from backend.kit.principal import SYSTEM_NAME
 from backend.models import ApiToken, LoginCode, Membership, Project, ProviderIdentity, Session, User
 from bapo.api.accounts import Role, Scope
@@ -124,7 +125,9 @@ def add_login_code(session: DbSession, secret_hash: str, user_id: str, seconds: 
     session.execute(delete(LoginCode).where(LoginCode.expires_at < func.now()))
     if purpose == "password":
         session.execute(delete(LoginCode).where(LoginCode.user_id == user_id, LoginCode.purpose == purpose))
-    session.add(LoginCode(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds), purpose=purpose))
+    session.add(
+        LoginCode(secret_hash=secret_hash, user_id=user_id, expires_at=seconds_from_now(seconds), purpose=purpose)
+    )
 
 
 def add_session(
@@ -132,7 +135,7 @@ def add_session(
 ) -> None:
     """Store a login, and forget the expired ones."""
     session.execute(delete(Session).where(Session.expires_at < func.now()))
-    expires_at = _after(seconds)
+    expires_at = seconds_from_now(seconds)
     session.add(
         Session(
             secret_hash=secret_hash, user_id=user_id, expires_at=expires_at, user_agent=user_agent, id_token=id_token
@@ -250,7 +253,3 @@ def ensure_token(
         .values(values)
         .on_conflict_do_update(index_elements=[ApiToken.secret_hash], set_={"revoked_at": None})
     )
-
-
-def _after(seconds: float) -> object:
-    return func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)

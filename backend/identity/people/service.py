@@ -13,10 +13,10 @@ from backend.identity.auth import repository as accounts
 from backend.identity.auth.service import new_login_code
 from backend.identity.people import repository
 from backend.identity.projects import service as projects
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import User
 from backend.settings.environment import Settings
 from bapo.api.people import IdentityInfo, NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate

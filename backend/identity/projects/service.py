@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from backend.identity.audit.repository import add_audit
 from backend.identity.auth import repository as accounts
 from backend.identity.projects import repository
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing, not_found
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Project, User
 from bapo.api.people import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
 

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from sqlalchemy.orm import Session
 
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.errors import not_found
 from backend.kit.permissions import Reader
-from backend.kit.rendering import rendered
 from backend.launch.configs import estimate, service
 from backend.prices.in_force import prices_in_force
 from backend.runs import repository

@@ -12,7 +12,7 @@ from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
-from backend.launch.studies import continuing, experiment, planning, reporting, repository, results, service
+from backend.launch.studies import continuation, experiment, plans, report, repository, results, service
 from backend.prices.in_force import prices_in_force
 from backend.readings.compare import importance
 from backend.readings.compare.endpoints import Metric
@@ -41,7 +41,7 @@ def preview_study(_: Reader, session: DbSession, settings: SettingsOf, body: Stu
 
     Makes nothing.
     """
-    return planning.preview(session, body, prices_in_force(session, settings))
+    return plans.preview(session, body, prices_in_force(session, settings))
 
 
 @router.post("/studies", status_code=201, summary="Create a study")
@@ -104,7 +104,7 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
     # States of runs and what tuning chose change without anything recorded.
     dependencies = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
     named = answers.about(dependencies, row.study.choices)
-    return named.of(session, run_ids, lambda: Answer.of(reporting.report(session, row, made).model_dump(mode="json")))
+    return named.of(session, run_ids, lambda: Answer.of(report.report(session, row, made).model_dump(mode="json")))
 
 
 @router.get("/studies/{study_id}/importance", summary="Get parameter importance of a study")
@@ -164,7 +164,7 @@ def continue_arm(
     """
 
     def make() -> StudyContinued:
-        return continuing.continue_arm(session, study_id, body, caller)
+        return continuation.continue_arm(session, study_id, body, caller)
 
     return once(session, caller, idempotency_key, f"{study_id} {body.model_dump_json()}", StudyContinued, make)
 

@@ -14,11 +14,11 @@ from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.launch.studies import planning, results
+from backend.launch.studies import plans, results
 from backend.launch.studies import repository as studies
 from backend.launch.studies.candidates import Candidate
 from backend.launch.studies.repository import MadeRun, Progress, StudyRow
-from backend.launch.submissions import forks, submission
+from backend.launch.submissions import submission
 from backend.models import Study, StudyRun
 from backend.runs import repository as runs
 from backend.runs import states
@@ -78,8 +78,8 @@ def create(session: Session, body: StudyCreate, caller: Principal) -> str:
 
     Raises ConfigError naming each run that cannot run, Problem 409 for a name that is taken.
     """
-    project = choice.for_new(session, caller, body.project, beside=planning.parent_project(session, body))
-    plan = planning.plan_of(session, body, project.id)
+    project = choice.for_new(session, caller, body.project, beside=plans.parent_project(session, body))
+    plan = plans.plan_of(session, body, project.id)
     problems = [
         ConfigProblem(problem.field, problem.value, f"run {number}, {_named(run.point)}: {problem.remedy}")
         for number, run in enumerate(plan.runs, start=1)
@@ -169,7 +169,7 @@ def submit(
             run = submission.create(session, body, caller)
         else:
             parent = runs.get(session, candidate.origin.run_id)
-            run = forks.fork(session, parent, RunFork(step=candidate.origin.step, **asked), caller)
+            run = submission.fork(session, parent, RunFork(step=candidate.origin.step, **asked), caller)
         run.group_id = row.study.id
         made.run_id, made.was_submitted = run.id, True
     session.flush()

@@ -8,8 +8,7 @@ from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Writer
-from backend.launch.submissions import forks
-from backend.launch.submissions.submission import create
+from backend.launch.submissions import submission
 from backend.runs import presentation, repository
 from bapo.api.runs import RunCreate, RunDetail, RunFork
 
@@ -32,7 +31,7 @@ def create_run(
     """
 
     def make() -> MadeRun:
-        return MadeRun(run_id=create(session, body, caller).id)
+        return MadeRun(run_id=submission.create(session, body, caller).id)
 
     made = once(session, caller, idempotency_key, body.model_dump_json(), MadeRun, make)
     return presentation.run_detail(session, settings, made.run_id, caller)
@@ -72,7 +71,7 @@ def fork_run(
     parent = repository.get(session, run_id)
 
     def make() -> MadeRun:
-        return MadeRun(run_id=forks.fork(session, parent, body, caller).id)
+        return MadeRun(run_id=submission.fork(session, parent, body, caller).id)
 
     made = once(session, caller, idempotency_key, f"{run_id}\n{body.model_dump_json()}", MadeRun, make)
     return presentation.run_detail(session, settings, made.run_id, caller)

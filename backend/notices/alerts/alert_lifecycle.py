@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from backend.kit.events import announce
 from backend.models import Alert, Run
 from backend.notices.alerts import repository
-from backend.notices.alerts.messages import AlertText
 from backend.notices.alerts.rules import Rule
+from backend.notices.alerts.texts import AlertText
 from backend.notices.webhooks import outbox
 
 

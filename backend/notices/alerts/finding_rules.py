@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from backend.models import Alert, AlertWatch, Run, RunFindings
-from backend.notices.alerts import messages, repository
+from backend.notices.alerts import repository, texts
 from backend.notices.alerts.alert_lifecycle import AlertBook
 from backend.notices.alerts.rules import Rule, read_rule
 from bapo.api.alerts import FindingCondition
@@ -66,7 +66,7 @@ def _judge(
             book.resolve(alert, "more was found", step=stored.step, quietly=True)
         value = float(len(found))
         book.open(
-            rule, f"step {stored.step}", messages.findings(run.id, list(found.values())), step=stored.step, value=value
+            rule, f"step {stored.step}", texts.findings(run.id, list(found.values())), step=stored.step, value=value
         )
     memory = {"revision": stored.revision, "kinds": list(found)}
     if watch is None:

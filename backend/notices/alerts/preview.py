@@ -9,9 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.models import AuditRow, Run, StepRow
-from backend.notices.alerts import finding_rules, messages, repository
+from backend.notices.alerts import finding_rules, repository, texts
 from backend.notices.alerts.rules import run_conditions
-from backend.notices.alerts.watching import Finding, Watch, read_all, watch_of
+from backend.notices.alerts.watches import Finding, Watch, read_all, watch_of
 from backend.records import series
 from backend.records.repository import StepRange
 from bapo.api.alerts import (
@@ -44,7 +44,7 @@ def preview(session: Session, draft: RuleDraft, project_id: str | None) -> RuleP
                 run_id=run.id, name=run.name, step=run.step, num_values=num_values, firings=firings[:MOST_FIRINGS]
             )
         )
-    return RulePreview(sentence=messages.sentence(draft), num_runs=len(runs), num_firings=num_firings, runs=runs)
+    return RulePreview(sentence=texts.sentence(draft), num_runs=len(runs), num_firings=num_firings, runs=runs)
 
 
 def _replay(session: Session, condition: AlertCondition, run: Run) -> tuple[int, list[PreviewFiring]]:

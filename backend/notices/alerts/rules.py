@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
 from backend.models import AlertRule, Run
-from backend.notices.alerts.watching import Watch, watch_of
+from backend.notices.alerts.watches import Watch, watch_of
 from bapo.api.alerts import AlertCondition, RuleDraft, RuleScope
 
 _CONDITION: TypeAdapter[AlertCondition] = TypeAdapter(AlertCondition)

@@ -9,13 +9,13 @@ from sqlalchemy.orm import Session
 
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Alert, AlertRule
-from backend.notices.alerts import messages, repository
+from backend.notices.alerts import repository, texts
 from backend.notices.alerts.alert_lifecycle import announce_alert
 from backend.notices.alerts.repository import AlertRow, RuleRow
 from backend.notices.alerts.rules import read_rule, scope_of
@@ -43,7 +43,7 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
         row.rule,
         condition=rule.condition,
         scope=scope_of(row.rule),
-        sentence=messages.sentence(rule.draft),
+        sentence=texts.sentence(rule.draft),
         may_change=caller.may_change(row.rule),
     )
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from backend.kit.database import seconds_from_now
 from backend.models import Delivery, Project, User, Webhook
 
 
@@ -121,8 +122,7 @@ def give_up_waiting(session: Session, webhook_id: str, problem: str) -> None:
 
 def prune(session: Session, seconds: float) -> None:
     """Forget messages older than this that are done with."""
-    age = func.make_interval(0, 0, 0, 0, 0, 0, seconds)
-    done = and_(Delivery.state != "waiting", Delivery.created_at < func.now() - age)
+    done = and_(Delivery.state != "waiting", Delivery.created_at < seconds_from_now(-seconds))
     session.execute(delete(Delivery).where(done))
 
 

@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing, not_found
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import Delivery, Webhook
 from backend.notices.webhooks import repository
 from backend.notices.webhooks.repository import WebhookRow

@@ -23,7 +23,6 @@ from backend.ops.migrate import revisions
 from backend.ops.readiness import has_leader
 from backend.settings.environment import Settings
 from backend.workers import repository as workers
-from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
 from bapo import __version__
 from bapo.api.service import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, SecretFile, WorkerFacts
@@ -62,7 +61,7 @@ def diagnose(session: Session, settings: Settings, dispatcher: Dispatcher, provi
         broker=_broker(dispatcher),
         runs_dir=_folder(settings.runs_dir),
         secret_files=_secret_files(settings),
-        workers=[_worker(each, row.now, mark) for each in workers.workers(session, fresh_seconds(settings))],
+        workers=[_worker(each, row.now, mark) for each in workers.workers(session, settings.fresh_seconds)],
         single_sign_on=None if provider is None else examine(provider, settings),
     )
 
@@ -96,9 +95,9 @@ def write_mark(folder: Path) -> int | None:
 
 def _folder(folder: Path) -> FolderFacts:
     try:
-        probe = folder / f".writable-{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
+        trial = folder / f".writable-{os.getpid()}"
+        trial.write_bytes(b"")
+        trial.unlink()
         usage = shutil.disk_usage(folder)
     except OSError as error:
         return FolderFacts(path=str(folder), writable=False, problem=error.strerror or str(error))

@@ -12,7 +12,6 @@ from sqlalchemy.pool import QueuePool
 
 from backend.kit.context import Context
 from backend.ops.metrics import repository
-from backend.workers.freshness import fresh_seconds
 from bapo import __version__
 from bapo.api.runs import RunStatus
 
@@ -82,7 +81,7 @@ class StateCollector:
             yield _gauge("bapo_queue_longest_wait_seconds", "Longest wait.", {(): repository.longest_wait(session)}, [])
             silence = {(): repository.longest_silence(session)}
             yield _gauge("bapo_run_longest_silence_seconds", "Longest time without news of a running run.", silence, [])
-            found = repository.workers(session, fresh_seconds(self._context.settings))
+            found = repository.workers(session, self._context.settings.fresh_seconds)
             online, offline = found.get(True, (0, 0, 0)), found.get(False, (0, 0, 0))
             states = {("online",): online[0], ("offline",): offline[0]}
             yield _gauge("bapo_workers", "Workers by whether they are online.", states, ["state"])

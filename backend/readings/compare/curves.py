@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from backend.readings.compare import series
 from backend.readings.compare.series import Column, RunColumns
-from backend.records.sampling import extreme_rows
+from backend.records.curves import extreme_rows
 from bapo.analysis.comparison import (
     MOST_POSITIONS,
     Curve,

@@ -8,7 +8,7 @@ from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.permissions import Reader
 from backend.prices.in_force import prices_in_force
 from backend.readings.findings import service
-from backend.readings.findings.spending import with_cost
+from backend.readings.findings.service import with_cost
 from backend.runs import repository as runs
 from backend.runs.export import csv_lines
 from bapo.api.findings import FindingKind, FindingsReport, ListedPrompt, PromptList

@@ -1,4 +1,4 @@
-"""Makes a stored run's stream, and looks for findings in it."""
+"""Makes a stored run's stream, looks for findings in it, and adds to a probe's what the planned run would cost."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.kit.context import Context
+from backend.kit.database import clock
 from backend.kit.revision_cache import RevisionCache
 from backend.models import Run
+from backend.prices.hours import Prices
 from backend.readings.findings import repository
 from backend.readings.visits.service import visits_of_run
 from backend.records import series
 from backend.records.repository import StepRange
 from backend.runs.states import is_terminal
-from bapo.analysis.findings.finding import FindingKind, PromptList
+from backend.runs.usage import Usage, planned_cost, usage_of
+from bapo.analysis.findings.finding import FindingKind, FindingsReport, PromptList
+from bapo.analysis.findings.planned_cost import with_planned_cost
 from bapo.analysis.findings.search import Search, find
 from bapo.analysis.findings.stream import (
     METRICS,
@@ -92,3 +96,17 @@ def _stream(session: Session, run: Run, visits: Visits) -> RunStream:
         forms,
         held_out,
     )
+
+
+def with_cost(session: Session, run: Run, report: FindingsReport, prices: Prices) -> FindingsReport:
+    """Return the report with the expected cost in the finding of a probe's time; any other as it is."""
+    if not any(finding.kind == "probed_cost" for finding in report.findings):
+        return report
+    usage = usage_of(session, [run.id]).get(run.id, Usage())
+    now = clock(session)
+
+    def cost_of(seconds: float) -> float | str:
+        planned = planned_cost(seconds, usage, prices, now)
+        return planned.unpriced or "" if planned.cost is None else planned.cost
+
+    return with_planned_cost(report, cost_of, "Its cost at today's prices", prices.currency)

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import PromptList, PromptListVersion
 from backend.readings.prompt_lists import repository
 from backend.readings.prompt_lists.repository import EntryRow, ListRow

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from backend.models import PromptText, StepRow
-from backend.models.packing import unpack
+from backend.models.packed_json import unpack
 
 _STEPS_AT_ONCE = 500
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.readings.samples import repository
 from backend.readings.samples.repository import Place, Wanted
+from bapo.answer_text import answer_span
 
 SEARCHED_GROUPS = 2_000
 SEARCHED_BYTES = 32 * 1024**2
@@ -29,9 +30,15 @@ class Found(NamedTuple):
 
 
 def find(session: Session, wanted: Wanted, part: str | None, after: Place | None, limit: int) -> Found:
-    """Return the matching groups, newest step first."""
-    if part:
-        return _search(session, wanted, part, after, limit)
+    """Return the matching groups, newest step first, each response with the place of its answer."""
+    found = _search(session, wanted, part, after, limit) if part else _page(session, wanted, after, limit)
+    for record in found.records:
+        for response in record["responses"]:
+            response["answer_span"] = answer_span(response["text"])
+    return found
+
+
+def _page(session: Session, wanted: Wanted, after: Place | None, limit: int) -> Found:
     found = repository.page(session, wanted, after, limit + 1)
     items = found[:limit]
     return Found(

@@ -12,9 +12,9 @@ from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
 from backend.readings.visits.service import visits_of_run
 from backend.records import distributions, metric_keys, repository, series
+from backend.records.curves import smoothing_of
 from backend.records.distributions import Spans
 from backend.records.parameters import MAX_KEYS, TrainingWindow, Window
-from backend.records.smoothing import smoothing_of
 from backend.runs import repository as runs
 from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
 from bapo.config import patterns

@@ -16,8 +16,8 @@ from backend.models import Run
 from backend.readings.visits.service import visits_of_run
 from backend.readings.what_if import repository
 from backend.records import series
+from backend.records.curves import extreme_rows
 from backend.records.repository import StepRange
-from backend.records.sampling import extreme_rows
 from bapo.analysis.visits import Visits
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import BufferSizes, Recording

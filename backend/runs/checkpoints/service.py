@@ -11,7 +11,9 @@ from backend.kit.errors import Problem
 from backend.models import Run
 from backend.runs.checkpoints import repository
 from backend.runs.checkpoints.repository import Written
+from backend.settings.environment import Settings
 from bapo.api.checkpoints import CheckpointInfo
+from bapo.api.workers import ForkSource
 from bapo.run.checkpoint import checkpoint_name
 
 
@@ -68,3 +70,11 @@ def remaining(written: Sequence[Written], keep: int) -> list[Written]:
 def _time(timing: Mapping[str, float]) -> datetime | None:
     seconds = timing.get("unix_time")
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def fork_source(run: Run, settings: Settings) -> ForkSource | None:
+    """Return the checkpoint that a run starts from; None if it is not a fork."""
+    if run.fork_step is None:
+        return None
+    assert run.forked_from is not None, "both are set together"
+    return ForkSource(run_id=run.forked_from, run_dir=str(settings.runs_dir / run.forked_from), step=run.fork_step)

@@ -6,10 +6,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.identity.projects import choice
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
-from backend.kit.rendering import rendered
 from backend.models import SavedView, User
 from backend.runs.listing import check_sort
 from backend.runs.views import repository

@@ -19,6 +19,9 @@ LEAST_SUSPECTED = 3
 LEAST_SUSPECTED_SHARE = 0.01
 LEAST_FORMAT = 5
 NO_LABELS = "no sampled problem has one text as its right answer"
+NO_ANSWERS = r"no sampled response has an answer in <answer>…</answer> or \boxed{…}"
+MOST_ANSWER_LETTERS = 80
+"""Letters of an answer and of a label in the list."""
 
 _DECORATION = re.compile(r"\\(left|right|!|,|;| )|\$|\\text\{|\\mathrm\{|\s|[{}]")
 
@@ -36,6 +39,8 @@ def label_suspected(stream: RunStream) -> Outcome:
     }
     if len(visited) < LEAST_PROMPTS:
         return TooLittle(f"{len(visited)} of {LEAST_PROMPTS} prompts whose responses were kept from two policies")
+    if all(extracted(each.text) is None for visits in visited.values() for visit in visits for each in visit.responses):
+        return TooLittle(NO_ANSWERS)
     suspected: dict[str, tuple[float, str]] = {}
     for prompt, visits in visited.items():
         answer, share = agreed_wrong(visits)
@@ -50,8 +55,8 @@ def label_suspected(stream: RunStream) -> Outcome:
             num_visits=len(visited[prompt]),
             num_rollouts=sum(len(visit.responses) for visit in visited[prompt]),
             num_correct=sum(response.is_correct for visit in visited[prompt] for response in visit.responses),
-            detail=f"{suspected[prompt][0]:.0%} answer {suspected[prompt][1][:80]}; "
-            f"the label is {visited[prompt][0].label}",
+            detail=f"{suspected[prompt][0]:.0%} answer {_short(suspected[prompt][1])}; "
+            f"the label is {_short(visited[prompt][0].label)}",
         )
         for prompt in ranked
     ]
@@ -79,7 +84,8 @@ def label_suspected(stream: RunStream) -> Outcome:
 
 def answer_format(stream: RunStream) -> Outcome:
     """Return responses whose answer equals the label but for its form, judged wrong."""
-    checked = 0
+    checked, num_uncut, num_unanswered = 0, 0, 0
+    limit = stream.token_limit
     refused: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for group in stream.samples:
@@ -87,14 +93,18 @@ def answer_format(stream: RunStream) -> Outcome:
             continue
         for response in group.responses:
             answer = extracted(response.text)
+            num_uncut += response.is_uncut(limit)
             if answer is None:
+                num_unanswered += response.is_uncut(limit)
                 continue
             checked += 1
             if not response.is_correct and plain(answer) == plain(group.label):
                 refused[group.prompt_id] += 1
-                examples.setdefault(group.prompt_id, f"{answer[:80]} judged wrong; the label is {group.label}")
+                examples.setdefault(
+                    group.prompt_id, f"{_short(answer)} judged wrong; the label is {_short(group.label)}"
+                )
     if not checked:
-        return TooLittle(NO_LABELS)
+        return TooLittle(NO_ANSWERS if any(group.label is not None for group in stream.samples) else NO_LABELS)
     num_refused = refused.total()
     if num_refused < LEAST_FORMAT:
         return None
@@ -110,8 +120,21 @@ def answer_format(stream: RunStream) -> Outcome:
             "right answer in another form, and are judged wrong.",
             explanation="Answer and label are equal without spaces, braces, dollar signs and LaTeX spacing.",
             evidence=[
-                Evidence(label="Share of responses with an answer", value=num_refused / checked, unit="share"),
+                Evidence(
+                    label="Judged wrong by form, of responses with an answer", value=num_refused / checked, unit="share"
+                ),
                 Evidence(label="Responses judged wrong by form", value=float(num_refused)),
+                *(
+                    [
+                        Evidence(
+                            label="Without an answer, of uncut responses",
+                            value=num_unanswered / num_uncut,
+                            unit="share",
+                        )
+                    ]
+                    if num_uncut
+                    else []
+                ),
             ],
             num_rollouts=checked,
             remedies=[
@@ -123,6 +146,11 @@ def answer_format(stream: RunStream) -> Outcome:
         ),
         prompts,
     )
+
+
+def _short(answer: str | None) -> str:
+    text = answer or ""
+    return text if len(text) <= MOST_ANSWER_LETTERS else f"{text[:MOST_ANSWER_LETTERS]} …"
 
 
 def extracted(text: str) -> str | None:

@@ -1,10 +1,11 @@
-"""Types of findings. These types need no NumPy: the API serves them and the command line prints them."""
+"""Types of findings, and figures as text, without NumPy: the API serves them and the command line prints them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from bapo.analysis.number_format import THIN_SPACE, percent
 from bapo.analysis.result import Bounded, Result
 
 FindingKind = Literal[
@@ -186,3 +187,18 @@ class Found(NamedTuple):
 
 Outcome = Found | TooLittle | None
 """Outcome of a check; None if it found nothing wrong."""
+
+
+def figure_text(figure: Evidence, value: float, duration: Callable[[float], str], *, space: str = THIN_SPACE) -> str:
+    """Format a value in this figure's unit; `duration` words seconds, `space` goes before a percent sign."""
+    match figure.unit:
+        case "share":
+            return percent(value, space=space)
+        case "seconds":
+            return duration(value)
+        case "nats":
+            return f"{value:.3f} nats"
+        case "count":
+            return f"{value:,.0f}"
+        case _:
+            return f"{value:.2f}"

@@ -100,7 +100,7 @@ def _uncut(group: ResponseGroup, limit: float | None) -> list[tuple[float, int]]
     return [
         (response.reward, response.num_tokens)
         for response in group.responses
-        if response.num_tokens is not None and (limit is None or response.num_tokens < limit)
+        if response.num_tokens is not None and response.is_uncut(limit)
     ]
 
 
@@ -124,14 +124,14 @@ def responses_cut(stream: RunStream) -> Outcome:
         (response.num_tokens, response.is_correct)
         for group in stream.samples
         for response in group.responses
-        if limit is not None and response.num_tokens is not None and response.num_tokens < limit
+        if limit is not None and response.num_tokens is not None and response.is_uncut(limit)
     )
     cost, success = "", None
     if len(uncut) >= LEAST_UNCUT:
         longest = [is_correct for _, is_correct in uncut[-len(uncut) // 10 :]]
         success = float(np.mean(longest))
         evidence.append(Evidence(label="Right among the longest tenth of uncut ones", value=success, unit="share"))
-        cost = f" At best {percent(cut.value * success)} of all responses would be right without the limit."
+        cost = f" At best another {percent(cut.value * success)} of all responses would be right without the limit."
     rows = stream.fresh_rows(stream.first_recent_step())
     return Found(
         Finding(
@@ -139,7 +139,7 @@ def responses_cut(stream: RunStream) -> Outcome:
             severity="warning" if cut.low > WARNING_ABOVE else "note",
             title=f"{percent(cut.value, 0)} of fresh responses are cut"
             + ("." if limit is None else f" at {limit:,.0f} tokens."),
-            explanation="A cut response is judged wrong whatever it would have said." + cost,
+            explanation="A response that is cut before its answer is judged wrong, whatever it would have said." + cost,
             evidence=evidence,
             num_rollouts=int(rows.sum()) * stream.visits.group_size,
             remedies=_longer(limit, success) + _uncounted(stream),

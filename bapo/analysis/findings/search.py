@@ -9,6 +9,7 @@ import numpy as np
 
 from bapo.analysis.findings.answers import answer_format, label_suspected
 from bapo.analysis.findings.chance_movement import moved_by_chance
+from bapo.analysis.findings.curves import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.duplicates import contamination, duplicate_prompts, near_duplicates
 from bapo.analysis.findings.finding import (
     LABELS,
@@ -26,7 +27,6 @@ from bapo.analysis.findings.finding import (
     TooLittle,
 )
 from bapo.analysis.findings.groups_without_gradient import groups_without_gradient
-from bapo.analysis.findings.learning import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
 from bapo.analysis.findings.policy_health import diversity_falls, entropy_collapse, off_policy_drift, reference_drift
 from bapo.analysis.findings.probe import OF_PROBES, figures_of, probe_outcomes

@@ -62,11 +62,19 @@ class Response(NamedTuple):
     num_tokens: int | None
     """`None` if an observed trainer did not tell."""
     threshold: float = 0.0
+    is_cut: bool | None = None
+    """True if the trainer reported that it was cut; `None` if nothing says so, but its length may."""
 
     @property
     def is_correct(self) -> bool:
         """True if the reward is above the threshold: that of an observed run, else 0."""
         return self.reward > self.threshold
+
+    def is_uncut(self, limit: float | None) -> bool:
+        """Return whether it ended by itself: as reported, or else by its length, where a limit in tokens is known."""
+        if self.is_cut is not None:
+            return not self.is_cut
+        return limit is None or self.num_tokens is None or self.num_tokens < limit
 
 
 class ResponseGroup(NamedTuple):
@@ -215,5 +223,8 @@ def response_group(content: Mapping[str, Any], threshold: float = 0.0) -> Respon
         content["step"],
         content["step"] - 1 if version is None else version,
         None if label is None else str(label),
-        [Response(each["text"], each["reward"], each["num_tokens"], threshold) for each in content["responses"]],
+        [
+            Response(each["text"], each["reward"], each["num_tokens"], threshold, each.get("is_cut"))
+            for each in content["responses"]
+        ],
     )

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bapo.analysis.comparison import SEED_FIELD, setting_name, value_text
-from bapo.analysis.fork import held_out, training
+from bapo.analysis.fork import fresh_prompts, held_out
 from bapo.analysis.fork.results import ArmRole, ForkArm, ForkExperiment
 from bapo.analysis.fork.runs import Arm, ForkPoint, ForkRun, unit_of
 from bapo.analysis.number_format import counted, points_text
@@ -84,10 +84,10 @@ def fork_experiment(
             num_steps=_steps_done(arm, points),
             accuracy=contenders[number].accuracy,
             against_baseline=contenders[number].against_reference,
-            fresh=None if number == 0 else training.fresh_difference(arms[0].runs, arm.runs, points),
+            fresh=None if number == 0 else fresh_prompts.fresh_difference(arms[0].runs, arm.runs, points),
             evaluations=held_out.accuracy_curve([held_out.since_fork(table) for table in tables[number]]),
             differences=held_out.difference_curve(differences[number]),
-            training=training.training_curve([_since(run, point) for run, point in _present(arm, points)]),
+            training=fresh_prompts.training_curve([_since(run, point) for run, point in _present(arm, points)]),
         )
         for number, arm in enumerate(arms)
     ]
@@ -107,12 +107,12 @@ def fork_experiment(
             held_out.accuracy_curve([held_out.until_fork(held_out.by_offset(run, point, dataset))])
             for _, run, point in begun
         ],
-        training_history=[training.training_curve([_until(run, point)]) for _, run, point in begun],
+        training_history=[fresh_prompts.training_curve([_until(run, point)]) for _, run, point in begun],
         arms=found,
         outcome=shown,
         text=_text(outcome_text(shown), found, standing),
         covers=covers(unit, shown.difference, num_checkpoints=len(points)),
-        repetition=training.repetition(arms[0].runs, points) if is_unchanged else None,
+        repetition=fresh_prompts.repetition(arms[0].runs, points) if is_unchanged else None,
     )
 
 
@@ -153,11 +153,11 @@ def _steps_done(arm: Arm, points: Sequence[ForkPoint]) -> int:
 
 
 def _since(run: ForkRun, point: ForkPoint) -> Mapping[int, float]:
-    return {offset: value for offset, value in training.fresh_means(run, point).items() if offset > 0}
+    return {offset: value for offset, value in fresh_prompts.fresh_means(run, point).items() if offset > 0}
 
 
 def _until(run: ForkRun, point: ForkPoint) -> Mapping[int, float]:
-    return {offset: value for offset, value in training.fresh_means(run, point).items() if offset <= 0}
+    return {offset: value for offset, value in fresh_prompts.fresh_means(run, point).items() if offset <= 0}
 
 
 # ---------------------------------------------------------------- words

@@ -26,10 +26,6 @@ class Recipe:
     """Dotted field → source of its value; a recipe of a paper names one for each field that it sets."""
 
 
-ASSUMED = "assumed"
-"""Start of the source of a value that no paper gives."""
-
-
 @cache
 def shipped_recipes() -> tuple[Recipe, ...]:
     """Return the shipped recipes: first the demo, then those that run anywhere; then by name."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -14,13 +12,11 @@ from pathlib import Path
 
 from bapo.deploy.backup import archive, database
 from bapo.deploy.backup.archive import BackupError, BackupWriter, Manifest
-from bapo.deploy.commands import service_command
 from bapo.deploy.foreign_variables import without_foreign_variables
-from bapo.deploy.up.child import OUR_PYTHON
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
-from bapo.deploy.up.services import Addresses, backend_environment
+from bapo.deploy.up.services import Addresses, run_backend
 from bapo.deploy.up.supervision import Supervisor
 from bapo.run.run_folder import RESTORING_FILE, unfinished_restore
 
@@ -163,14 +159,7 @@ def _clear(folder: DataFolder) -> None:
 
 def _migrate(folder: DataFolder, deployment: Deployment) -> None:
     addresses = Addresses(8000, 8001, deployment.database_url, "redis://127.0.0.1:1/0")
-    result = subprocess.run(
-        service_command("backend", "migrate"),
-        env={**os.environ, **backend_environment(folder, addresses), **OUR_PYTHON},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
-    if result.returncode != 0:
-        raise StartError(f"the restored database could not be brought up to date:\n{result.stderr.strip()}")
+    try:
+        run_backend(folder, addresses, "migrate")
+    except StartError as error:
+        raise StartError(f"the restored database could not be brought up to date: {error}") from None

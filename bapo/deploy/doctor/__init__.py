@@ -1,1 +1,1 @@
-"""`bapo doctor`: checks a deployment. `probes` collects facts, `judgements` rates them."""
+"""`bapo doctor`: checks a deployment. `checks` collects facts, `judgements` rates them."""

@@ -17,7 +17,7 @@ from bapo.api.service import (
     SingleSignOnFacts,
     WorkerFacts,
 )
-from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
+from bapo.deploy.doctor.check_result import CheckResult, failure, note, ok, skipped, warning
 from bapo.deploy.settings import LOOPBACK_HOSTS, is_this_machine
 
 CONNECTIONS_WARNING = 0.8
@@ -32,7 +32,7 @@ STREAM_SECONDS = 3.0
 """The first byte of an event stream is sent at once; if it arrives later, a proxy buffers it."""
 
 
-def versions(server: str, ours: str) -> Finding:
+def versions(server: str, ours: str) -> CheckResult:
     """Judge the versions of the server and of this command."""
     if server.split(".")[:2] == ours.split(".")[:2]:
         return ok("versions", f"server and this command are {server}")
@@ -41,14 +41,14 @@ def versions(server: str, ours: str) -> Finding:
     )
 
 
-def readiness(found: Readiness) -> Iterator[Finding]:
+def readiness(found: Readiness) -> Iterator[CheckResult]:
     """Judge the server's own answer."""
     for check in found.checks:
         name = f"ready: {check.name}"
         yield ok(name, check.message) if check.ok else failure(name, "not ready", check.message)
 
 
-def database(facts: DatabaseFacts) -> Iterator[Finding]:
+def database(facts: DatabaseFacts) -> Iterator[CheckResult]:
     """Judge PostgreSQL: version, schema, free connections."""
     major = int(facts.version.split(".")[0])
     if major < OLDEST_POSTGRES:
@@ -74,7 +74,7 @@ def database(facts: DatabaseFacts) -> Iterator[Finding]:
         yield ok("database connections", used)
 
 
-def broker(facts: BrokerFacts) -> Iterator[Finding]:
+def broker(facts: BrokerFacts) -> Iterator[CheckResult]:
     """Judge Redis: reachable, never evicting messages, able to write."""
     if not facts.reachable:
         yield failure(
@@ -102,7 +102,7 @@ def broker(facts: BrokerFacts) -> Iterator[Finding]:
         yield note("broker persistence", "none: after a restart of Redis the server sends queued runs again")
 
 
-def runs_folder(facts: FolderFacts) -> Iterator[Finding]:
+def runs_folder(facts: FolderFacts) -> Iterator[CheckResult]:
     """Judge the folder of the runs, on the server."""
     if not facts.writable:
         yield failure(
@@ -116,7 +116,7 @@ def runs_folder(facts: FolderFacts) -> Iterator[Finding]:
         yield disk("disk of the runs", facts.free_bytes)
 
 
-def disk(check: str, free_bytes: float) -> Finding:
+def disk(check: str, free_bytes: float) -> CheckResult:
     """Free space: a run without any stops at its next checkpoint."""
     free = f"{_bytes(free_bytes)} free"
     remedy = "delete checkpoints of old runs, or move the folder to a larger disk"
@@ -125,7 +125,7 @@ def disk(check: str, free_bytes: float) -> Finding:
     return warning(check, free, remedy) if free_bytes < DISK_WARNING_BYTES else ok(check, free)
 
 
-def workers(found: Sequence[WorkerFacts], server_version: str, *, shared: bool) -> Iterator[Finding]:
+def workers(found: Sequence[WorkerFacts], server_version: str, *, shared: bool) -> Iterator[CheckResult]:
     """Judge the workers: connected, of the server's version, with the right time and the right folder."""
     if not any(worker.online for worker in found):
         yield warning(
@@ -138,7 +138,7 @@ def workers(found: Sequence[WorkerFacts], server_version: str, *, shared: bool) 
             yield note(f"worker {worker.name}", f"last heard {worker.seconds_since_heartbeat:.0f} s")
 
 
-def _worker(worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterator[Finding]:
+def _worker(worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterator[CheckResult]:
     name = f"worker {worker.name}"
     troubles = list(_troubles(name, worker, server_version, shared=shared))
     yield from troubles
@@ -147,7 +147,7 @@ def _worker(worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterat
         yield ok(name, f"{heard}, runs {'over HTTPS' if worker.delivery == 'https' else 'from the broker'}")
 
 
-def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterator[Finding]:
+def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterator[CheckResult]:
     if worker.version != server_version:
         yield warning(f"{name} version", f"{worker.version}, the server's is {server_version}", "install the server's")
     skew = worker.clock_skew_seconds
@@ -174,7 +174,7 @@ def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bo
             yield space
 
 
-def joining(public_url: str) -> Finding:
+def joining(public_url: str) -> CheckResult:
     """Judge whether a worker on another machine could join this server."""
     if is_this_machine(public_url):
         return note(
@@ -190,7 +190,7 @@ def joining(public_url: str) -> Finding:
     )
 
 
-def token_on_the_way(url: str) -> Finding:
+def token_on_the_way(url: str) -> CheckResult:
     """Judge whether others could read a worker's token on its way."""
     if url.startswith("https://") or is_this_machine(url):
         return ok("encryption", f"{url} is {'encrypted' if url.startswith('https://') else 'this machine only'}")
@@ -201,7 +201,7 @@ def token_on_the_way(url: str) -> Finding:
     )
 
 
-def worker_token(status: int, remedy: str) -> Finding:
+def worker_token(status: int, remedy: str) -> CheckResult:
     """Judge the server's answer to a worker that asks for the runs of an unknown one, which changes nothing."""
     if status == HTTPStatus.NOT_FOUND:
         return ok("worker token", "known to the server, which hands out runs over HTTPS: a worker needs nothing else")
@@ -210,7 +210,7 @@ def worker_token(status: int, remedy: str) -> Finding:
     return failure("worker token", remedy, "create one on the page Worker tokens")
 
 
-def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
+def secret_files(files: Sequence[SecretFile]) -> Iterator[CheckResult]:
     """Judge the files with tokens: only their owner may read them."""
     for file in files:
         if int(file.mode, 8) & 0o077:
@@ -221,7 +221,7 @@ def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
         yield ok("secret files", f"{len(files)} files readable by their owner only")
 
 
-def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Finding]:
+def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[CheckResult]:
     """Judge the address in use, the public one, and TLS."""
     host = urlsplit(asked).hostname
     public = urlsplit(public_url)
@@ -251,7 +251,7 @@ class PageHeaders:
     headers: Mapping[str, str]
 
 
-def page(found: PageHeaders, asked: str) -> Iterator[Finding]:
+def page(found: PageHeaders, asked: str) -> Iterator[CheckResult]:
     """Judge the dashboard's answer after any proxies."""
     if found.status != 200:
         yield failure("login page", f"answered {found.status}", "check that the proxy forwards `/` to the frontend")
@@ -270,7 +270,7 @@ def page(found: PageHeaders, asked: str) -> Iterator[Finding]:
         yield ok("page headers", "policy and security headers arrive")
 
 
-def stream(seconds: float | None) -> Finding:
+def stream(seconds: float | None) -> CheckResult:
     """Time to the first byte of the event stream."""
     if seconds is None:
         return failure("event stream", "nothing arrived", _STREAM_REMEDY)
@@ -297,7 +297,7 @@ class Installation:
     """Why releases of verl, vLLM and PyTorch do not fit together; None where they do."""
 
 
-def installation(found: Installation) -> Iterator[Finding]:
+def installation(found: Installation) -> Iterator[CheckResult]:
     """Judge PyTorch, the GPUs and verl, as a worker on this machine would use them."""
     if found.torch is None:
         yield note("PyTorch", "not installed here: this machine can be a server, not a worker")
@@ -317,7 +317,7 @@ def installation(found: Installation) -> Iterator[Finding]:
         yield ok("verl", f"{found.verl}, with matching vLLM and PyTorch")
 
 
-def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
+def diagnosis(found: Diagnosis, asked: str) -> Iterator[CheckResult]:
     """Judge everything that the server reports to an administrator."""
     yield from database(found.database)
     yield from broker(found.broker)
@@ -332,7 +332,7 @@ def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
         yield failure("dispatcher", "no server dispatches runs", "restart the server and read its log")
 
 
-def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
+def single_sign_on(found: SingleSignOnFacts) -> Iterator[CheckResult]:
     """Judge the provider of single sign-on: reachable, the one that is meant, and one that knows this server."""
     if found.problem is not None:
         yield failure(
@@ -361,8 +361,8 @@ def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
         yield grade("single sign-on clock", text, "run a time service (chrony) on both machines")
 
 
-def no_diagnosis(why: str) -> Finding:
-    """Return the finding that no diagnosis is available, such as to a caller who is no administrator."""
+def no_diagnosis(why: str) -> CheckResult:
+    """Return the result where no diagnosis is available, such as to a caller who is no administrator."""
     return skipped("server internals", f"{why}: log in as an administrator to see database, broker and workers")
 
 

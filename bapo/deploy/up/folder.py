@@ -49,9 +49,9 @@ class DataFolder:
             # Only the owner may read tokens and training data; root's PostgreSQL runs under another account,
             # which has to pass through.
             self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
-            probe = self.path / ".writable"
-            probe.write_bytes(b"")
-            probe.unlink()
+            trial = self.path / ".writable"
+            trial.write_bytes(b"")
+            trial.unlink()
         except OSError as error:
             raise StartError(
                 f"The data folder {self.path} cannot be written ({error.strerror}): "

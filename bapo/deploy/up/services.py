@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from bapo.deploy.commands import service_command
 from bapo.deploy.settings import prefix_of
-from bapo.deploy.up.child import ChildSpec
+from bapo.deploy.up.child import OUR_PYTHON, ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
 
 HOST = "127.0.0.1"
@@ -94,6 +95,23 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
         "BAPO_ALLOWED_HOSTS": addresses.allowed_hosts,
         "BAPO_RESOURCE_ROOTS": os.environ.get("BAPO_RESOURCE_ROOTS", str(folder.resources)),
     }
+
+
+def run_backend(folder: DataFolder, addresses: Addresses, *command: str) -> str:
+    """Run one of the backend's commands to its end and return what it printed. Raises StartError."""
+    result = subprocess.run(
+        service_command("backend", *command),
+        env={**os.environ, **backend_environment(folder, addresses), **OUR_PYTHON},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        start_new_session=True,
+    )
+    if result.returncode != 0:
+        raise StartError(f"`{' '.join(command)}` failed:\n{result.stderr.strip()}")
+    return result.stdout.strip()
 
 
 def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import webbrowser
 from collections.abc import Callable, Mapping
@@ -12,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bapo.deploy.commands import service_command
 from bapo.deploy.foreign_variables import without_foreign_variables
 from bapo.deploy.healthcheck import answers
 from bapo.deploy.settings import is_this_machine, prefix_of
-from bapo.deploy.stopping import Stop
-from bapo.deploy.up.child import OUR_PYTHON
+from bapo.deploy.stop import Stop
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
@@ -26,10 +23,10 @@ from bapo.deploy.up.services import (
     EVERYWHERE,
     HOST,
     Addresses,
-    backend_environment,
     backend_spec,
     frontend_spec,
     hold_port,
+    run_backend,
     worker_spec,
 )
 from bapo.deploy.up.supervision import StartInterruptedError, Supervisor
@@ -127,7 +124,7 @@ class Stack:
         supervisor.wait_until(database, postgres.is_ready)
         supervisor.wait_until(broker, redis.is_ready)
         # One process for both: each imports for about two seconds.
-        login_code = self._backend(addresses, "migrate", "--login-code")
+        login_code = run_backend(self._folder, addresses, "migrate", "--login-code")
         backend = supervisor.start(backend_spec(folder, addresses))
         supervisor.wait_until(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
         supervisor.start(worker_spec(folder, addresses, self._foreign, slots=self._options.slots))
@@ -161,23 +158,7 @@ class Stack:
             self._say(f"workers join  bapo worker --server {addresses.public_url}{flag} --token-file worker-token")
         self._say("Ctrl-C stops everything")
         if self._options.browser and has_desktop():
-            webbrowser.open(f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}")
-
-    def _backend(self, addresses: Addresses, *command: str) -> str:
-        """Run one of the backend's commands to its end and return what it printed."""
-        result = subprocess.run(
-            service_command("backend", *command),
-            env={**os.environ, **backend_environment(self._folder, addresses), **OUR_PYTHON},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-            start_new_session=True,
-        )
-        if result.returncode != 0:
-            raise StartError(f"`{' '.join(command)}` failed:\n{result.stderr.strip()}")
-        return result.stdout.strip()
+            webbrowser.open(f"{addresses.public_url}/login?code={run_backend(self._folder, addresses, 'login-code')}")
 
 
 def check_listening(options: UpOptions) -> None:

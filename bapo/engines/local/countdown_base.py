@@ -31,7 +31,7 @@ from bapo.engines.local.warm_start import (
     require_empty,
     versions,
 )
-from bapo.tasks import build_task
+from bapo.tasks import Problem, build_task
 from bapo.tasks.countdown.generation import ProblemRange, Split, random_problem
 from bapo.tasks.countdown.problems import COMPACT_TEMPLATE
 
@@ -113,7 +113,8 @@ def _new_model(tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel
 
 def _batch(tokenizer: PreTrainedTokenizerBase, recipe: SupervisedRecipe, step: int) -> list[Example]:
     draw = generator(recipe.seed, step, "warm start")
-    problems, expressions = [], []
+    problems: list[Problem] = []
+    expressions: list[list[int]] = []
     while len(problems) < recipe.batch_size:
         drawn = random_problem(DEMO_RANGE, Split.WARM_START, draw)
         if drawn is not None:

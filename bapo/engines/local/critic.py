@@ -14,10 +14,10 @@ from bapo.config.method import CriticConfig
 from bapo.critic import explained_variance, generalized_advantages, value_loss, whitened
 from bapo.engines.finite_values import require_finite
 from bapo.engines.local.attention import use_grouped_attention
+from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
 from bapo.engines.local.memory import tokens_per_gradient
-from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.payload import GroupPayload

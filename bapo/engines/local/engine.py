@@ -22,10 +22,10 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
+from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.device import device_of
-from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task

@@ -10,12 +10,12 @@ from transformers import PreTrainedModel
 
 from bapo.config import RunConfig
 from bapo.engines.finite_values import require_finite
+from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batches
 from bapo.engines.local.bound_terms import bound_terms, is_measured
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
 from bapo.engines.local.memory import tokens_per_gradient
-from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.repeatable import backward

@@ -33,7 +33,7 @@ from bapo.tasks import Task, build_task
 from bapo.tasks.base import Problem, has_images
 
 TraceSource = Literal["solutions", "base"]
-HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 64
+HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 32
 """Share and largest number of traces that are not learned from."""
 LEAST_TRACES = 8
 MOST_OF_A_PROBLEM = 2
@@ -65,7 +65,8 @@ class WarmStartReport:
     traces: TraceCounts | None = None
 
 
-class TraceCounts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TraceCounts:
     """Source of the traces, and their numbers."""
 
     source: TraceSource
@@ -341,7 +342,7 @@ def _write(report: WarmStartReport, model: LanguageModel, config: RunConfig, rec
         "base": base.name,
         "task": config.task.model_dump(mode="json"),
         "recipe": asdict(recipe),
-        "traces": report.traces._asdict(),
+        "traces": asdict(report.traces),
         "num_parameters": report.num_parameters,
         "final_loss": round(report.final_loss, 4),
         "held_out_loss_before": report.held_out_loss_before,

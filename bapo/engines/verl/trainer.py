@@ -23,6 +23,7 @@ from verl.workers.rollout.replica import RolloutReplicaRegistry
 from bapo.advantages import group_advantages
 from bapo.config.task import TaskSection
 from bapo.engines.verl.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
+from bapo.engines.verl.chat_content import chat_messages
 from bapo.engines.verl.critic_worker import BapoCriticWorker
 from bapo.engines.verl.loss import (
     MEASURE_DISTANCE,
@@ -33,7 +34,6 @@ from bapo.engines.verl.loss import (
     BapoLoss,
     BapoValueLoss,
 )
-from bapo.engines.verl.messages import chat_messages
 from bapo.engines.verl.patches import keep_verl_out_of_the_load_balancer
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows

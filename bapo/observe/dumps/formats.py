@@ -13,9 +13,8 @@ from typing import Any
 from bapo.files.column_paths import leaf_paths
 from bapo.files.safe_paths import files_inside
 from bapo.observe.dumps.columns import Reader, column_reader
-from bapo.observe.dumps.files import DumpFile
+from bapo.observe.dumps.dump_file import DumpFile, dump_error
 from bapo.observe.dumps.prime_rl import PLACES, effective_files, is_evaluation, prime_rl_rollouts
-from bapo.observe.dumps.problems import dump_error
 from bapo.observe.dumps.rows import number_types, read_rows
 
 
@@ -171,5 +170,7 @@ def _reward_columns(folder: Path, files: Sequence[DumpFile], columns: Mapping[st
                 "reward", name, f"the column has numbers in some files and other values in others: {remedy}"
             )
     if not found:
-        raise dump_error("reward", "", f"no column has numbers (found: {', '.join(types)}): {remedy}")
+        raise dump_error(
+            "reward", "", f"no column has decimals, as rewards of TRL are (found: {', '.join(types)}): {remedy}"
+        )
     return found

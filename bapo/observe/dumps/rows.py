@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from bapo.files.safe_paths import open_inside
-from bapo.observe.dumps.problems import dump_error, row_error
+from bapo.observe.dumps.dump_file import dump_error, row_error
 
 Row = tuple[int, Mapping[str, Any]]
 """Number of a row, from 1, and its values by column."""

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from bapo.observe.dumps.attempts import REPLACED, Attempts
 from bapo.observe.dumps.columns import Rollout
-from bapo.observe.dumps.files import DumpFile
+from bapo.observe.dumps.dump_file import DumpFile, row_error
 from bapo.observe.dumps.formats import Dump
-from bapo.observe.dumps.problems import row_error
 from bapo.observe.dumps.rows import read_rows
 from bapo.observe.group import Group
 from bapo.observe.observation import Sizes
@@ -21,7 +20,6 @@ FAILED = "episodes that failed"
 FILTERED = "episodes that the trainer filtered out"
 MOST_AHEAD = 16
 """Steps that are in memory at once, and only where the log begins with steps that hold several attempts."""
-EARLIER_GROUPS = "groups of an earlier attempt at a step"
 
 
 class DumpedStep(NamedTuple):

@@ -16,7 +16,7 @@ from bapo.api.boards import BoardInfo, ChartPanel, Panel, PanelData, PaperPanel
 from bapo.client import AsyncClient
 from bapo.client.calls.boards import Scheme
 from bapo.figures.board_chart import chart_figure, chart_note
-from bapo.figures.metric_names import metric_of
+from bapo.figures.metric_titles import metric_of
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.report.board import Shown, sections_of_panel, text_html
 from bapo.report.document import drawings, section_html

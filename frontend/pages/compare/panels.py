@@ -17,7 +17,7 @@ from bapo.client import ApiError, AsyncClient
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
 from bapo.figures.methods import LineStyle, styles_of
-from bapo.figures.metric_names import AVERAGE, drawn_for, metric_of
+from bapo.figures.metric_titles import AVERAGE, drawn_for, metric_of
 from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed

@@ -11,6 +11,7 @@ import orjson
 from dash import Dash, Input, Output, State, html
 
 from bapo.analysis.number_format import bounds_text, counted, percent
+from bapo.answer_text import answer_span
 from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTotalsAcross, SampledIn
 from bapo.config.method import method_name
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
@@ -20,6 +21,8 @@ from frontend.components.card import card, crumbs, section_title, tiles
 from frontend.components.chart_card import only_chart
 from frontend.components.controls import download_links
 from frontend.components.elements import Link, Store, attributes
+from frontend.components.markdown import response_tree
+from frontend.components.markup import Markup
 from frontend.components.notices import link_button, notice
 from frontend.components.page import Page
 from frontend.components.prompts import marking_dialog, marks
@@ -32,6 +35,8 @@ from frontend.request.session import Api
 RUNS = 20
 CHART_HEIGHT = 340
 MOST_LETTERS = 4_000
+MOST_OF_RESPONSE = 600
+"""Letters of the end of a response."""
 CHART_TITLE = "Accuracy by run"
 CHART_EXPLANATION = (
     "Each mark is an evaluation; its shape is the source, as on the prompt's page in a run. Lines of one colour are "
@@ -201,6 +206,18 @@ def _answers_table(found: PromptAnswers) -> html.Div:
     return table_card(head, rows, "queue-table", html.Div(" ".join(below), className="panel-hint"))
 
 
+def _response_end(text: str) -> html.Div:
+    """Return the last paragraphs of a response, with its answer marked."""
+    start = 0
+    if len(text) > MOST_OF_RESPONSE:
+        # Cut within a paragraph, a table or a formula is none.
+        paragraph = text.rfind("\n\n", len(text) - MOST_OF_RESPONSE, len(text) - MOST_OF_RESPONSE // 3)
+        start = len(text) - MOST_OF_RESPONSE if paragraph < 0 else paragraph + 2
+    shown = text[start:]
+    tree = response_tree(shown, answer_span(shown))
+    return html.Div(Markup([*(["⋯"] if start else []), *tree], []), className="across-response prose markdown")
+
+
 def _sampled(each: SampledIn) -> html.Section:
     responses = [
         html.Div(
@@ -211,7 +228,7 @@ def _sampled(each: SampledIn) -> html.Section:
                     variant="light",
                     size="xs",
                 ),
-                html.Pre(response.text, className="across-response"),
+                _response_end(response.text),
             ]
         )
         for response in each.responses[:8]

@@ -19,7 +19,7 @@ from bapo.figures.evaluations import KEY_PATTERN
 from bapo.figures.marks import Mark, alert_marks, marks_of
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.records import EventRecord, TrackingRecord
-from bapo.report.fetching import records_between
+from bapo.report.api_runs import records_between
 
 Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness"]
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
-from bapo.analysis.findings.wording import figure_text
+from bapo.analysis.findings.finding import figure_text
 from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.findings import Check, Evidence, Finding, FindingsReport, Remedy, Severity
 from bapo.figures import formatting

@@ -13,7 +13,7 @@ from bapo.api.runs import RunDetail, RunUpdate
 from frontend.components.actions import in_place, in_toast, unchanged, when_pressed, when_submitted
 from frontend.components.elements import Link, attributes
 from frontend.components.icon import icon
-from frontend.components.text import markdown
+from frontend.components.markdown import markdown
 from frontend.request.session import Api
 
 

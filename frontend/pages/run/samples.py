@@ -8,7 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output, html
 
 from bapo.api.runs import RunDetail
-from bapo.config.sections import group_size_of
+from bapo.config.sections import group_size_of, token_limit_of
 from bapo.figures.sources import SOURCE_NAMES
 from bapo.rollout import BatchSource
 from frontend.components.actions import clientside
@@ -57,6 +57,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 "Prompt or response contains …",
                 className="samples-search",
             ),
+            html.Span(id="samples-mode"),
             html.Span(id="samples-shown", className="samples-shown", role="status"),
         ],
         className="samples-controls",
@@ -69,6 +70,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                     "run": run.id,
                     "groupSize": group_size_of(run.config),
                     "groups": GROUPS_AT_ONCE,
+                    "limit": token_limit_of(run.config),
                 },
             ),
             Store(id="samples-told"),

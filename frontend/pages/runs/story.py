@@ -23,10 +23,11 @@ from bapo.config.recipes import shipped_recipes
 from frontend.components.actions import in_place
 from frontend.components.elements import Link, attributes
 from frontend.components.icon import icon
+from frontend.components.markdown import markdown
 from frontend.components.markup import lean
 from frontend.components.notices import link_button
 from frontend.components.runs import runs_of_group
-from frontend.components.text import first_line, markdown
+from frontend.components.text import first_line
 from frontend.delivery.documents import address
 from frontend.request.session import Api
 

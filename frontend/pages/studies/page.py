@@ -26,10 +26,11 @@ from frontend.components.dialogs import Question, confirm_dialog, question, when
 from frontend.components.elements import Graph, Interval, Link, Store, attributes, button_store, pressed_in
 from frontend.components.icon import icon
 from frontend.components.importance_cards import importance_cards, register_importance
+from frontend.components.markdown import markdown
 from frontend.components.notices import link_button
 from frontend.components.page import Page
 from frontend.components.runs import stop_choices
-from frontend.components.text import markdown, moment
+from frontend.components.text import moment
 from frontend.delivery.reports import STUDY_PREFIX
 from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
 from frontend.pages.studies.results import progress, report_parts, result_tables, run_grid

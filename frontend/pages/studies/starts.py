@@ -14,7 +14,7 @@ from bapo.api.studies import ShippedStudy, StudyDetail, StudySummary
 from bapo.client import AsyncClient
 from bapo.config.resolve import flatten
 from bapo.study.declaration import load
-from bapo.study.drafting import DraftedRun, drafted
+from bapo.study.draft import DraftedRun, drafted
 from frontend.pages.studies.rewriting import rewritten, written
 
 SHIPPED, STUDY, EMPTY = "shipped:", "study:", "empty"

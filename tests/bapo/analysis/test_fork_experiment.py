@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bapo.analysis.fork.fresh_prompts import fresh_difference
 from bapo.analysis.fork.results import repetition_text
 from bapo.analysis.fork.runs import Arm, ForkPoint
-from bapo.analysis.fork.training import fresh_difference
 from bapo.analysis.result import MeanEstimate, Verdict
 from tests.support.compared_forks import C1, FORK, ROWS, compared, measured, run, visits
 

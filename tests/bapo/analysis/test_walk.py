@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bapo.analysis.walk.answer import StepWalk, WalkLine, WalkOutcome
 from bapo.analysis.walk.before import fresh_groups
-from bapo.analysis.walk.reading import Folder, places_of, read_walk, recorded_step, walk_of
+from bapo.analysis.walk.recorded import Folder, places_of, read_walk, recorded_step, walk_of
 from bapo.analysis.walk.thresholds import Wanted, recorded_thresholds
 from bapo.analysis.walk.walk import Listing
 from bapo.config import ConfigError, RunConfig, apply_changes, parse_config, resolve

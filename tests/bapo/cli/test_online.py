@@ -183,7 +183,7 @@ def test_a_run_is_shown(cli: Cli, trained: RunDetail, admin: Client) -> None:
 
 
 def test_somebodys_text_commands_no_terminal(cli: Cli, admin: Client) -> None:
-    run = admin.create_run(RunCreate(name="red\x1b[31m [bold]alert[/bold]\x07", notes="\x1b]0;title\x07", start=False))
+    run = admin.create_run(RunCreate(name="[bold]alert[/bold]", notes="red\x1b[31m \x1b]0;title\x07", start=False))
     for arguments in (("runs", run.id), ("show", run.id), ("note", run.id), ("start", run.id)):
         shown = cli(*arguments).stdout
         assert "\x1b" not in shown
@@ -623,7 +623,7 @@ def test_prices_are_set_and_listed(cli: Cli, admin: Client, worker: FakeWorker) 
 def test_worked_solutions_are_no_answers_and_structures_are(
     cli: Cli, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.files.uploads.checking.read_isolated", lambda check, job, **_: check(job))
+    monkeypatch.setattr("backend.files.uploads.checker.read_isolated", lambda check, job, **_: check(job))
     file = tmp_path / "pens.jsonl"
     rows = [{"question": f"{n} + 1 pens?", "answer": f"It is {n}+1={n + 1} pens.\n#### {n + 1}"} for n in range(60)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -643,8 +643,8 @@ def test_worked_solutions_are_no_answers_and_structures_are(
 def test_own_data_is_uploaded_checked_and_registered(
     cli: Cli, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # That a check has a process to itself is for tests/bapo/own_data/test_checking.py.
-    monkeypatch.setattr("backend.files.uploads.checking.read_isolated", lambda check, job, **_: check(job))
+    # That a check has a process to itself is for tests/bapo/own_data/test_check.py.
+    monkeypatch.setattr("backend.files.uploads.checker.read_isolated", lambda check, job, **_: check(job))
     rows = [{"question": f"{n} + {n} = ?", "answer": 2 * n, "level": n % 3} for n in range(60)]
     file = tmp_path / "sums.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))

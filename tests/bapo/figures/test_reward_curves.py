@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bapo.figures.groups import grouped
-from bapo.figures.metric_names import drawn_for, metric_of
+from bapo.figures.metric_titles import drawn_for, metric_of
 from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
 from bapo.figures.theme import DARK, LIGHT
 from bapo.figures.training_dynamics import training_dynamics_data

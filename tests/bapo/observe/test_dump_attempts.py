@@ -10,8 +10,8 @@ import pytest
 
 from bapo.cli.import_dump import OpenedDump, show
 from bapo.config import ConfigError
+from bapo.observe.dumps.dump_import import Settings
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Settings
 from bapo.records import EventRecord, StepRecord
 from bapo.run.journal import merged_records, read_records
 from bapo.run.run_folder import read_config
@@ -199,5 +199,5 @@ def test_a_dry_run_counts_what_an_import_leaves_out(tmp_path: Path, capsys: pyte
     shown = " ".join(capsys.readouterr().out.split())
     assert "steps 4, from 1 to 4" in shown
     # Two of step 3, and twice two of step 4.
-    assert "left out 6 × groups of an earlier attempt at a step" in shown
+    assert "left out 6 × earlier_attempt" in shown
     assert "groups 8, 2 in the first step" in shown

@@ -16,8 +16,8 @@ from bapo.cli.import_dump import DumpOptions, OpenedDump, opened, show
 from bapo.config import ConfigError
 from bapo.files.safe_paths import OutsideError
 from bapo.observe.dumps.columns import parsed_columns
+from bapo.observe.dumps.dump_import import Settings, import_dump
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Settings, import_dump
 from bapo.observe.dumps.steps import groups_of, read_steps
 from bapo.records import EvaluationRecord, EventRecord
 from bapo.rollout import prompt_identity
@@ -308,6 +308,23 @@ def test_a_dry_run_shows_what_is_understood_and_writes_nothing(
     ):
         assert words in shown
     assert [path.name for path in tmp_path.iterdir()] == ["dump"]
+
+
+def test_a_dry_run_counts_the_groups_that_an_import_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = verl_rows(1, {"p": [1.0, 0.0], "q": [0.0, 0.0], "of three": [1.0, 1.0, 0.0], "nan": [math.nan, 1.0]})
+    write_rows(tmp_path / "dump/1.jsonl", rows)
+    write_rows(tmp_path / "dump/2.jsonl", verl_rows(2, {"p": [math.nan, 0.0], "q": [math.nan, math.nan]}))
+    write_rows(tmp_path / "held-out/1.jsonl", verl_rows(1, {"a": [1.0, 0.0], "b": [0.0, 0.0], "c": [1.0, 1.0, 0.0]}))
+    dump = OpenedDump(*(open_dump(tmp_path / name, Format.VERL, {}) for name in ("dump", "held-out")))
+    show(dump, Settings())
+    shown = " ".join(capsys.readouterr().out.split())
+    result = import_dump(dump.training, dump.evaluations, tmp_path / "run", Settings())
+    # Of step 2 both groups, which leaves a step without any, and the problem with three responses.
+    assert result.left_out == {"group_size": 2, "reward": 3, "step": 1}
+    for kind, count in result.left_out.items():
+        assert f"{count} × {kind}" in shown
 
 
 def test_one_step_is_in_memory_at_a_time(tmp_path: Path) -> None:

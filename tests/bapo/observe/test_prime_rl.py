@@ -9,8 +9,8 @@ import pytest
 
 from bapo.cli.import_dump import DumpOptions, OpenedDump, opened, show
 from bapo.config import ConfigError
+from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.observe.dumps.importing import Imported, Settings, import_dump
 from bapo.records import EvaluationRecord
 from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records

@@ -11,7 +11,7 @@ import pytest
 
 from bapo import observe
 from bapo.config import ConfigError
-from bapo.observe import Group, ObservedRun, merging
+from bapo.observe import Group, ObservedRun, rank_merge
 from bapo.records import EvaluationRecord, EventRecord, StepRecord, comparable, metrics
 from bapo.run.journal import merged_records
 from tests.support.observed_loops import Loop
@@ -94,8 +94,8 @@ def test_a_step_waits_for_a_late_rank_and_the_trainer_for_nobody(tmp_path: Path)
 def test_a_rank_that_never_tells_is_named_and_nothing_of_the_others_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(merging, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(merging, "CLOSING_SECONDS", 0.0)
+    monkeypatch.setattr(rank_merge, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(rank_merge, "CLOSING_SECONDS", 0.0)
     one = begin(tmp_path, 1)
     with begin(tmp_path, 0) as zero:
         zero.step(1, groups=groups_of(1, 0))
@@ -239,10 +239,10 @@ def test_a_run_whose_rank_0_never_comes_back_is_completed_before_it_is_imported(
     folder = tmp_path / "run"
     ranks = [start(0, 1, 2), start(1, 1, 3), start(2, 1, 3)]
     wait_until(lambda: all(rank.has_recorded_all() for rank in ranks) and len(steps_of(folder)) == 2)
-    merging.merge_left_over(folder)
+    rank_merge.merge_left_over(folder)
     assert len(steps_of(folder)) == 2, "its rank 0 runs"
     for rank in ranks:
         rank.kill()
     for _ in range(2):
-        merging.merge_left_over(folder)
+        rank_merge.merge_left_over(folder)
         assert missing(steps_of(folder)) == [(), (), (0,)]

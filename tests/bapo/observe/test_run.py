@@ -259,6 +259,13 @@ def test_a_prompt_with_an_image_is_one_prompt_in_all_steps(tmp_path: Path) -> No
     assert found == {prompt_identity("observed", "[image]\nHow many cats?")}
 
 
+def test_kept_responses_say_whether_they_were_cut(tmp_path: Path) -> None:
+    with observe.run("mine", folder=tmp_path) as run:
+        run.step(1, groups=[Group("p", [1, 0], ["a", "b"], is_cut=[False, True]), Group("q", [1, 0], ["a", "b"])])
+    samples = [group for group in read_stream(tmp_path).samples if group.step == 1]
+    assert [[each.is_cut for each in group.responses] for group in samples] == [[False, True], [None, None]]
+
+
 def test_responses_may_be_messages(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"name": "calc", "arguments": {"e": 1}}]}
     with observe.run("tools", folder=tmp_path) as run:

@@ -12,13 +12,16 @@ import pytest
 
 from bapo.config import ConfigError
 from bapo.config.model_catalogue import CATALOGUE
-from bapo.engines.local.policy import model_folder
 from bapo.pretrained.errors import PretrainedError, UnreachableError
 from bapo.pretrained.folders import fetch, local_models, remove
 from tests.support.disks import small_disk
+from tests.support.late_imports import late_imports
 from tests.support.receiver import receiving, respond
 from tests.support.tiny_gguf import weights, write_gguf, write_wheel
 from tests.support.waiting import PATIENCE_SECONDS
+
+with late_imports():
+    from bapo.engines.local.policy import model_folder
 
 FILES = {
     *("LICENSE", "README.md", "bapo_model.json", "config.json", "generation_config.json", "model.safetensors"),

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from gguf import GGMLQuantizationType
-from safetensors.torch import load_file
 
-from bapo.engines.local.policy import encode_problems, load_language_model
 from bapo.pretrained.errors import PretrainedError
 from bapo.pretrained.gguf_model import convert_gguf
 from bapo.tasks import Problem
+from tests.support.late_imports import late_imports
 from tests.support.tiny_gguf import CONTEXT, TEMPLATE, TOKENS, weights, write_gguf
+
+with late_imports():
+    import torch
+    from safetensors.torch import load_file
+
+    from bapo.engines.local.policy import encode_problems, load_language_model
 
 
 def convert(path: Path, folder: Path, dtype: str = "float32") -> dict[str, torch.Tensor]:

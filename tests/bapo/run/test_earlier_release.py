@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from bapo.run.run_folder import read_config
 from bapo.run.trainer import train
+from tests.support.archives import unpack
 from tests.support.command_line import run_here
 from tests.support.small_runs import steps_of
 
@@ -18,8 +18,7 @@ ARCHIVE = Path(__file__).resolve().parents[2] / "data" / "release-0028-run.tar.x
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run folder, beside the model that its config names."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(ARCHIVE, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "toy-run"
 

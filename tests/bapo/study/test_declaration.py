@@ -10,7 +10,7 @@ from bapo.config.errors import ConfigError
 from bapo.config.task import CountdownTaskConfig
 from bapo.study.declaration import Declaration, parse, shipped, slug
 from bapo.study.plan import PlannedRun, check, final_runs, resolved, tuning_runs
-from tests.bapo.study.observations import TEXT, two_arms
+from tests.bapo.study.measured_runs import TEXT, two_arms
 
 TUNING = """
 [tuning]

@@ -9,9 +9,9 @@ import tomlkit
 
 from bapo.config.error_messages import MOST_PROBLEMS
 from bapo.study.declaration import MOST_CHARACTERS, shipped
-from bapo.study.drafting import DraftedRun, drafted
+from bapo.study.draft import DraftedRun, drafted
 from bapo.study.examination import examine
-from tests.bapo.study.observations import TEXT
+from tests.bapo.study.measured_runs import TEXT
 
 
 def fields(text: str) -> list[str]:

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from bapo.config.errors import ConfigError
-from bapo.run import forking, nvidia_smi
+from bapo.run import nvidia_smi, zygote_client
 from bapo.run.journal import attempt_folders
+from bapo.study.execution import StudyRunner
 from bapo.study.folder import StudyFolder, state_of
-from bapo.study.running import StudyRunner
 from tests.support.command_line import run_here
 from tests.support.services import wait_until
 from tests.support.simulated_engine import PACE_VARIABLE
@@ -102,7 +102,7 @@ def made(place: Path, file: Path) -> Path:
     if not nvidia_smi.query("index"):
         # Trainers are forked: none imports the engine by itself.
         [zygote] = psutil.Process(process.pid).children()
-        assert zygote.cmdline()[1:] == ["-m", forking.MODULE]
+        assert zygote.cmdline()[1:] == ["-m", zygote_client.MODULE]
     # Ctrl-C: the trainers end at their next step boundary.
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) in (0, 130)
@@ -132,7 +132,7 @@ def test_a_trainer_that_was_stopped_before_it_listened_has_not_failed(
     loading = tmp_path / "python"
     loading.write_text(f"#!/bin/sh\ntouch {tmp_path}/started-$$\nexec sleep 600\n")
     loading.chmod(0o755)
-    monkeypatch.setattr("bapo.study.running.trainer_python", lambda _: str(loading))
+    monkeypatch.setattr("bapo.study.execution.trainer_python", lambda _: str(loading))
     folder = StudyFolder.begin(tmp_path / "stopped", file.read_text())
     runner = StudyRunner(folder, workers=1, say=lambda _: None)
     with ThreadPoolExecutor(1) as pool:

@@ -11,20 +11,20 @@ from bapo.config import resolve
 from bapo.study.declaration import Declaration
 from bapo.study.diagnostics import composition_of
 from bapo.study.markdown import markdown
-from bapo.study.observation import Observation
+from bapo.study.measured_run import MeasuredRun
 from bapo.study.report import build
 from bapo.study.results import StudyReport, StudyRunInfo
 from bapo.study.tables import migration, percent
-from tests.bapo.study.observations import observation, run_info, two_arms
+from tests.bapo.study.measured_runs import measured_run, run_info, two_arms
 from tests.support.journals import tracking
 
 ENDS = {"A": (0.50, 0.54, 0.58), "B": (0.40, 0.46, 0.46)}
 """Final avg@8 of seeds 1 to 3: differences 0.10, 0.08 and 0.12."""
 
 
-def observed(**options: dict[str, Any]) -> dict[str, Observation]:
+def measured(**options: dict[str, Any]) -> dict[str, MeasuredRun]:
     return {
-        f"main--{arm.lower()}--seed-{seed}": observation(
+        f"main--{arm.lower()}--seed-{seed}": measured_run(
             {0: 0.2, 10: 0.3, 20: end}, method="bapo" if arm == "A" else "grpo", **options.get(arm, {})
         )
         for arm, ends in ENDS.items()
@@ -37,7 +37,7 @@ def all_runs() -> list[StudyRunInfo]:
 
 
 def report(study: Declaration | None = None, **options: dict[str, Any]) -> StudyReport:
-    return build(study or two_arms(), all_runs(), observed(**options), choices={})
+    return build(study or two_arms(), all_runs(), measured(**options), choices={})
 
 
 def interval(value: MeanEstimate | None) -> tuple[float, float, float]:
@@ -63,9 +63,9 @@ def test_the_table_has_means_over_seeds_and_marks_a_proven_best_only() -> None:
     assert (scores["A"].is_best, scores["B"].is_best) == (True, False)
     assert regime.base[0].avg is not None
     assert regime.base[0].avg.value == pytest.approx(0.2)
-    runs = observed()
+    runs = measured()
     # One seed turns round: differences 0.10, 0.08 and -0.10 leave nothing proven, though A's mean is higher.
-    runs["main--a--seed-3"] = observation({0: 0.2, 20: 0.36})
+    runs["main--a--seed-3"] = measured_run({0: 0.2, 20: 0.36})
     rows = build(two_arms(), all_runs(), runs, choices={}).regimes[0].rows
     assert not any(score.is_best for row in rows for score in row.scores)
 
@@ -161,7 +161,7 @@ def test_what_was_not_run_is_named_and_no_figure_is_made_of_it() -> None:
         run_info("B", 2, "waiting"),
         run_info("B", 3),
     ]
-    found = build(two_arms(), runs, observed(), choices={})
+    found = build(two_arms(), runs, measured(), choices={})
     assert not found.is_complete
     assert (found.primary.seeds, found.primary.missing_seeds) == ([1], [2, 3])
     # One seed gives a difference, but no interval.
@@ -190,8 +190,8 @@ def test_many_arms_come_with_a_caution() -> None:
     more["arms"] += [{"name": name, "method": "bapo", "set": {"method.v": 2}} for name in ("C", "D")]
     study = Declaration.model_validate({**more, "num_runs": 12})
     runs = [run_info(arm, seed) for arm in "ABCD" for seed in (1, 2, 3)]
-    seen = observed() | {
-        f"main--{arm.lower()}--seed-{seed}": observation({0: 0.2, 20: 0.5}) for arm in "CD" for seed in (1, 2, 3)
+    seen = measured() | {
+        f"main--{arm.lower()}--seed-{seed}": measured_run({0: 0.2, 20: 0.5}) for arm in "CD" for seed in (1, 2, 3)
     }
     found = build(study, runs, seen, choices={})
     # C and D have 0.5 against 0.40, 0.46 and 0.46: 0.06 ± 4.303 · 0.0346 / √3 holds 0; A alone excludes it.
@@ -204,7 +204,7 @@ def test_a_method_that_trains_on_all_fresh_groups_has_no_hit_rate() -> None:
     counts = {"fresh": 32, "x1": 16}
     for method, rate in (("bapo", 0.5), ("dapo", 0.5), ("grpo", None), ("remix", None)):
         config = resolve({"method": {"type": method}}).config.model_dump(mode="json")
-        run = observation({0: 0.2, 20: 0.5}, counts=counts)._replace(config=config)
+        run = measured_run({0: 0.2, 20: 0.5}, counts=counts)._replace(config=config)
         found = composition_of("A", [run]).fresh_hit_rate
         assert (None if found is None else found.value) == rate
 

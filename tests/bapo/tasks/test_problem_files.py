@@ -143,7 +143,7 @@ def test_the_answer_is_read_in_the_chosen_format_alone(
 
 
 def test_worked_solutions_end_with_the_answer_in_the_tasks_format(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"prompt": "How many clips?", "answer": "72", "solution": "48 + 24 = 72 clips.\n#### 72"},
         {"prompt": "And now?", "answer": 3, "solution": "3 remain. Answer: 3"},
         {"prompt": "And then?", "answer": 3},

@@ -10,7 +10,7 @@ import pytest
 
 from bapo.api.accounts import Login
 from bapo.client import SESSION_COOKIE, Client
-from bapo.report.fetching import MOST_RUNS, sampled_steps
+from bapo.report.api_runs import MOST_RUNS, sampled_steps
 from frontend.app import create_app
 from frontend.server.settings import FrontendSettings
 from tests.support.command_line import run_here

@@ -93,6 +93,7 @@ def test_cookies_are_named_after_the_port_and_the_path(authority: str, prefix: s
         ("_8001", "bapo_session=b; bapo_session_8001=a=", "bapo_session=a="),
         # Of a script that sets the name which the API's description has.
         ("_8001", "bapo_session=b", "bapo_session=b"),
+        ("_8001", ";; a=b;  ;", "a=b"),
         ("", "bapo_session=b; bapo_session_8001=a", "bapo_session=b; bapo_session_8001=a"),
     ],
 )

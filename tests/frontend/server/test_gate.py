@@ -152,6 +152,14 @@ def test_a_forged_session_is_none(visitor: httpx.Client) -> None:
     assert visitor.get("/runs").status_code == 303
 
 
+def test_a_cookie_that_no_server_made_is_no_session(visitor: httpx.Client) -> None:
+    for cookie in (b"bapo_session=\xff\xfe", b"bapo_session", b'bapo_session="a b"', b";;=;", b"a=b;"):
+        headers = {b"Cookie": cookie, b"Origin": str(visitor.base_url).rstrip("/").encode()}
+        assert visitor.get("/runs", headers=headers).status_code == 303
+        assert visitor.get("/api/v1/me", headers=headers).status_code == 401
+        assert visitor.post("/logout", headers=headers).json() == {"address": "/login"}
+
+
 def test_the_login_page_tells_where_the_link_is(visitor: httpx.Client) -> None:
     answer = visitor.get("/login?next=/runs/abc")
     assert answer.status_code == 200
@@ -227,6 +235,35 @@ def test_the_api_is_behind_the_same_address_with_the_browsers_cookie(member: htt
     assert member.get("/api/v1/me").json()["role"] == "admin"
     assert httpx.get(f"{member.base_url}/api/v1/me", timeout=60).status_code == 401
     assert httpx.get(f"{member.base_url}/healthz", timeout=60).is_success
+
+
+def test_responses_are_rendered_for_who_is_logged_in(visitor: httpx.Client, backend_server: BackendServer) -> None:
+    body = {"texts": [{"text": "so $x$ is \\boxed{42}", "answer": [17, 19]}, {"text": "<b>", "answer": None}]}
+    origin = {"Origin": str(visitor.base_url)}
+    assert visitor.post("/live/rendered", json=body, headers=origin).status_code == 401
+    visitor.post("/login", data={"secret": backend_server.admin_token}, headers=origin)
+    assert visitor.post("/live/rendered", json=body).status_code == 403
+    boxed, markup = visitor.post("/live/rendered", json=body, headers=origin).json()
+    assert boxed[0][2][3][1]["className"] == "formula answer"
+    assert markup == [["p", {}, ["<b>"]]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "status", "field"),
+    [
+        ("x", 422, "texts"),
+        ([{"text": 3}], 422, "texts.0.text"),
+        ([{"text": "x", "answer": [0]}], 422, "texts.0.answer.1"),
+        ([{"text": "x"}] * 257, 422, "texts"),
+        ([{"text": "x" * 100_000}] * 5, 413, "texts"),
+    ],
+)
+def test_texts_that_cannot_be_rendered_are_rejected(
+    member: httpx.Client, texts: object, status: int, field: str
+) -> None:
+    answer = member.post("/live/rendered", json={"texts": texts}, headers={"Origin": str(member.base_url)})
+    assert (answer.status_code, answer.json()["field"]) == (status, field)
+    assert answer.json()["remedy"]
 
 
 def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, backend_server: BackendServer) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.orm import Session
 
+from backend.kit.database import seconds_from_now
 from backend.models import Membership, PendingSignIn, Project, ProviderIdentity, User
 from bapo.api.accounts import Role
 
@@ -24,7 +25,7 @@ def add_pending(
     session: Session, state_hash: str, browser_hash: str, issuer: str, address: str, seconds: float
 ) -> None:
     """Note a sign-in that goes to the provider."""
-    expires_at: Any = func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    expires_at = seconds_from_now(seconds)
     session.add(
         PendingSignIn(
             state_hash=state_hash, browser_hash=browser_hash, issuer=issuer, address=address, expires_at=expires_at

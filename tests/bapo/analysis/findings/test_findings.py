@@ -9,9 +9,9 @@ import pytest
 
 from bapo.analysis.findings.answers import answer_format, extracted, label_suspected, plain
 from bapo.analysis.findings.chance_movement import moved_by_chance
+from bapo.analysis.findings.curves import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.finding import LABELS, Found, TooLittle
 from bapo.analysis.findings.groups_without_gradient import groups_without_gradient
-from bapo.analysis.findings.learning import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
 from bapo.analysis.findings.policy_health import diversity_falls, entropy_collapse, off_policy_drift, reference_drift
 from bapo.analysis.findings.probe import OF_PROBES
@@ -210,6 +210,28 @@ def test_right_answers_in_another_form_are_a_finding() -> None:
     assert answer_format(stream(samples=right)) is None
 
 
+def test_responses_without_an_answer_are_counted_apart_from_those_that_were_cut() -> None:
+    # 5 refused, 3 in words, and 2 that were cut before they said anything: 3 of 8 uncut ones have no answer.
+    said = [("\\boxed{7 }.", 0)] * 5 + [("It is **7**.", 0)] * 3 + [("So we", 0)] * 2
+    asked = group("p0", said)
+    responses = [each._replace(is_cut=place >= 8) for place, each in enumerate(asked.responses)]
+    evidence = found(answer_format(stream(samples=[asked._replace(responses=responses)]))).finding.evidence
+    assert [each.value for each in evidence] == [1.0, 5.0, 0.375]
+
+
+def test_answers_that_cannot_be_read_are_not_taken_for_problems_without_labels() -> None:
+    words = [group(f"p{i}", [("It is 8.", 0)] * 8, step=step) for i in range(40) for step in (1, 2)]
+    missing = TooLittle(r"no sampled response has an answer in <answer>…</answer> or \boxed{…}")
+    assert answer_format(stream(samples=words)) == missing
+    assert label_suspected(stream(samples=words)) == missing
+
+
+def test_a_long_answer_is_listed_by_its_beginning() -> None:
+    samples = [group("p0", [("\\boxed{" + "1 " * 200 + "}", 0)] * 5, label="1" * 200)]
+    [listed] = found(answer_format(stream(samples=samples))).prompts
+    assert listed.detail == f"{'1 ' * 40} … judged wrong; the label is {'1' * 80} …"
+
+
 @pytest.mark.parametrize(
     ("text", "answer"), [("a \\boxed{7}", "7"), ("<answer> x </answer>", "x"), ("nothing", None), ("<answer>7", None)]
 )
@@ -253,13 +275,21 @@ def test_difficulty_that_makes_responses_long_and_wrong_is_no_finding() -> None:
     assert reward_follows_length(stream(samples=samples)) is None
 
 
+def test_a_response_that_is_reported_to_be_cut_is_left_out_whatever_its_length() -> None:
+    # Of 10 responses of 20 to 29 tokens the right ones are cut: those that are left have equal rewards.
+    mixed = group("p", [("t", int(i < 5)) for i in range(10)], tokens=20)
+    cut = mixed._replace(responses=[each._replace(is_cut=each.is_correct) for each in mixed.responses])
+    assert not isinstance(reward_follows_length(stream(samples=[mixed] * 60)), TooLittle)
+    assert isinstance(reward_follows_length(stream(samples=[cut] * 60)), TooLittle)
+
+
 def test_cut_responses_are_found_with_what_the_cut_may_cost() -> None:
     samples = [group("p", [("t", 1)] * 10, tokens=20) for _ in range(20)]
     finding = found(responses_cut(stream(metrics={"response_length/clip_ratio": [0.3] * 200}, samples=samples))).finding
     assert finding.severity == "warning"
     assert finding.evidence[0].value == pytest.approx(0.3)
     assert finding.remedies[0].changes == {"rollout.max_response_tokens": 200}
-    assert "At best 30" in finding.explanation
+    assert "At best another 30" in finding.explanation
     assert responses_cut(stream(metrics={"response_length/clip_ratio": [0.01] * 200})) is None
 
 

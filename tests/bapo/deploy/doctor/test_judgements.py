@@ -19,7 +19,7 @@ from bapo.api.service import (
     WorkerFacts,
 )
 from bapo.deploy.doctor import judgements
-from bapo.deploy.doctor.findings import Finding, Grade, exit_status
+from bapo.deploy.doctor.check_result import CheckResult, Grade, exit_status
 from bapo.deploy.doctor.judgements import Installation, PageHeaders
 
 DATABASE = DatabaseFacts(
@@ -43,10 +43,10 @@ FOLDER = FolderFacts(path="/runs", writable=True, free_bytes=10**12, total_bytes
 
 def grades(found: Any) -> dict[str, str]:
     """Grade of each check; whatever is to be mended says how."""
-    findings = [found] if isinstance(found, Finding) else list(found)
-    for finding in findings:
-        assert (finding.remedy is not None) == (finding.grade in (Grade.WARNING, Grade.FAILURE))
-    return {finding.check: finding.grade.value for finding in findings}
+    results = [found] if isinstance(found, CheckResult) else list(found)
+    for result in results:
+        assert (result.remedy is not None) == (result.grade in (Grade.WARNING, Grade.FAILURE))
+    return {result.check: result.grade.value for result in results}
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_readiness_and_the_whole_diagnosis() -> None:
         secret_files=[],
         workers=[WORKER],
     )
-    findings = list(judgements.diagnosis(whole, "http://127.0.0.1:8000"))
-    assert [each.check for each in findings if each.grade is not Grade.OK] == ["workers elsewhere", "dispatcher"]
-    assert exit_status(findings) == 1
-    assert exit_status([each for each in findings if each.check != "dispatcher"]) == 0
+    results = list(judgements.diagnosis(whole, "http://127.0.0.1:8000"))
+    assert [each.check for each in results if each.grade is not Grade.OK] == ["workers elsewhere", "dispatcher"]
+    assert exit_status(results) == 1
+    assert exit_status([each for each in results if each.check != "dispatcher"]) == 0
 
 
 @pytest.mark.parametrize(
