@@ -9,6 +9,7 @@ ANSWER_TEXT = "text"
 
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _OPEN, _CLOSE = "<answer>", "</answer>"
+_HASHES = "####"
 _ANSWER_LINE = re.compile(r"\banswer\b[*_ ]*:[*_ \t]*(?P<said>[^\n]*)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
@@ -19,7 +20,7 @@ Span = tuple[int, int]
 
 def last_answer(text: str) -> str | None:
     """Return the text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
-    return _piece(text, answer_span(text))
+    return _piece(text, _explicit_span(text))
 
 
 def last_tagged(text: str) -> str | None:
@@ -29,8 +30,7 @@ def last_tagged(text: str) -> str | None:
 
 def last_line(text: str) -> str | None:
     """Return what follows the last `Answer:` on its line; None without one."""
-    *_, last = (None, *_ANSWER_LINE.finditer(text))
-    return last["said"].strip() if last else None
+    return _piece(text, _line_span(text))
 
 
 def after_hashes(text: str) -> str | None:
@@ -38,9 +38,8 @@ def after_hashes(text: str) -> str | None:
 
     Verifiers that compare letters would expect the commas.
     """
-    _, mark, result = text.rpartition("####")
-    line = result.strip().partition("\n")[0].strip()
-    return (line.replace(",", "") if _THOUSANDS.fullmatch(line) else line) if mark else None
+    line = _piece(text, _hashes_span(text))
+    return line.replace(",", "") if line and _THOUSANDS.fullmatch(line) else line
 
 
 def last_boxed(text: str) -> str | None:
@@ -52,8 +51,11 @@ def last_boxed(text: str) -> str | None:
 
 
 def answer_span(text: str) -> Span | None:
-    """Return the span of `last_answer` in the text, without the spaces around it."""
-    return _tagged_span(text) if _OPEN in text else _boxed_span(text)
+    """Return the span of the answer, in the first form of these that the text has: tags, box, `Answer:`, `####`.
+
+    It is without the spaces around it; None where the text has no answer.
+    """
+    return _explicit_span(text) or _line_span(text) or _hashes_span(text)
 
 
 def box_at(text: str, start: int) -> Span | None:
@@ -73,6 +75,24 @@ def box_at(text: str, start: int) -> Span | None:
             return match.end(), place
         place += 1
     return None
+
+
+def _explicit_span(text: str) -> Span | None:
+    return _tagged_span(text) if _OPEN in text else _boxed_span(text)
+
+
+def _line_span(text: str) -> Span | None:
+    *_, last = (None, *_ANSWER_LINE.finditer(text))
+    return _trimmed(text, *last.span("said")) if last else None
+
+
+def _hashes_span(text: str) -> Span | None:
+    mark = text.rfind(_HASHES)
+    if mark < 0:
+        return None
+    start, _ = _trimmed(text, mark + len(_HASHES), len(text))
+    end = text.find("\n", start)
+    return _trimmed(text, start, len(text) if end < 0 else end)
 
 
 def _tagged_span(text: str) -> Span | None:
