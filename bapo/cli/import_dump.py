@@ -147,7 +147,7 @@ class _Seen:
         for evaluation in () if dump.evaluations is None else read_steps(dump.evaluations, left_out):
             for _ in lines_of_evaluations(self._observation, evaluation):
                 """Counted where it is left out."""
-        self._left_out = left_out + self._observation.rejections
+        self._left_out: Counter[str] = left_out + self._observation.rejections
 
     def _note(self, dumped: DumpedStep) -> None:
         self._understanding.note(dumped.rollouts)
