@@ -41,6 +41,8 @@ MOVES: Mapping[str, dict[str, Any]] = {
     "difficult buffer of 4,096": {"method.difficult_buffer.capacity": 4096},
     "reuse for 12 steps": {"method.high_quality_buffer.max_age_steps": 12},
     "no re-evaluation": {"method.without": ["reevaluated"]},
+    "G = 4": {"rollout.group_size": 4},
+    "G = 16": {"rollout.group_size": 16},
 }
 
 

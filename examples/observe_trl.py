@@ -74,6 +74,8 @@ def make_trainer(output: str, steps: int) -> Any:
 def main() -> None:
     """Train and be observed."""
     folder = sys.argv[1] if len(sys.argv) > 1 else None
+    # The model is too small for several threads, which would wait for each other beside other work.
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as output:
         trainer = make_trainer(output, STEPS)
         with observe_trl(trainer, "countdown", folder=folder) as run:

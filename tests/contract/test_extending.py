@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -81,6 +82,19 @@ def printed(folder: Path, _installed: None) -> dict[str, str]:
     for number, handler in handlers.items():
         signal.signal(number, handler)
     return outputs
+
+
+def test_the_page_installs_what_it_has_written_by_then() -> None:
+    written: dict[str, str] = {}
+    installed = set()
+    for language, file, text in blocks():
+        if file:
+            written[file] = written.get(file, "") + text
+        elif language == "sh" and "pip install" in text:
+            groups = tomllib.loads(written["pyproject.toml"])["project"]["entry-points"]
+            installed = {place.removeprefix("bapo_sums:") for group in groups.values() for place in group.values()}
+            assert installed <= set(re.findall(r"^(?:class|def) (\w+)", written["bapo_sums.py"], re.MULTILINE))
+    assert installed == {"Middle", "Sums", "whole_answer"}
 
 
 def fields() -> list[ConfigFieldInfo]:

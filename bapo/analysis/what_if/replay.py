@@ -8,21 +8,21 @@ step, for every legal config and stream, is tested in `tests/bapo/analysis/test_
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence, Set
-from itertools import chain, islice, pairwise, takewhile
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bapo.analysis.what_if.answers import Answers, ReevaluationModel, answered_again
-from bapo.analysis.what_if.plan import Entries, Phase, PlannedStep, numbering, plan
+from bapo.analysis.what_if.answers import ReevaluationModel, answered_again
+from bapo.analysis.what_if.groups import Groups, Mask, Numbering
+from bapo.analysis.what_if.plan import Phase, PlannedStep, plan
 from bapo.analysis.what_if.rounds import has_rounds, replay_rounds
 from bapo.analysis.what_if.sizes import Replay, side_by_side, without_buffers
-from bapo.analysis.what_if.stream import Counts, RecordedStream
+from bapo.analysis.what_if.stream import Counts, FreshGroups, RecordedStream
 from bapo.config import RunConfig
 from bapo.methods.bapo import bapo_config
+
+MOST_AT_ONCE = 20
+"""Replicates with fresh groups of their own that are in memory at once."""
 
 
 def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) -> Replay:
@@ -35,28 +35,42 @@ def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) 
     if stream.round_size is not None and not has_rounds(config):
         stream = stream.with_fresh(stream.fresh.first_of_each_step(stream.round_size))
     if group_size == stream.group_size:
-        return _replayed(stream, phases, first=0, end=replicates)
+        return _replayed(stream, [stream.fresh], phases, range(replicates))
     stream.pass_rates.priors(seed, replicates)
     found = []
-    for replicate in range(replicates):
-        fresh = answered_again(stream.fresh, stream.pass_rates, group_size, seed=seed, replicate=replicate)
-        found.append(_replayed(stream.with_fresh(fresh), phases, first=replicate, end=replicate + 1))
+    for first in range(0, replicates, MOST_AT_ONCE):
+        keys = range(first, min(first + MOST_AT_ONCE, replicates))
+        fresh = [answered_again(stream.fresh, stream.pass_rates, group_size, seed=seed, replicate=key) for key in keys]
+        found.append(_replayed(stream, fresh, phases, keys))
     return side_by_side(found)
 
 
-def _replayed(stream: RecordedStream, phases: Sequence[Phase], *, first: int, end: int) -> Replay:
-    """Return the replicates first..end - 1 over one stream."""
-    config, fresh = phases[0].config, stream.fresh
-    if has_rounds(config):
-        found = replay_rounds(stream, config, first=first, end=end)
-    elif has_buffers(config):
-        found = _BapoReplay(stream, phases, end - first, first).run()
+def _replayed(
+    stream: RecordedStream, fresh: Sequence[FreshGroups], phases: Sequence[Phase], replicates: range
+) -> Replay:
+    """Return these replicates, of which each has its own fresh groups, or all have the same."""
+    config = phases[0].config
+    if has_buffers(config):
+        found = _BapoReplay(stream.with_fresh(fresh[0]), fresh, phases, replicates).run()
+    elif has_rounds(config):
+        keys = [replicates] if len(fresh) == 1 else [range(key, key + 1) for key in replicates]
+        found = side_by_side(
+            [
+                replay_rounds(stream.with_fresh(each), config, first=its.start, end=its.stop)
+                for each, its in zip(fresh, keys, strict=True)
+            ]
+        )
     else:
-        groups = fresh.per_step()[None]
-        x1 = np.minimum(groups, config.training.batch_size)
-        found = without_buffers(groups, fresh.per_step(fresh.is_mixed)[None], np.zeros_like(groups), x1)
+        groups, mixed = _sizes_of(fresh)
+        found = without_buffers(groups, mixed, np.zeros_like(groups), np.minimum(groups, config.training.batch_size))
     # All answers of another size are drawn, those of visited prompts too.
-    return found if fresh.group_size == stream.evaluations.group_size else found._replace(num_drawn=found.fresh)
+    return found if fresh[0].group_size == stream.group_size else found._replace(num_drawn=found.fresh)
+
+
+def _sizes_of(fresh: Sequence[FreshGroups]) -> tuple[Counts, Counts]:
+    """Return the fresh groups by step, and those with a gradient."""
+    groups = np.array([each.per_step() for each in fresh])
+    return groups, np.array([each.per_step(each.is_mixed) for each in fresh])
 
 
 def has_buffers(config: RunConfig) -> bool:
@@ -64,248 +78,189 @@ def has_buffers(config: RunConfig) -> bool:
     return config.method.as_bapo() is not None
 
 
-class _Replicate:
-    """The buffers of one replicate."""
-
-    __slots__ = ("candidates", "difficult", "groups", "groups_until")
-
-    def __init__(self, difficult: Entries) -> None:
-        self.difficult = difficult
-        self.groups: Entries | None = None
-        """High-quality buffer while it differs from the one that fresh groups alone make."""
-        self.groups_until = 0
-        """Last step after which it can differ: what made the difference has aged out then."""
-        self.candidates: Set[int] = frozenset()
-        """Candidates for X3 in the current step, from its own groups."""
-
-    def copy(self) -> _Replicate:
-        copied = _Replicate(self.difficult.copy())
-        copied.groups = None if self.groups is None else self.groups.copy()
-        copied.groups_until, copied.candidates = self.groups_until, self.candidates
-        return copied
-
-
-class _Groups(NamedTuple):
-    """Some re-evaluated groups of one replicate, in their order."""
-
-    prompts: Sequence[int]
-    entries: Sequence[int]
-
-
-class _Reevaluation(NamedTuple):
-    """The outcome of answering difficult prompts again, by replicate."""
-
-    num_asked: Sequence[int]
-    num_estimated: Sequence[int]
-    improved: Sequence[_Groups]
-    """Lifted above c1, but not to 1."""
-
-
 class _BapoReplay:
     """The buffers of all replicates, step by step."""
 
-    def __init__(self, stream: RecordedStream, phases: Sequence[Phase], replicates: int, first_replicate: int) -> None:
+    def __init__(
+        self, stream: RecordedStream, fresh: Sequence[FreshGroups], phases: Sequence[Phase], replicates: range
+    ) -> None:
         config = phases[0].config
         method = bapo_config(config)
         capacity = method.difficult_buffer.capacity
         self._stream = stream
-        self._plan = plan(stream, phases)
-        self._numbering = numbering(stream)
-        self._model = ReevaluationModel(stream, config.training.seed, replicates, first_replicate)
+        self._fresh = fresh
+        self._plan = plan(fresh, phases)
+        self._model = ReevaluationModel(stream, config.training.seed, len(replicates), replicates.start)
         self._batch_size = config.training.batch_size
         self._difficult_capacity = self._batch_size if capacity is None else capacity
         self._group_capacity = method.high_quality_buffer.capacity
         self._max_age = method.high_quality_buffer.max_age_steps
-        self._num_replicates = replicates
-        self._replicates = [_Replicate({})]
-        self._groups: Entries = {}
-        """High-quality buffer that fresh groups alone make."""
+        self._num_replicates = len(replicates)
+        self._num_apart = len(fresh)
+        """Replicates that differ so far."""
+        self._numbering = Numbering(stream.num_steps, stream.num_prompts, stream.group_size)
+        self._difficult = self._reusable = np.empty(0, np.int64)
+        self._place_of = np.full(stream.num_prompts, -1, np.int64)
+        """Place of each prompt among the fresh groups of the step, or -1."""
 
     def run(self) -> Replay:
-        x1, rows, num_starved = [], [], 0
+        rows = []
+        num_starved = np.zeros(len(self._fresh), np.int64)
         for step in self._plan:
-            x1.append(len(step.x1_prompts))
             rows.append(self._run_step(step))
-            num_starved += step.limits.reusable_min > step.limits.reusable_max
-        sizes = np.empty((7, len(self._replicates), len(rows)), np.int64)
+            num_starved += step.reusable_min > step.reusable_max
+        groups, mixed = _sizes_of(self._fresh)
+        sizes = np.empty((8, self._num_apart, len(rows)), np.int64)
         for index, row in enumerate(rows):
             for kind, values in enumerate(row):
                 sizes[kind, :, index] = values
-        fresh = self._stream.fresh
-        groups, mixed = fresh.per_step()[None], fresh.per_step(fresh.is_mixed)[None]
-        return Replay._make([groups, mixed, np.zeros_like(groups), np.array([x1], np.int64), *sizes, num_starved])
+        return Replay._make([groups, mixed, np.zeros_like(groups), *sizes, int(num_starved.min())])
 
-    def _run_step(self, step: PlannedStep) -> Sequence[Sequence[int]]:
-        """Return x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one for
-        all.
+    def _run_step(self, step: PlannedStep) -> Sequence[Counts]:
+        """Return x1, x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one
+        for all.
         """
-        candidates = self._candidates(self._groups, step)
-        self._store(self._groups, step.stored)
-        for replicate in self._replicates:
-            replicate.candidates = candidates
-            if step.is_new_phase:
-                _keep_difficult(replicate, step.limits.difficult_max, self._numbering.per_prompt)
-            self._see_fresh(replicate.difficult, step)
-            if replicate.groups is not None:
-                replicate.candidates = self._candidates(replicate.groups, step)
-                self._store(replicate.groups, step.stored)
-        room = self._batch_size - len(step.x1_prompts)
-        asked: Sequence[int] = (0,)
-        estimated: Sequence[int] = (0,)
-        surplus: Sequence[int] = (0,)
-        x2: Sequence[int] = (0,)
+        self._place_of[step.prompts] = np.arange(len(step.prompts))
+        numbering, room = self._numbering, self._batch_size - step.is_x1.sum(axis=1)
+        candidates = self._candidates(step)
+        is_replaced = self._is_fresh(self._reusable, step.is_reusable)
+        self._store(self._reusable[~is_replaced], self._chosen(step, step.is_reusable))
+        if step.is_new_phase:
+            self._difficult = self._difficult[self._is_at_most(self._difficult, step.difficult_max)]
+        self._see_fresh(step)
+        self._place_of[step.prompts] = -1
+        x2 = asked = estimated = surplus = num_taken = np.zeros(1, np.int64)
         if step.num_reevaluated_at_most:
-            asked, estimated, improved = self._reevaluate(step)
-            surplus = [
-                self._store_surplus(replicate, _Groups(each.prompts[room:], each.entries[room:]), step)
-                for replicate, each in zip(self._replicates, improved, strict=True)
-            ]
-            x2 = [min(len(each.prompts), room) for each in improved]
-            taken = [
-                sum(map(replicate.candidates.__contains__, each.prompts[:room]))
-                for replicate, each in zip(self._replicates, improved, strict=True)
-            ]
-            left = [len(replicate.candidates) - num for replicate, num in zip(self._replicates, taken, strict=True)]
-        else:
-            left = [len(replicate.candidates) for replicate in self._replicates]
-            x2 = [0] * len(left)
-        x3 = [min(num, room - used) for num, used in zip(left, x2, strict=True)] if step.reuses else (0,)
-        self._expire(step)
-        shared = len(self._groups)
-        groups = [shared if replicate.groups is None else len(replicate.groups) for replicate in self._replicates]
-        return x2, x3, asked, estimated, surplus, [len(replicate.difficult) for replicate in self._replicates], groups
+            num_apart = self._num_apart
+            groups, is_estimated = self._reevaluate(step)
+            if self._num_apart > num_apart:
+                candidates = numbering.for_each(candidates, self._num_apart)
+            asked, estimated = self._num_of(groups), self._num_of(groups[is_estimated])
+            is_all_right = numbering.num_correct(groups) == self._stream.group_size
+            improved = groups[~self._is_at_most(groups, step.difficult_max) & ~is_all_right]
+            finds_room = numbering.places(improved) < self._of_each(room, improved)
+            x2 = self._num_of(improved[finds_room])
+            num_taken = self._num_of(candidates[numbering.are_among(candidates, improved[finds_room])])
+            stored = improved[~finds_room & self._is_reusable(improved, step)]
+            surplus = self._num_of(stored)
+            if len(stored):
+                self._store(self._reusable[~numbering.are_among(self._reusable, stored)], stored)
+        left = self._num_of(candidates) - num_taken
+        x3 = np.minimum(left, room - x2) if step.reuses else np.zeros_like(left)
+        self._reusable = self._reusable[numbering.step(self._reusable) > step.number - self._max_age]
+        sizes = self._num_of(self._difficult), self._num_of(self._reusable)
+        return self._batch_size - room, x2, x3, asked, estimated, surplus, *sizes
+
+    def _chosen(self, step: PlannedStep, is_chosen: Mask) -> Groups:
+        """Return those fresh groups of the step, in their order."""
+        shape = self._num_apart, len(step.prompts)
+        replicate, place = np.nonzero(np.broadcast_to(is_chosen, shape))
+        counts = np.broadcast_to(step.num_correct, shape)[replicate, place]
+        return self._numbering.groups(replicate, step.number, step.prompts[place], counts)
+
+    def _is_fresh(self, groups: Groups, is_chosen: Mask) -> Mask:
+        """Return which are of prompts that are among those fresh groups of the step."""
+        places = self._place_of[self._numbering.prompt(groups)]
+        replicates = self._numbering.replicate(groups) if len(is_chosen) > 1 else 0
+        return np.asarray((places >= 0) & is_chosen[replicates, places])
+
+    def _num_of(self, groups: Groups) -> Counts:
+        """Return the number of these in each replicate."""
+        return np.diff(self._numbering.bounds(groups, self._num_apart))
+
+    def _of_each(self, values: Counts, groups: Groups) -> Counts:
+        """Return the value of each group's replicate; all have the same where there is one."""
+        return values[self._numbering.replicate(groups)] if len(values) > 1 else values
+
+    def _is_at_most(self, groups: Groups, limits: Counts) -> Mask:
+        return self._numbering.num_correct(groups) <= self._of_each(limits, groups)
+
+    def _is_reusable(self, groups: Groups, step: PlannedStep) -> Mask:
+        is_enough = self._numbering.num_correct(groups) >= self._of_each(step.reusable_min, groups)
+        return is_enough & self._is_at_most(groups, step.reusable_max)
 
     # ------------------------------------------------------------ difficult buffer
 
-    def _see_fresh(self, difficult: Entries, step: PlannedStep) -> None:
+    def _see_fresh(self, step: PlannedStep) -> None:
         """Enter, refresh and remove what this step's fresh groups say."""
-        present = [each for each in step.leaving if each[0] in difficult]
-        entering = step.entering
-        if present and len(difficult) + len(entering) > self._difficult_capacity:
-            # Prompts of today may be among those that others of today push out: in the order of their groups.
-            pairs = list(entering.items())
-            num_entered = 0
-            for prompt, num_before in present:
-                self._enter(difficult, dict(pairs[num_entered:num_before]))
-                difficult.pop(prompt, None)
-                num_entered = num_before
-            entering = dict(pairs[num_entered:])
-        else:
-            for prompt, _ in present:
-                del difficult[prompt]
-        self._enter(difficult, entering)
+        numbering, held, entering = self._numbering, self._difficult, self._chosen(step, step.is_difficult)
+        is_removed = self._place_of[numbering.prompt(held)] >= 0
+        if is_removed.any():
+            num_evicted = self._evict_in_turn(held, is_removed, step)
+            held = numbering.without_oldest(held[~is_removed], num_evicted)
+        self._difficult = self._newest(numbering.with_newer(held, entering), self._difficult_capacity)
 
-    def _enter(self, difficult: Entries, new: Entries) -> None:
-        """Put prompts in that are not there; the least recently seen make room."""
-        difficult.update(new)
-        _drop_oldest(difficult, len(difficult) - self._difficult_capacity)
+    def _newest(self, groups: Groups, capacity: int) -> Groups:
+        """Drop the oldest of each replicate beyond the capacity."""
+        return self._numbering.without_oldest(groups, self._num_of(groups) - capacity)
 
-    def _least_recently_evaluated(self, difficult: Entries, step: PlannedStep) -> Sequence[int]:
-        """Return entries to answer again: by step, then by prompt; those of this step are fresh."""
-        limit, per_step = step.num_reevaluated_at_most, self._numbering.per_step
-        entries = iter(difficult.values())
-        oldest = list(islice(entries, limit))
-        if len(oldest) == limit:
-            # All others of the same step, among which prompts decide.
-            oldest += takewhile((oldest[-1] // per_step * per_step + per_step).__gt__, entries)
-        oldest.sort()
-        return oldest[: min(limit, bisect_left(oldest, step.number * per_step))]
+    def _evict_in_turn(self, held: Groups, is_removed: Mask, step: PlannedStep) -> Counts:
+        """Return how many of each replicate are pushed out before the last one is removed; those are not removed.
 
-    def _reevaluate(self, step: PlannedStep) -> _Reevaluation:
-        """Answer difficult prompts again in every replicate; replicates part where an answer is an estimate."""
-        asked = [self._least_recently_evaluated(replicate.difficult, step) for replicate in self._replicates]
-        prompts, answers = self._answers(asked, step)
-        if len(self._replicates) < self._num_replicates and answers.is_estimated.any():
-            self._replicates += [self._replicates[0].copy() for _ in range(self._num_replicates - 1)]
-            asked *= self._num_replicates
-            prompts, answers = self._answers(asked, step)
-        bounds = np.cumsum([0, *map(len, asked)])
-        entries = self._numbering.entries(step.number, prompts, answers.num_correct)
-        is_difficult = answers.num_correct <= step.limits.difficult_max
-        is_improved = ~is_difficult & (answers.num_correct < self._stream.group_size)
-        left, ends = prompts.tolist(), bounds.tolist()
-        back = _split(prompts, entries, is_difficult, bounds)
-        for replicate, still, (begin, end) in zip(self._replicates, back, pairwise(ends), strict=True):
-            difficult = replicate.difficult
-            for prompt in left[begin:end]:
-                del difficult[prompt]
-            difficult.update(zip(still.prompts, still.entries, strict=True))
-        return _Reevaluation(
-            np.diff(bounds).tolist(),
-            np.diff(_num_before(answers.is_estimated, bounds)).tolist(),
-            _split(prompts, entries, is_improved, bounds),
+        Prompts of today may be among those that others of today push out: it is a matter of the order of their groups.
+        """
+        num_evicted = np.zeros(self._num_apart, np.int64)
+        shape = self._num_apart, len(step.prompts)
+        num_entering = np.broadcast_to(np.cumsum(step.is_difficult, axis=1), shape)
+        over = self._num_of(held) - self._difficult_capacity
+        rows = np.flatnonzero(is_removed)
+        rows = rows[(over + num_entering[:, -1])[self._numbering.replicate(held[rows])] > 0]
+        if not len(rows):
+            return num_evicted
+        replicates = self._numbering.replicate(held[rows])
+        places = self._place_of[self._numbering.prompt(held[rows])]
+        num_before: Counts = (
+            num_entering[replicates, places] - np.broadcast_to(step.is_difficult, shape)[replicates, places]
         )
+        order = np.lexsort((places, replicates))
+        ages = self._numbering.places(held)[rows]
+        removed: list[list[int]] = [[] for _ in num_evicted]
+        columns = (each[order].tolist() for each in (rows, replicates, ages, over[replicates] + num_before))
+        for row, replicate, age, num_over in zip(*columns, strict=True):
+            ahead = removed[replicate]
+            num_evicted[replicate] = max(num_evicted[replicate], num_over - len(ahead))
+            if age - sum(other < age for other in ahead) < num_evicted[replicate]:
+                is_removed[row] = False
+            else:
+                ahead.append(age)
+        return num_evicted
 
-    def _answers(self, asked: Sequence[Sequence[int]], step: PlannedStep) -> tuple[Counts, Answers]:
-        """Return prompts of all replicates, one after the other, and their answers."""
-        lengths = [len(entries) for entries in asked]
-        entries = np.fromiter(chain.from_iterable(asked), np.int64, sum(lengths))
-        prompts = self._numbering.prompts(entries)
-        replicates = np.repeat(np.arange(len(asked)), lengths)
-        return prompts, self._model.answers(prompts, step.number, replicates)
+    def _reevaluate(self, step: PlannedStep) -> tuple[Groups, Mask]:
+        """Answer difficult prompts again, least recently evaluated first, then by prompt; return which are estimates.
+
+        The replicates part where an answer is one.
+        """
+        numbering, held, limit = self._numbering, self._difficult, step.num_reevaluated_at_most
+        steps = numbering.step(held)
+        # Stored in the order of their steps: the oldest are the first, and all others of the last one's step.
+        bounds = numbering.bounds(held, self._num_apart)
+        last = np.minimum(bounds[:-1] + limit, bounds[1:]) - 1
+        until = np.minimum(steps[last], step.number - 1) if len(held) else np.zeros(1, np.int64)
+        rows = np.flatnonzero(steps <= self._of_each(until, held))
+        rows = rows[np.argsort(held[rows])]
+        rows = rows[numbering.places(held[rows]) < limit]
+        prompts, replicates = numbering.prompt(held[rows]), numbering.replicate(held[rows])
+        answers = self._model.answers(prompts, step.number, replicates)
+        if self._num_apart < self._num_replicates and answers.is_estimated.any():
+            self._num_apart = self._num_replicates
+            self._difficult, self._reusable = (
+                numbering.for_each(each, self._num_apart) for each in (held, self._reusable)
+            )
+            return self._reevaluate(step)
+        groups = numbering.groups(replicates, step.number, prompts, answers.num_correct)
+        back = groups[self._is_at_most(groups, step.difficult_max)]
+        self._difficult = numbering.with_newer(np.delete(held, rows), back)
+        return groups, answers.is_estimated
 
     # ------------------------------------------------------------ high-quality buffer
 
-    def _candidates(self, groups: Entries, step: PlannedStep) -> Set[int]:
-        """Return the stored prompts within today's [c2, c3] that are not in X1; fixed before today's groups enter."""
-        low, high = step.limits.reusable_min, step.limits.reusable_max
-        per_prompt = self._numbering.per_prompt
-        found = {prompt for prompt, entry in groups.items() if low <= entry % per_prompt <= high}
-        return found - step.x1_prompts
+    def _candidates(self, step: PlannedStep) -> Groups:
+        """Return the stored groups within today's [c2, c3] whose prompts are not in X1; fixed before today's enter."""
+        groups = self._reusable[self._is_reusable(self._reusable, step)]
+        return groups[~self._is_fresh(groups, step.is_x1)]
 
-    def _store(self, groups: Entries, new: Entries) -> None:
-        """Put groups in, each in place of one of its prompt; the oldest make room."""
-        for prompt in groups.keys() & new.keys():
-            del groups[prompt]
-        groups.update(new)
+    def _store(self, left: Groups, new: Groups) -> None:
+        """Put groups behind those that are left; the oldest make room."""
+        self._reusable = self._numbering.with_newer(left, new)
         if self._group_capacity is not None:
-            _drop_oldest(groups, len(groups) - self._group_capacity)
-
-    def _store_surplus(self, replicate: _Replicate, surplus: _Groups, step: PlannedStep) -> int:
-        """Keep what found no room where it may be reused later; how many."""
-        per_prompt = self._numbering.per_prompt
-        low, high = step.limits.reusable_min, step.limits.reusable_max
-        new = {prompt: entry for prompt, entry in zip(*surplus, strict=True) if low <= entry % per_prompt <= high}
-        if new:
-            if replicate.groups is None:
-                replicate.groups = self._groups.copy()
-            self._store(replicate.groups, new)
-            replicate.groups_until = step.number + self._max_age
-        return len(new)
-
-    def _expire(self, step: PlannedStep) -> None:
-        """Drop the groups that are too old for the next step."""
-        first_kept = (step.number + 1 - self._max_age) * self._numbering.per_step
-        for groups in (
-            self._groups,
-            *(replicate.groups for replicate in self._replicates if replicate.groups is not None),
-        ):
-            _drop_oldest(groups, sum(1 for _ in takewhile(first_kept.__gt__, groups.values())))
-        for replicate in self._replicates:
-            if replicate.groups_until <= step.number:
-                replicate.groups = None
-
-
-def _keep_difficult(replicate: _Replicate, difficult_max: int, per_prompt: int) -> None:
-    """Drop the prompts that a changed c1 no longer calls difficult."""
-    replicate.difficult = {
-        prompt: entry for prompt, entry in replicate.difficult.items() if entry % per_prompt <= difficult_max
-    }
-
-
-def _drop_oldest(entries: Entries, num: int) -> None:
-    if num > 0:
-        for prompt in list(islice(entries, num)):
-            del entries[prompt]
-
-
-def _split(prompts: Counts, entries: Counts, chosen: NDArray[np.bool_], bounds: Counts) -> list[_Groups]:
-    """Return the chosen groups, by replicate."""
-    ends = _num_before(chosen, bounds).tolist()
-    all_prompts, all_entries = prompts[chosen].tolist(), entries[chosen].tolist()
-    return [_Groups(all_prompts[begin:end], all_entries[begin:end]) for begin, end in pairwise(ends)]
-
-
-def _num_before(chosen: NDArray[np.bool_], bounds: Counts) -> Counts:
-    """Return the number of chosen ones before each bound."""
-    return np.concatenate(([0], np.cumsum(chosen)))[bounds]
+            self._reusable = self._newest(self._reusable, self._group_capacity)

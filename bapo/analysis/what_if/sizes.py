@@ -37,11 +37,11 @@ class Replay(NamedTuple):
 
 def without_buffers(fresh: Counts, mixed: Counts, num_drawn: Counts, x1: Counts) -> Replay:
     """Return the sizes of batches of fresh groups alone: `[replicates, steps]` each."""
-    nothing = np.zeros((1, fresh.shape[1]), np.int64)
+    nothing = np.zeros_like(fresh)
     return Replay._make([fresh, mixed, num_drawn, x1, *[nothing] * 7, 0])
 
 
 def side_by_side(replays: Sequence[Replay]) -> Replay:
-    """Return replays of one replicate each as the replicates of one."""
+    """Return the replicates of several replays as those of one."""
     *sizes, starved = zip(*replays, strict=True)
     return Replay._make([*map(np.concatenate, sizes), min(starved)])

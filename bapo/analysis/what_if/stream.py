@@ -46,8 +46,6 @@ class FreshGroups:
     num_correct: Counts
     first: Counts
     """Row of each step's first group, and the end."""
-    earlier_row: Counts
-    """For each row, the row of the same prompt before it, or -1."""
 
     @property
     def num_steps(self) -> int:
@@ -79,12 +77,11 @@ class FreshGroups:
             self.prompt[kept],
             self.num_correct[kept],
             np.concatenate(([0], np.cumsum(sizes))),
-            _earlier_rows(self.prompt[kept]),
         )
 
     def answered(self, num_correct: Counts, group_size: int) -> FreshGroups:
         """Return groups of the same prompts with other answers."""
-        return FreshGroups(group_size, self.step, self.prompt, num_correct, self.first, self.earlier_row)
+        return FreshGroups(group_size, self.step, self.prompt, num_correct, self.first)
 
     @cached_property
     def mean_accuracy(self) -> list[Fraction]:
@@ -116,10 +113,7 @@ class RecordedStream:
         is_fresh = source == _FRESH
         steps = step[is_fresh]
         first: Counts = np.searchsorted(steps, np.arange(1, self.num_steps + 2))
-        prompts = prompt[is_fresh]
-        self.fresh = FreshGroups(
-            visits.group_size, steps, prompts, num_correct[is_fresh], first, _earlier_rows(prompts)
-        )
+        self.fresh = FreshGroups(visits.group_size, steps, prompt[is_fresh], num_correct[is_fresh], first)
         """The groups that a replay builds batches of: those of the run, unless `with_fresh` puts others there."""
         self.recorded = self._recorded_counts(step, source, visits.in_batch[:end])
         answered = source != _REUSED
@@ -204,13 +198,6 @@ class _Neighbours(NamedTuple):
 
     earlier: Counts
     later: Counts
-
-
-def _earlier_rows(prompts: Counts) -> Counts:
-    pairs = _neighbours(prompts)
-    earlier = np.full(len(prompts), -1, np.int64)
-    earlier[pairs.later] = pairs.earlier
-    return earlier
 
 
 def _neighbours(prompts: Counts) -> _Neighbours:

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 from bapo.analysis.visits import SOURCES, Visits
 from bapo.analysis.what_if.answers import ReevaluationModel, answered_again, mixed_of_unvisited
+from bapo.analysis.what_if.pass_rates import Quantiles
 from bapo.analysis.what_if.plan import Phase
-from bapo.analysis.what_if.replay import replay
+from bapo.analysis.what_if.replay import MOST_AT_ONCE, replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.method import has_trait
 from bapo.methods import Method, build_method
 from bapo.rollout import BatchSource, RolloutGroup
+from tests.support import replayed
 from tests.support.drawing import examples
 from tests.support.legal_configs import KINDS, POOL, legal_configs, streams
 
@@ -246,6 +248,57 @@ def test_groups_of_another_size_are_replayed_as_if_they_were_recorded(
         expected = by_the_method(stream.with_fresh(groups), [Phase(1, changed)], again, replicate)
         # All answers are drawn.
         assert at_once(stream, [Phase(1, changed)], replicate) == [each._replace(drawn=each.fresh) for each in expected]
+
+
+def test_replicates_of_another_size_give_what_they_gave_one_by_one() -> None:
+    run = replayed.recording(replayed.config(**{"method.difficult_buffer.capacity": 3}))
+    changes = {"rollout.group_size": 16, "training.batch_size": 6}
+    config = resolve(apply_changes(run.phases[0].config.model_dump(mode="json"), changes)).config
+    found = replay(run.stream, [Phase(1, config)], replicates=3)
+    # As they were when one was replayed after the other.
+    assert found.mixed.tolist() == [
+        [9, 10, 8, 9, 10, 9, 7, 8, 10, 8, 8, 8],
+        [6, 10, 8, 9, 10, 9, 7, 8, 10, 9, 8, 8],
+        [10, 10, 10, 9, 10, 10, 9, 9, 10, 10, 10, 10],
+    ]
+    assert found.num_estimated.tolist() == [
+        [0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0],
+        [0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
+        [0, 2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0],
+    ]
+    assert found.difficult_size.tolist() == [
+        [2, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3],
+        [3, 2, 2, 3, 3, 3, 3, 3, 3, 2, 2, 3],
+        [2, 0, 0, 3, 3, 1, 1, 3, 3, 1, 1, 3],
+    ]
+    assert found.high_quality_size.tolist() == [
+        [1, 2, 3, 5, 5, 6, 3, 2, 1, 2, 3, 2],
+        [3, 3, 3, 0, 0, 0, 0, 1, 1, 1, 0, 0],
+        [3, 3, 3, 0, 2, 2, 3, 1, 4, 5, 5, 2],
+    ]
+
+
+def test_many_replicates_are_the_first_ones_and_more() -> None:
+    run = replayed.recording(replayed.config())
+    changed = apply_changes(run.phases[0].config.model_dump(mode="json"), {"rollout.group_size": 16})
+    phases = [Phase(1, resolve(changed).config)]
+    few, many = (replay(run.stream, phases, replicates=num) for num in (2, MOST_AT_ONCE + 1))
+    for ours, theirs in zip(few[:-1], many[:-1], strict=True):
+        assert len(theirs) == MOST_AT_ONCE + 1
+        assert np.array_equal(ours, theirs[:2])
+
+
+def test_known_cells_find_what_a_search_finds() -> None:
+    # P(k) = ½, ¼, ¼ and 0, 1, 0: ½ itself and what follows it is the next outcome.
+    quantiles = Quantiles(np.array([[0.5, 0.75, 1.0], [0.0, 1.0, 1.0]]))
+    uniform = np.array([0.0, np.nextafter(0.5, 0), 0.5, np.nextafter(0.75, 0), 0.75, np.nextafter(1, 0)])
+    assert quantiles.at(np.zeros(6, np.int64), uniform).tolist() == [0, 0, 1, 1, 2, 2]
+    assert quantiles.at(np.ones(5, np.int64), uniform[:5]).tolist() == [1] * 5
+    chances = np.random.default_rng(1).dirichlet(np.full(40, 0.1), 50).cumsum(axis=1)
+    chances /= chances[:, -1:]
+    rows, uniform = np.arange(5000) % 50, np.random.default_rng(2).random(5000)
+    expected = [int(np.searchsorted(chances[row], u, side="right")) for row, u in zip(rows, uniform, strict=True)]
+    assert Quantiles(chances).at(rows, uniform).tolist() == expected
 
 
 def test_draws_of_a_prompt_do_not_depend_on_its_place_among_others() -> None:
