@@ -182,7 +182,7 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
         ),
         Lane(
             "model",
-            [Check("model tests", _pytest("-m", "model", "tests/model"), memory_gib=3.0)],
+            [Check("model tests", _pytest("-m", "model", "tests/model"), memory_gib=5.0)],
             inputs=(
                 *(
                     "bapo/pretrained",

@@ -33,7 +33,7 @@ class WarmModel(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What the warm start did, in one sentence."""
+        """One sentence for people: the figures before and after."""
         said, traces = self.summary, self.summary["traces"]
         changes = [f"held-out loss {said['held_out_loss_before']:.3f} → {said['held_out_loss']:.3f} nats per token"]
         for name, after in said["evaluation"].items():
