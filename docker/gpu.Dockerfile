@@ -15,10 +15,11 @@ ARG PYTHON
 WORKDIR /src
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONFIG_FILE=/run/secrets/pip
 # First without the sources, so that a change of these keeps the layer with the packages. The lock is complete.
-COPY requirements.lock requirements-verl-gpu.lock ./
+COPY requirements.lock requirements-verl-gpu.lock requirements-reasoning-gym.lock ./
 RUN --mount=type=secret,id=pip ${PYTHON} -m venv /opt/bapo \
     && /opt/bapo/bin/pip install -c requirements.lock setuptools \
     && /opt/bapo/bin/pip install --no-deps --no-compile -r requirements-verl-gpu.lock \
+    && /opt/bapo/bin/pip install --no-deps --no-compile --no-build-isolation -r requirements-reasoning-gym.lock \
     # All cores at once, where pip would take one. Packages have files for newer versions of Python, which it reports.
     && { /opt/bapo/bin/python -m compileall -q -j 0 /opt/bapo/lib || true; }
 COPY . .

@@ -26,7 +26,10 @@ STATUS_SECONDS = 60.0
 MARKS_OF_LANES = ("browser", "e2e", "chaos", "verl", "trl", "model", "containers", "api", "packaging", "site")
 """Markers of tests that the unit tests leave out."""
 
-ENVIRONMENT = ("pyproject.toml#project", "pyproject.toml#tool.pytest", "requirements.lock", "scripts/setup.sh")
+ENVIRONMENT = (
+    *("pyproject.toml#project", "pyproject.toml#tool.pytest", "requirements.lock", "requirements-reasoning-gym.lock"),
+    "scripts/setup.sh",
+)
 """Inputs of every lane in .venv: its installation and its runner."""
 TRAINER = (
     *("bapo/*.py", "bapo/buffers", "bapo/config", "bapo/engines", "bapo/files", "bapo/methods", "bapo/records"),
@@ -179,13 +182,16 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
         ),
         Lane(
             "model",
-            [Check("model tests", _pytest("-m", "model", "tests/model"), memory_gib=3.0)],
+            [Check("model tests", _pytest("-m", "model", "tests/model"), memory_gib=5.0)],
             inputs=(
                 *(
                     "bapo/pretrained",
                     "bapo/config/model_catalogue.py",
                     "bapo/cli/model.py",
-                    "bapo/engines/local/policy.py",
+                    "bapo/config/recipes",
+                    "bapo/config/warm_start.py",
+                    "bapo/run/warm_start.py",
+                    "bapo/engines/local",
                 ),
                 *(*ENVIRONMENT, "tests/model", "tests/conftest.py", "tests/support/command_line.py"),
             ),
@@ -230,7 +236,12 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
             inputs=(
                 *("docker", "docker-compose.yml", ".dockerignore", "bapo/deploy", "migrations", "requirements.lock"),
                 *("pyproject.toml#project", "pyproject.toml#tool.setuptools", "requirements-verl-gpu.lock"),
-                *("scripts/make_env.sh", "tests/containers", "tests/support/compose.py"),
+                *(
+                    "requirements-reasoning-gym.lock",
+                    "scripts/make_env.sh",
+                    "tests/containers",
+                    "tests/support/compose.py",
+                ),
             ),
             inhibition="why_no_containers",
         ),

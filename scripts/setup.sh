@@ -115,6 +115,20 @@ compile_packages() {
     "$VENV/bin/python" -m compileall -q -j 0 "$VENV/lib" >>"$VENV/pip.log" 2>&1 || true
 }
 
+# Without a compiler, everything but reasoning_gym tasks works: it is said at each start, and made up for once there is one.
+install_reasoning_gym() {
+    pins="$ROOT/requirements-reasoning-gym.lock"
+    [ "$(cat "$VENV/reasoning-gym" 2>/dev/null)" != "$(cksum <"$pins")" ] || return 0
+    if { command -v cc || command -v gcc || command -v clang; } >/dev/null 2>&1; then
+        say "installing reasoning-gym"
+        if pip_install --no-deps --no-build-isolation -r "$pins"; then
+            cksum <"$pins" >"$VENV/reasoning-gym"
+            return 0
+        fi
+    fi
+    say "reasoning_gym tasks and the recipe gsm-mini are not available: install a C compiler and Python's headers (on Debian: apt-get install gcc python3-dev) and start this again"
+}
+
 set_up() {
     kind=$1
     VENV="$ROOT/.venv"
@@ -124,6 +138,7 @@ set_up() {
     # What the tests need includes what a run needs.
     for done_kind in "$kind" test; do
         if [ -x "$VENV/bin/python" ] && [ "$(cat "$VENV/ready-for-$done_kind" 2>/dev/null)" = "$stamp $ROOT" ]; then
+            install_reasoning_gym
             return
         fi
     done
@@ -134,6 +149,7 @@ set_up() {
     pip_install -c "$ROOT/requirements.lock" setuptools &&
         pip_install -c "$ROOT/requirements.lock" --no-build-isolation --config-settings editable_mode=compat \
             -e "$ROOT$extras" || pip_failed "The packages of requirements.lock"
+    install_reasoning_gym
     compile_packages
     printf '%s' "$stamp $ROOT" >"$VENV/ready-for-$kind"
 }
@@ -161,6 +177,8 @@ set_up_from_lock() {
     pip_install --no-deps -r "$VENV/packages.txt" &&
         pip_install --no-deps --no-build-isolation --config-settings editable_mode=compat -e "$ROOT" ||
         pip_failed "The packages of $2"
+    # TRL's runs are observed: their task is their own.
+    [ "$1" = .venv-trl ] || install_reasoning_gym
     compile_packages
     printf '%s' "$stamp $ROOT" >"$VENV/ready"
     say "ready: $5"

@@ -14,7 +14,7 @@ from bapo.run.log_lines import evaluation_line, event_line, step_line
 PLAIN_LINE_STEPS = 10
 """Steps between two lines where standard error is not a terminal."""
 _TOLD_EVENTS = frozenset(
-    {"started", "resumed", "warning", "checkpoint_damaged", "parameter_change", "parameter_refused"}
+    {"warm_start", "started", "resumed", "warning", "checkpoint_damaged", "parameter_change", "parameter_refused"}
 )
 
 

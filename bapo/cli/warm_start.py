@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic_core import to_jsonable_python
@@ -14,10 +15,9 @@ from rich.progress import Progress
 from bapo.cli.failures import plain_errors
 from bapo.cli.output import notes
 from bapo.cli.planned import planned_run
-from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.config.warm_start import NUM_ANSWERED, NUM_EVALUATED, SupervisedRecipe
-
-_USUAL = SupervisedRecipe()
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.config.warm_start import USUAL_STEPS
+from bapo.tasks import build_task
 
 
 def warm_start_model(
@@ -47,32 +47,47 @@ def warm_start_model(
             "verifier accepts. Default: solutions, where the task has some.",
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = _USUAL.num_steps,
-    batch_size: Annotated[int, typer.Option(min=1, help="Responses per step.")] = _USUAL.batch_size,
-    learning_rate: Annotated[float, typer.Option(min=1e-9, max=1, help="Peak learning rate.")] = _USUAL.learning_rate,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help=f"Training steps. Default: those of the planned run, else {USUAL_STEPS}.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Responses per step.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(min=1e-9, max=1, help="Peak learning rate.")] = None,
     problems: Annotated[
-        int, typer.Option(min=1, help="Problems that the model answers, with --from base.")
-    ] = NUM_ANSWERED,
+        int | None, typer.Option(min=1, help="Problems that the model answers, with --from base.")
+    ] = None,
     temperature: Annotated[
-        float, typer.Option(min=0.01, max=2, help="Temperature of its answers, with --from base.")
-    ] = 0.6,
+        float | None, typer.Option(min=0.01, max=2, help="Temperature of its answers, with --from base.")
+    ] = None,
     evaluated: Annotated[
-        int, typer.Option(min=1, help="Problems to evaluate before and after, over all held-out sets.")
-    ] = NUM_EVALUATED,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of responses, or of the Countdown model.")] = 0,
+        int | None, typer.Option(min=1, help="Problems to evaluate before and after, over all held-out sets.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the order of responses, or of the Countdown model.")
+    ] = None,
 ) -> None:
     """Train a model on right responses, so that RL has something to reinforce: minutes, before hours.
 
     A model that never answers right, or never in the form that the verifier reads, gives RL nothing to learn from:
-    `bapo probe` finds that out. The last line of standard output is JSON: losses, accuracies before and after, seconds.
+    `bapo probe` finds that out. A run with `warm_start.steps` does the same before its first step. The last line of
+    standard output is JSON: losses, accuracies before and after, seconds.
 
     [bold]bapo warm-start models/smollm2 gsm-mini --out models/smollm2-warm[/bold]
 
     [bold]bapo warm-start models/smollm2 train.jsonl --from base --out models/smollm2-warm[/bold]
     """
-    recipe = SupervisedRecipe(steps, batch_size, learning_rate, max(1, steps // 10), seed)
+    given = {
+        "source": source,
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "num_answered": problems,
+        "temperature": temperature,
+        "num_evaluated": evaluated,
+        "seed": seed,
+    }
     with plain_errors():
-        config = None if model is None else _config(model, data, assignments or [])
+        changes = {field: value for field, value in given.items() if value is not None}
+        config = None if model is None else _config(model, data, assignments or [], changes)
         # Imports PyTorch.
         from bapo.engines.local.countdown_base import RECIPE, countdown_base  # noqa: PLC0415
         from bapo.engines.local.supervised import TrainingProgress  # noqa: PLC0415
@@ -85,24 +100,18 @@ def warm_start_model(
                 progress.update(task, total=now.num_steps, completed=now.step, description=f"loss {now.loss:.3f}")
 
             if config is None:
-                report = countdown_base(out, replace(RECIPE, seed=seed), on_progress=show)
+                report = countdown_base(out, replace(RECIPE, seed=seed or 0), on_progress=show)
             else:
-                report = warm_start(
-                    config,
-                    out,
-                    source=source,
-                    recipe=recipe,
-                    num_answered=problems,
-                    temperature=temperature,
-                    num_evaluated=evaluated,
-                    on_progress=show,
-                    say=notes().print,
-                )
+                report = warm_start(config, build_task(config.task), out, on_progress=show, say=notes().print)
     print(json.dumps(to_jsonable_python(report)))
 
 
-def _config(model: str, data: str | None, assignments: list[str]) -> RunConfig:
+def _config(model: str, data: str | None, assignments: list[str], changes: Mapping[str, Any]) -> RunConfig:
+    """Return the planned run with a warm start: its own or the usual one, with these changes."""
     if data is None:
         remedy = "name the problems to learn from: a data file, a recipe, or a probe's folder"
         raise ConfigError([ConfigProblem("DATA", None, remedy)])
-    return planned_run(model, data, assignments).config
+    planned = planned_run(model, data, assignments)
+    usual = {} if planned.config.warm_start.steps else {"steps": USUAL_STEPS}
+    fields = {f"warm_start.{field}": value for field, value in {**usual, **changes}.items()}
+    return resolve(apply_changes(planned.explicit, fields)).config

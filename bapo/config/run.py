@@ -33,6 +33,7 @@ from bapo.config.sections import (
     TrainingConfig,
 )
 from bapo.config.task import TASKS, CountdownTaskConfig, TaskSection
+from bapo.config.warm_start import WarmStartConfig
 
 REGISTRIES: Mapping[str, Registry[Any]] = {each.section: each for each in (METHODS, TASKS)}
 """Sections that have several classes, selected by `type`."""
@@ -49,6 +50,8 @@ class RunConfig(Section):
         default_factory=METHODS.default_section
     )
     """The algorithm; setting `type` replaces the section by that method's defaults."""
+    warm_start: WarmStartConfig = WarmStartConfig()
+    """Supervised training before the first step."""
     rollout: RolloutConfig = RolloutConfig()
     """Generation of responses."""
     training: TrainingConfig = TrainingConfig()
@@ -133,6 +136,11 @@ class RunConfig(Section):
     def needs(self) -> Needs:
         """Resources that a machine must have free for the run."""
         return needs(self.engine, self.resources)
+
+    @property
+    def begins_warm(self) -> bool:
+        """True if a warm start comes before the first step; a probe measures the base model itself."""
+        return self.warm_start.steps > 0 and not self.method.is_unmeasured
 
     @property
     def warnings(self) -> Sequence[ConfigProblem]:

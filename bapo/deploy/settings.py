@@ -184,7 +184,7 @@ OTHER_VARIABLES: Mapping[str, Variable] = {
     "BAPO_MODELS_DIR": Variable(
         "trainer, `bapo model`",
         "`~/.cache/bapo/models`",
-        "Folder of the pretrained models that `model.path` takes by their names.",
+        "Folder of the models that `model.path` takes by their names: pretrained ones, and those of warm starts.",
     ),
     "BAPO_TRAINER_PID": Variable("trainer", "none", "Set by a trainer for the processes of its engine; internal."),
 }

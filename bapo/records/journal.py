@@ -78,6 +78,7 @@ class EventRecord(Record):
     step: int
     """Completed training steps at the time."""
     event: Literal[
+        "warm_start",
         "started",
         "resumed",
         "forked",
@@ -95,7 +96,8 @@ class EventRecord(Record):
     """One sentence for people."""
     data: Mapping[str, Any] = {}
     """`parameter_*`, `request_withdrawn` and `stop`: id, author, set; `checkpoint`: checkpoint, and best, the step of
-    the best one; `resumed`: checkpoint, from_step; `forked`: these and parent."""
+    the best one; `resumed`: checkpoint, from_step; `forked`: these and parent; `warm_start`: phase (begun, made or
+    reused), and the content of the model's `warm_start.json` but for the task."""
     timing: Figures = {}
     """`unix_time`."""
 

@@ -34,6 +34,7 @@ _FROZEN: Mapping[str, str] = {
     "engine.type": "each engine writes checkpoints of a different kind",
     "engine.verl.strategy": "FSDP and Megatron write checkpoints of their own kinds",
     "task.": "the buffers and the shuffled passes hold the parent's prompts, judged by its verifier",
+    "warm_start.": "the checkpoint began with the model of the parent's warm start",
     "rollout.group_size": "the buffers hold groups of the parent's size",
 }
 """Field, or section with a dot, and why a checkpoint is of no use with another value."""

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
+from bapo.config.sections import ModelConfig
 from bapo.engines.base import Engine
 from bapo.engines.finite_values import NotFiniteError, require_finite, update_problem
 from bapo.loop import Loop, StepOutcome
@@ -28,6 +29,7 @@ from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
 from bapo.records import AnyRecord, Cost, EvaluationRecord, EventRecord, Interval, PromptRecord
 from bapo.run import checkpoint
+from bapo.run.control import ControlRequest
 from bapo.run.engine import build_engine
 from bapo.run.evaluation_runs import EvaluationRuns
 from bapo.run.fork import ForkOrigin, read_origin
@@ -36,8 +38,9 @@ from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folder
 from bapo.run.log_lines import log_line
 from bapo.run.look_ahead import LookAhead
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
-from bapo.run.steering import Steering
+from bapo.run.steering import Steering, open_requests
 from bapo.run.step_record import NO_COST, cost_after, plus, sample_records, step_record, visited_prompts
+from bapo.run.warm_start import warm_model
 from bapo.run.write_failures import is_write_failure
 from bapo.tasks import build_task
 from bapo.tasks.base import Task
@@ -152,7 +155,12 @@ class _Attempt:
 
     def run(self) -> TrainingSummary:
         self._steering = Steering(self.run_folder)
-        self._set_up()
+        self._is_first = not _has_begun(self.run_folder)
+        try:
+            self._set_up()
+        except _StoppedEarlyError:
+            self._record_stops([request for request in open_requests(self.run_folder) if _stops_early(request)])
+            return self._summary("stopped")
         self._resume_or_start()
         for warning in self.config.warnings:
             self._event("warning", str(warning), {"field": warning.field})
@@ -192,7 +200,7 @@ class _Attempt:
         self._problems = {problem.prompt_id: problem for problem in self._task.train}
         held_out = self._task.evaluation_sets.values()
         self._held_out = {problem.prompt_id: problem for problems in held_out for problem in problems}
-        self._engine = self._build(config, self._task)
+        self._engine = self._build(self._warmly_started(), self._task)
         self._resources.callback(self._engine.close)
         self._gpu_load = self._resources.enter_context(GpuLoad(config))
         self._schedule = PromptSchedule(
@@ -220,6 +228,26 @@ class _Attempt:
         )
         self._evaluation_runs = EvaluationRuns(config, self._task, self._engine, self.attempt)
 
+    def _warmly_started(self) -> RunConfig:
+        """Return the config with the model of its warm start, where it has one, in place of the base model."""
+        config = self.config
+        if not config.begins_warm:
+            return config
+
+        def begin() -> None:
+            section = config.warm_start
+            message = f"{config.model.path} learns from right responses: {section.steps} steps of {section.batch_size}"
+            self._event("warm_start", message, {"phase": "begun"})
+
+        def check() -> None:
+            if self._stop.is_set() or any(map(_stops_early, open_requests(self.run_folder))):
+                raise _StoppedEarlyError
+
+        found = warm_model(config, self._task, begin=begin, check=check)
+        if found.is_new or self._is_first:
+            self._event("warm_start", found.message, {"phase": "made" if found.is_new else "reused", **found.summary})
+        return config.model_copy(update={"model": ModelConfig(path=str(found.folder))})
+
     def _resume_or_start(self) -> None:
         origin = read_origin(self.run_folder)
         recorded = last_recorded_step(self.run_folder, default=0 if origin is None else origin.step)
@@ -231,7 +259,7 @@ class _Attempt:
             self._event(
                 "started", f"{self.config.method.type}, {self._num_steps} steps", {"num_steps": self._num_steps}
             )
-        elif origin is not None and not _has_begun(self.run_folder):
+        elif origin is not None and self._is_first:
             self._restore(folder, origin)
             data = {"checkpoint": folder.name, "from_step": self._completed, "parent": origin.run_id}
             self._event(
@@ -359,11 +387,15 @@ class _Attempt:
             return False
         if self._completed != self._saved:
             self._save_checkpoint()
-        for request in (*stops, *self._steering.fulfilled_stops(step)):
+        self._record_stops(stops, self._steering.fulfilled_stops(step))
+        return True
+
+    def _record_stops(self, stops: Sequence[ControlRequest], fulfilled: Sequence[ControlRequest] = ()) -> None:
+        """Answer the requests that end the attempt, and those that its end fulfils."""
+        for request in (*stops, *fulfilled):
             self._event("stop", f"asked for by {request.author}", {"id": request.id, "author": request.author})
         if not stops:
             self._event("stop", "requested by a signal")
-        return True
 
     # ------------------------------------------------------------ checkpoints
 
@@ -481,6 +513,15 @@ def cannot_write(error: Exception, run_folder: Path) -> bool:
 def _has_begun(run_folder: Path) -> bool:
     """Return whether any attempt has recorded anything."""
     return any(True for folder in attempt_folders(run_folder) for _ in read_records(folder / RECORDS_FILE))
+
+
+class _StoppedEarlyError(Exception):
+    """A stop was requested before the engine was there."""
+
+
+def _stops_early(request: ControlRequest) -> bool:
+    """Return whether the request ends an attempt that has not reached its first step."""
+    return request.stop and request.when != "checkpoint" and (request.at_step is None or request.at_step <= 1)
 
 
 class _Log:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ from bapo.rollout import prompt_identity
 from bapo.tasks.answer_formats import Extract, answer_format
 from bapo.tasks.base import JUDGE_LIMITS, JUDGE_SECONDS, Problem, Problems
 
-MEND = 'pip install ".[reasoning-gym]"'
+_PACKAGE = "reasoning_gym"
+MEND = "install a C compiler (on Debian: apt-get install gcc python3-dev), then `pip install reasoning-gym==0.1.25`"
 LONGEST_ANSWER = 10_000
 """Most characters of an answer; a longer one counts as wrong."""
 COMPARING = frozenset({"exact", "math"})
@@ -141,11 +143,17 @@ def entry_problem(answer: Mapping[str, object]) -> str | None:
     return "the answer lacks dataset, size, seed or index, by which reasoning-gym makes its problem again"
 
 
+def missing_package() -> ConfigProblem | None:
+    """Return the problem of a machine without the package; None where it is installed."""
+    if find_spec(_PACKAGE) is not None:
+        return None
+    return ConfigProblem("task.type", "reasoning_gym", f"the package reasoning-gym is not installed here: {MEND}")
+
+
 def _package() -> ModuleType:
-    try:
-        return importlib.import_module("reasoning_gym")
-    except ModuleNotFoundError:
-        raise _problem("task.type", "reasoning_gym", f"the package is not installed here: {MEND}") from None
+    if (problem := missing_package()) is not None:
+        raise ConfigError([problem])
+    return importlib.import_module(_PACKAGE)
 
 
 @cache

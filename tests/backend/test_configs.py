@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -42,6 +43,17 @@ def test_a_recipe_is_never_a_path(admin: Client, name: str) -> None:
     with pytest.raises(ApiError, match="no such recipe: take one of") as refusal:
         admin.validate(ConfigDraft(recipe=name))
     assert (refusal.value.status, refusal.value.body.field) == (422, "recipe")
+
+
+def test_a_task_whose_package_is_missing_where_the_run_would_train_is_refused_with_the_remedy(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = admin.validate(ConfigDraft(recipe="gsm-mini")).config
+    assert (config["model"]["path"], config["warm_start"]["steps"]) == ("smollm2-135m", 30)
+    monkeypatch.setitem(sys.modules, "reasoning_gym", None)
+    with pytest.raises(ApiError, match="reasoning-gym is not installed here: install a C compiler") as refusal:
+        admin.validate(ConfigDraft(recipe="gsm-mini"))
+    assert (refusal.value.status, refusal.value.body.field) == (422, "task.type")
 
 
 def test_fields_are_documented(admin: Client) -> None:

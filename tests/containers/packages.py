@@ -23,8 +23,9 @@ OF_OLD_PYTHON = "async-timeout"
 
 def downloaded() -> Path:
     """A folder with a folder per package, kept until the lock changes."""
-    lock = ROOT / "requirements.lock"
-    key = hashlib.sha256(lock.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()[:16]
+    lock, gym = ROOT / "requirements.lock", ROOT / "requirements-reasoning-gym.lock"
+    content = b"".join(path.read_bytes() for path in (lock, gym, ROOT / "pyproject.toml"))
+    key = hashlib.sha256(content).hexdigest()[:16]
     index = CACHE / f"packages-{key}"
     if index.exists():
         return index
@@ -45,6 +46,7 @@ def downloaded() -> Path:
     ]
     subprocess.run([*pip, *wanted], cwd=ROOT, check=True, timeout=900)
     subprocess.run([*pip, "--no-deps", OF_OLD_PYTHON], check=True, timeout=300)
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-r", str(gym)], check=True, timeout=300)
     for file in flat.iterdir():
         name = file.name.split("-")[0] if file.suffix == ".whl" else re.sub(r"-\d.*$", "", file.name)
         folder = part / re.sub(r"[-_.]+", "-", name).lower()

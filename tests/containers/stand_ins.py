@@ -15,7 +15,7 @@ from tests.support.compose import ROOT, read
 
 CACHE = ROOT / ".containers"
 DEBIAN = "bapo-stand-in/debian:bookworm"
-PACKAGES = ("python3.11", "python3.11-venv", "ca-certificates", "redis-server", "libgomp1")
+PACKAGES = ("python3.11", "python3.11-venv", "python3.11-dev", "gcc", "ca-certificates", "redis-server", "libgomp1")
 PULL_SECONDS = 300.0
 
 

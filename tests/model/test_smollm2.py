@@ -78,4 +78,4 @@ def test_it_is_trained_by_its_name_and_removed(models: Path, tmp_path: Path) -> 
     assert trained.returncode == 0, trained.stderr
     assert json.loads(trained.stdout)["num_rollouts"] == 4
     assert run_here("model", "remove", NAME).returncode == 0
-    assert {path.name for path in models.iterdir()} == {".lock"}
+    assert {path.name for path in models.iterdir()} == {f".{NAME}.lock"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -22,7 +23,9 @@ from bapo.api.configs import ConfigDraft, ConfigReport
 from bapo.config import ConfigError, ConfigProblem, ResolvedConfig, RunConfig, apply_changes, parse_config, resolve
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import ExplicitConfig, difference, flatten
+from bapo.config.task import ReasoningGymTaskConfig
 from bapo.run.fork import fork_problems
+from bapo.tasks.reasoning_gym import missing_package
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ def check(
     resolved = _resolved(named, [*of_paths, *of_list])
     if too_long := references.context_problems(session, resolved.config):
         raise ConfigError(too_long)
+    if missing := _missing_package(resolved.config):
+        raise ConfigError([missing])
     base = parse_config(explicit)
     if parent is not None and fork_step is not None and (of_fork := fork_problems(resolved.config, base, fork_step)):
         raise ConfigError(of_fork)
@@ -77,6 +82,16 @@ def check(
         difference(resolved.config, base),
         {**references.uses(config), **prompt_lists.uses(config)},
     )
+
+
+def _missing_package(config: RunConfig) -> ConfigProblem | None:
+    """Return the problem of a task whose package is missing where the run would train, as far as that is known.
+
+    With `bapo up`, the server shares its environment with the trainers. One without PyTorch leaves training to workers
+    elsewhere, which have packages of their own.
+    """
+    trains_here = find_spec("torch") is not None
+    return missing_package() if trains_here and isinstance(config.task, ReasoningGymTaskConfig) else None
 
 
 def _set_before(

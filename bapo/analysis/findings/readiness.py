@@ -11,7 +11,7 @@ from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.number_format import percent
 from bapo.config.task import AnsweredTaskSection
 from bapo.config.verifiers import OF_ANSWERS
-from bapo.config.warm_start import NUM_EVALUATED, NUM_SAMPLES, SupervisedRecipe
+from bapo.config.warm_start import NUM_SAMPLES, USUAL_STEPS, WarmStartConfig
 from bapo.tasks.answer_formats import answer_format
 
 LEAST_PROMPTS = 16
@@ -46,11 +46,12 @@ def readiness(stream: RunStream, counts: ProbedCounts) -> Outcome:
     remedies = [Remedy(text=_form_remedy(stream))] if form is not None and form.value < LEAST_FORMAT else []
     if starts_cold:
         speed = speed_of(stream, counts)
-        cost = "" if speed is None else f", about {_minutes(_seconds(speed))} on this machine"
+        seconds = None if speed is None else _seconds(_warm_start(stream), speed)
+        cost = "" if seconds is None else f", about {_minutes(seconds)} on this machine"
         title += f": the model needs a warm start before RL{cost}"
-        if speed is not None:
-            evidence.append(Evidence(label="Warm start, about", value=_seconds(speed), unit="seconds"))
-        remedies.insert(0, Remedy(text=_command(stream)))
+        if seconds is not None:
+            evidence.append(Evidence(label="Warm start, about", value=seconds, unit="seconds"))
+        remedies.insert(0, Remedy(text=_remedy(stream)))
     return Found(
         Finding(
             kind="probed_readiness",
@@ -77,13 +78,18 @@ def format_share(stream: RunStream) -> Estimate | None:
     return clustered_share(np.array(hits, np.float64), np.array(sizes, np.float64))
 
 
-def _command(stream: RunStream) -> str:
-    recipe = SupervisedRecipe()
-    return (
-        f"Learn from right responses first: `bapo warm-start {stream.config.model.path} PROBE --out MODEL`, with this "
-        f"run's folder as PROBE ({recipe.num_steps} steps of {recipe.batch_size} responses); then train with "
-        "`--set model.path=MODEL`."
-    )
+def _warm_start(stream: RunStream) -> WarmStartConfig:
+    """Return the warm start of the planned run, or one of the usual size."""
+    planned = stream.config.warm_start
+    return planned if planned.steps else planned.model_copy(update={"steps": USUAL_STEPS})
+
+
+def _remedy(stream: RunStream) -> str:
+    section = _warm_start(stream)
+    size = f"{section.steps} steps of {section.batch_size} responses"
+    if stream.config.warm_start.steps:
+        return f"The planned run begins with a warm start: {size}."
+    return f"Set `warm_start.steps` to {section.steps}: the run then learns from right responses first, {size}."
 
 
 def _form_remedy(stream: RunStream) -> str:
@@ -96,11 +102,10 @@ def _form_remedy(stream: RunStream) -> str:
     )
 
 
-def _seconds(speed: Speed) -> float:
-    """Return the time of a warm start of the usual size: its updates, and an evaluation before and after."""
-    recipe = SupervisedRecipe()
-    updates = recipe.num_steps * recipe.batch_size * speed.update_seconds
-    return updates + 2 * NUM_EVALUATED * NUM_SAMPLES * speed.response_seconds
+def _seconds(section: WarmStartConfig, speed: Speed) -> float:
+    """Return the time of a warm start: its updates, and an evaluation before and after."""
+    updates = section.steps * section.batch_size * speed.update_seconds
+    return updates + 2 * section.num_evaluated * NUM_SAMPLES * speed.response_seconds
 
 
 def _minutes(seconds: float) -> str:

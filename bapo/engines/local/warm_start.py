@@ -20,7 +20,7 @@ import transformers
 from transformers import PreTrainedTokenizerBase
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.config.warm_start import NUM_ANSWERED, NUM_ANSWERS, NUM_EVALUATED, NUM_SAMPLES, SupervisedRecipe
+from bapo.config.warm_start import NUM_ANSWERS, NUM_SAMPLES, SupervisedRecipe
 from bapo.draws import generator, seed_of
 from bapo.engines.local.device import device_of
 from bapo.engines.local.model_card import trace_card
@@ -29,7 +29,7 @@ from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.sampling import draw_uniforms, sample
 from bapo.engines.local.supervised import Example, TrainingProgress, mean_loss, train_on
 from bapo.evaluation import EvaluationFigures, figures
-from bapo.tasks import Task, build_task
+from bapo.tasks import Task
 from bapo.tasks.base import Problem, has_images
 
 TraceSource = Literal["solutions", "base"]
@@ -39,6 +39,7 @@ LEAST_TRACES = 8
 MOST_OF_A_PROBLEM = 2
 """Right responses of the base to one problem that are learned from: easy problems would have them all."""
 BASE_CARD = "BASE_MODEL.md"
+SUMMARY_FILE = "warm_start.json"
 _LICENCES = ("LICENSE*", "LICENCE*", "NOTICE*")
 _DRAWS = 0
 """Seed of responses in evaluations: a model is answered for by the same draws each time."""
@@ -88,28 +89,24 @@ class Trace(NamedTuple):
 
 def warm_start(
     config: RunConfig,
+    task: Task,
     out_dir: Path,
     *,
-    source: TraceSource | None = None,
-    recipe: SupervisedRecipe | None = None,
-    num_answered: int = NUM_ANSWERED,
-    temperature: float = 0.6,
-    num_evaluated: int = NUM_EVALUATED,
     on_progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> WarmStartReport:
     """Train the config's model on traces of its task, and write it to `out_dir` with model card and `warm_start.json`.
 
-    `source`: by default the worked solutions, where the task has some. Of `base`, the model answers `num_answered`
-    problems at a `temperature` that may be lower than the run's.
+    Of the source `base`, the model answers problems at a temperature that may be lower than the run's. `say` hears of
+    each part before it begins; what it or `on_progress` raises ends the warm start with nothing written.
 
     Raises:
         ConfigError: the model or the data cannot be used, `out_dir` holds files, or there are too few traces.
     """
     require_empty(out_dir)
-    recipe = recipe or SupervisedRecipe()
+    section = config.warm_start
+    recipe = section.recipe
     torch.set_num_threads(config.engine.threads)
-    task = build_task(config.task)
     if has_images(task):
         raise _problem("task", config.task.type, "a warm start reads text alone, and its problems have images")
     say("loading the model")
@@ -120,33 +117,35 @@ def warm_start(
 
     begin = time.perf_counter()
     maker = _TraceMaker(base.tokenizer, task, limit)
-    source = source or ("solutions" if any(problem.solution for problem in task.train) else "base")
+    source = section.source
+    if source == "auto":
+        source = "solutions" if any(problem.solution for problem in task.train) else "base"
     wanted = recipe.num_steps * recipe.batch_size + MOST_HELD_OUT
     problems = list(task.train)
     generator(recipe.seed, 0, "warm start traces").shuffle(problems)
     if source == "solutions":
         traces = maker.of_solutions(problems, wanted)
     else:
-        say(f"the base answers {num_answered} problems × {NUM_ANSWERS}")
-        traces = maker.of_responses(base, problems[:num_answered], temperature, recipe.seed)
+        say(f"the base answers {section.num_answered} problems × {NUM_ANSWERS}")
+        traces = maker.of_responses(base, problems[: section.num_answered], section.temperature, recipe.seed)
     learned, held_out = _divided(traces)
     if len(learned) < LEAST_TRACES:
         raise _too_few(source, len(traces), maker)
     trace_seconds = time.perf_counter() - begin
 
     sets = task.evaluation_sets or {"train": _others(task.train, traces)}
-    num_of_each = max(1, num_evaluated // len(sets))
+    num_of_each = max(1, section.num_evaluated // len(sets))
 
-    def measured() -> tuple[float, dict[str, EvaluationFigures]]:
+    def measured(what: str) -> tuple[float, dict[str, EvaluationFigures]]:
         loss = mean_loss(base.model, _examples(held_out, prompts), padding=_padding(base.tokenizer))
-        return loss, {
-            name: evaluate(base, task, each[:num_of_each], max_response_tokens=limit, num_samples=NUM_SAMPLES)
-            for name, each in sets.items()
-            if each
-        }
+        found = {}
+        for name, each in sets.items():
+            if chosen := each[:num_of_each]:
+                say(f"evaluating {what} on {len(chosen)} problems of {name} × {NUM_SAMPLES}")
+                found[name] = evaluate(base, task, chosen, max_response_tokens=limit, num_samples=NUM_SAMPLES)
+        return loss, found
 
-    say(f"evaluating the base on {num_evaluated} problems × {NUM_SAMPLES}")
-    loss_before, before = measured()
+    loss_before, before = measured("the base")
     say(f"learning from {len(learned)} traces")
     begin_cpu, begin_wall = time.process_time(), time.perf_counter()
     losses = train_on(
@@ -157,8 +156,7 @@ def warm_start(
         on_progress=on_progress,
     )
     cpu_seconds, wall_seconds = time.process_time() - begin_cpu, time.perf_counter() - begin_wall
-    say("evaluating the model")
-    loss_after, after = measured()
+    loss_after, after = measured("the model")
     report = WarmStartReport(
         folder=out_dir,
         num_parameters=base.model.num_parameters(),
@@ -171,7 +169,7 @@ def warm_start(
         held_out_loss_before=loss_before,
         traces=TraceCounts(source, len(learned), len(held_out), maker.num_wrong, maker.num_too_long, trace_seconds),
     )
-    _write(report, base, config, recipe)
+    _write(report, base, config)
     return report
 
 
@@ -328,7 +326,7 @@ def _padding(tokenizer: PreTrainedTokenizerBase) -> int:
     return int(tokenizer.eos_token_id if padding is None else padding)
 
 
-def _write(report: WarmStartReport, model: LanguageModel, config: RunConfig, recipe: SupervisedRecipe) -> None:
+def _write(report: WarmStartReport, model: LanguageModel, config: RunConfig) -> None:
     """Write the model's folder, with the licence and the card of its base."""
     assert report.traces is not None, "of a model that was not made from scratch"
     report.folder.mkdir(parents=True, exist_ok=True)
@@ -341,7 +339,7 @@ def _write(report: WarmStartReport, model: LanguageModel, config: RunConfig, rec
         # A path of this machine says nothing elsewhere.
         "base": base.name,
         "task": config.task.model_dump(mode="json"),
-        "recipe": asdict(recipe),
+        "recipe": asdict(config.warm_start.recipe),
         "traces": asdict(report.traces),
         "num_parameters": report.num_parameters,
         "final_loss": round(report.final_loss, 4),
@@ -353,7 +351,7 @@ def _write(report: WarmStartReport, model: LanguageModel, config: RunConfig, rec
         "evaluation_before": {name: evaluation_summary(each) for name, each in report.evaluation_before.items()},
         "evaluation": {name: evaluation_summary(each) for name, each in report.evaluation.items()},
     }
-    (report.folder / "warm_start.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    (report.folder / SUMMARY_FILE).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     (report.folder / "README.md").write_text(trace_card(summary), encoding="utf-8")
 
 
@@ -365,11 +363,11 @@ def _too_few(source: TraceSource, num_traces: int, maker: _TraceMaker) -> Config
     others = f"{maker.num_wrong} were judged wrong, {maker.num_too_long} are longer than rollout.max_response_tokens"
     remedy = (
         "name the column of worked solutions (task.solution_column), take a task that knows them, such as gsm_symbolic "
-        "or chain_sum, or learn from the base's own responses (--from base)"
+        "or chain_sum, or learn from the base's own responses (base)"
         if source == "solutions"
-        else "learn from worked solutions (--from solutions), lower --temperature, or take easier problems"
+        else "learn from worked solutions (solutions), lower warm_start.temperature, or take easier problems"
     )
-    return _problem("--from", source, f"only {num_traces} right responses were found ({others}): {remedy}")
+    return _problem("warm_start.source", source, f"only {num_traces} right responses were found ({others}): {remedy}")
 
 
 def _problem(field: str, value: object, remedy: str) -> ConfigError:

@@ -192,7 +192,7 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
     field, value, remedy = refusal("chain_sum")
     assert (field, value) == ("task.type", "reasoning_gym")
-    assert 'pip install ".[reasoning-gym]"' in remedy
+    assert remedy.startswith("the package reasoning-gym is not installed here: install a C compiler")
 
 
 def test_a_problem_of_elsewhere_fails_and_costs_its_reward() -> None:

@@ -168,8 +168,8 @@ def test_a_model_without_right_answers_needs_a_warm_start_whose_time_is_known() 
         "0 of 512 responses are right, and 12.5\u202f% of responses give an answer in the form that the verifier "
         "reads: the model needs a warm start before RL, about 1 minute on this machine."
     )
-    assert finding.remedies[0].text.startswith(
-        "Learn from right responses first: `bapo warm-start countdown-base PROBE --out MODEL`"
+    assert finding.remedies[0].text == (
+        "Set `warm_start.steps` to 30: the run then learns from right responses first, 30 steps of 12 responses."
     )
     assert "such as 'Answer: 42'" in finding.remedies[1].text
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bapo.config import ConfigError, RunConfig, resolve
-from bapo.config.warm_start import SupervisedRecipe
+from bapo.config.warm_start import SupervisedRecipe, WarmStartConfig
+from bapo.tasks import build_task
 from tests.support.late_imports import late_imports
 
 with late_imports():
@@ -17,10 +19,17 @@ with late_imports():
     from safetensors.torch import load_file
 
     from bapo.engines.local.policy import load_language_model
-    from bapo.engines.local.supervised import Example, mean_loss, train_on
-    from bapo.engines.local.warm_start import warm_start
+    from bapo.engines.local.supervised import Example, TrainingProgress, mean_loss, train_on
+    from bapo.engines.local.warm_start import WarmStartReport, warm_start
 
-RECIPE = SupervisedRecipe(num_steps=12, batch_size=8, learning_rate=1e-3, warm_up_steps=1)
+SECTION = {"steps": 12, "batch_size": 8, "learning_rate": 1e-3}
+
+
+def warm(
+    config: RunConfig, out: Path, *, on_progress: Callable[[TrainingProgress], None] | None = None, **section: Any
+) -> WarmStartReport:
+    config = config.model_copy(update={"warm_start": WarmStartConfig(**{**SECTION, **section})})
+    return warm_start(config, build_task(config.task), out, on_progress=on_progress)
 
 
 def sums(folder: Path, *, solution: str | None = "{a}+{b}", name: str = "sums.jsonl") -> RunConfig:
@@ -39,9 +48,7 @@ def sums(folder: Path, *, solution: str | None = "{a}+{b}", name: str = "sums.js
 
 def test_a_model_learns_worked_solutions_and_its_folder_says_how(tmp_path: Path) -> None:
     losses: list[float] = []
-    report = warm_start(
-        sums(tmp_path), tmp_path / "warm", recipe=RECIPE, on_progress=lambda now: losses.append(now.loss)
-    )
+    report = warm(sums(tmp_path), tmp_path / "warm", on_progress=lambda now: losses.append(now.loss))
     assert len(losses) == 12
     assert losses[-1] < losses[0]
     assert report.held_out_loss is not None
@@ -67,8 +74,7 @@ def test_held_out_problems_are_evaluated_before_and_after(tmp_path: Path) -> Non
     (tmp_path / "test.jsonl").write_text("\n".join(problems[:8]))
     section = {**config.task.model_dump(), "test_files": (str(tmp_path / "test.jsonl"),)}
     config = config.model_copy(update={"task": type(config.task)(**section)})
-    recipe = SupervisedRecipe(num_steps=40, batch_size=16, learning_rate=2e-3, warm_up_steps=1)
-    report = warm_start(config, tmp_path / "warm", recipe=recipe, num_evaluated=8)
+    report = warm(config, tmp_path / "warm", steps=40, batch_size=16, learning_rate=2e-3, num_evaluated=8)
     before, after = report.evaluation_before["test"], report.evaluation["test"]
     assert (before.num_problems, before.num_samples) == (after.num_problems, after.num_samples) == (8, 4)
     assert after.avg_at_k.value > before.avg_at_k.value
@@ -76,16 +82,15 @@ def test_held_out_problems_are_evaluated_before_and_after(tmp_path: Path) -> Non
 
 
 def test_equal_arguments_make_equal_weights(tmp_path: Path) -> None:
-    recipe = SupervisedRecipe(num_steps=2, batch_size=4)
     for name in ("first", "again"):
-        warm_start(sums(tmp_path), tmp_path / name, recipe=recipe, num_evaluated=1)
+        warm(sums(tmp_path), tmp_path / name, steps=2, batch_size=4, num_evaluated=1)
     first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again"))
     assert all(torch.equal(first[key], again[key]) for key in first)
 
 
 def test_a_model_learns_its_own_right_responses_where_there_are_no_solutions(tmp_path: Path) -> None:
     config = resolve({"model": {"path": "countdown-base"}, "task": {"num_train": 64, "num_test": 4}}).config
-    report = warm_start(config, tmp_path / "warm", recipe=RECIPE, num_evaluated=8)
+    report = warm(config, tmp_path / "warm", num_evaluated=8)
     traces = report.traces
     assert traces is not None
     assert traces.source == "base"
@@ -97,9 +102,9 @@ def test_a_model_learns_its_own_right_responses_where_there_are_no_solutions(tmp
 
 def test_wrong_solutions_are_not_learned_from(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        warm_start(sums(tmp_path, solution="{a}*{b}+1"), tmp_path / "warm", recipe=RECIPE)
+        warm(sums(tmp_path, solution="{a}*{b}+1"), tmp_path / "warm")
     (problem,) = caught.value.problems
-    assert (problem.field, problem.value) == ("--from", "solutions")
+    assert (problem.field, problem.value) == ("warm_start.source", "solutions")
     assert "only 0 right responses were found (54 were judged wrong, 0 are longer" in problem.remedy
     assert not (tmp_path / "warm").exists()
 
@@ -109,17 +114,17 @@ def test_solutions_longer_than_a_response_may_be_are_left_out(tmp_path: Path) ->
     short = config.model_copy(update={"rollout": config.rollout.model_copy(update={"max_response_tokens": 3})})
     # `3+4` and the end token are four tokens.
     with pytest.raises(ConfigError, match=r"0 were judged wrong, 54 are longer than rollout\.max_response_tokens"):
-        warm_start(short, tmp_path / "warm", recipe=RECIPE)
+        warm(short, tmp_path / "warm")
 
 
 def test_a_task_without_solutions_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"name the column of worked solutions \(task\.solution_column\)"):
-        warm_start(sums(tmp_path, solution=None), tmp_path / "warm", source="solutions", recipe=RECIPE)
+        warm(sums(tmp_path, solution=None), tmp_path / "warm", source="solutions")
 
 
 def test_a_folder_with_files_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--out = .*: the folder is not empty: name a new one"):
-        warm_start(sums(tmp_path), tmp_path)
+        warm(sums(tmp_path), tmp_path)
 
 
 def test_micro_batches_change_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
