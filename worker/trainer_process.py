@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+from bapo.pretrained.folders import FOLDER_VARIABLE
 from bapo.records import EventRecord, parse_record
 from bapo.run.journal import RECORDS_FILE, complete_lines
 from bapo.run.line_reader import LOG_FILE
@@ -35,8 +36,10 @@ def start_trainer_of(
     attempt: Attempt, threads: int, python: str = sys.executable, zygote: Zygote | None = None
 ) -> TrainerProcess:
     """Start the trainer of an attempt with its output in `trainer.log`; `zygote` forks it, if given."""
-    # The trainer reads nothing but its folder; our settings hold secrets.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
+    # The trainer reads nothing but its folder and the models of its machine; our settings hold secrets.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("BAPO_") or name == FOLDER_VARIABLE
+    }
     environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
     if attempt.gpus is not None:
         # Empty: none at all.

@@ -50,12 +50,12 @@ class RunConfig(Section):
         default_factory=METHODS.default_section
     )
     """The algorithm; setting `type` replaces the section by that method's defaults."""
-    warm_start: WarmStartConfig = WarmStartConfig()
-    """Supervised training before the first step."""
     rollout: RolloutConfig = RolloutConfig()
     """Generation of responses."""
     training: TrainingConfig = TrainingConfig()
     """The optimizer, the length of the run and its checkpoints."""
+    warm_start: WarmStartConfig = WarmStartConfig()
+    """Supervised training before the first step."""
     loss: LossConfig = LossConfig()
     """The objective."""
     tracking: TrackingConfig = TrackingConfig()

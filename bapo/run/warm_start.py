@@ -58,12 +58,15 @@ def warm_model(
     nothing kept. Raises ConfigError where the model or the data cannot be used, OSError where the disk refuses.
     """
     with lasting_modules("torch"):
-        from bapo.engines.local.policy import model_folder  # noqa: PLC0415  (torch takes seconds to import)
+        from bapo.engines.local.memory import release_unused  # noqa: PLC0415  (torch takes seconds to import)
+        from bapo.engines.local.policy import model_folder  # noqa: PLC0415
         from bapo.engines.local.warm_start import SUMMARY_FILE, warm_start  # noqa: PLC0415
 
     def fill(folder: Path) -> None:
         begin()
         warm_start(config, task, folder, on_progress=lambda _: check(), say=lambda _: check())
+        # The engine, or verl's processes, need it.
+        release_unused()
 
     base = model_folder(config.model.path)
     name = f"{_ODD.sub('-', base.name)}-{_digest(config, task, base)[:12]}"

@@ -163,15 +163,18 @@ def test_trainers_of_a_folder_are_found_whoever_started_them(attempt: Attempt) -
     assert trainers_of(attempt.run_folder) == []
 
 
-def test_the_trainer_sees_none_of_our_secrets(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trainer_sees_the_folder_of_models_and_none_of_our_secrets(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BAPO_WORKER_TOKEN", "secret")
+    monkeypatch.setenv("BAPO_MODELS_DIR", "models")
     trainer = start_trainer_of(attempt, threads=3)
     # Empty for a moment while the program is being loaded.
     while not (environment := psutil.Process(trainer.pid).environ()):
         pass
     trainer.kill()
     wait_until(lambda: not trainer.is_running())
-    assert not [name for name in environment if name.startswith("BAPO_")]
+    assert [name for name in environment if name.startswith("BAPO_")] == ["BAPO_MODELS_DIR"]
     assert environment["OMP_NUM_THREADS"] == "3"
 
 

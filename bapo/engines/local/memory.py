@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from weakref import WeakKeyDictionary
 
 import torch
@@ -15,6 +16,13 @@ _SHARE_OF_OUTPUTS = 1 / 16
 _MEASURED_TOKENS = 16
 _BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
 """Bytes per token of the models measured so far."""
+
+
+def release_unused() -> None:
+    """Give back the memory of models that nothing refers to any more, on the CPU and to other processes on the GPU."""
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def tokens_per_gradient(model: PreTrainedModel) -> int:

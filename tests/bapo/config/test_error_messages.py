@@ -40,7 +40,8 @@ def owners(path: str) -> Sequence[str]:
         ({"training.group_size": 4}, "training.group_size = 4: no such field: did you mean rollout.group_size?"),
         (
             {"method.batch_size": 4},
-            "method.batch_size = 4: no such field: did you mean rollout.batch_size or training.batch_size?",
+            "method.batch_size = 4: no such field: did you mean rollout.batch_size, training.batch_size or "
+            "warm_start.batch_size?",
         ),
         (
             {"samples.xyz": 4},
@@ -48,8 +49,8 @@ def owners(path: str) -> Sequence[str]:
         ),
         (
             {"xyz.seed": 4},
-            "xyz = {'seed': 4}: no such section: take model, task, method, rollout, training, loss, tracking, "
-            "evaluation, samples, engine or resources",
+            "xyz = {'seed': 4}: no such section: take model, task, method, rollout, training, warm_start, loss, "
+            "tracking, evaluation, samples, engine or resources",
         ),
     ],
 )

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig
+from bapo.engines.base import Engine
 from bapo.pretrained.folders import local_models, remove
 from bapo.records import AnyRecord, EventRecord
 from bapo.run.control import ControlRequest, append_request
-from bapo.run.run_folder import claim_config
+from bapo.run.run_folder import claim_config, read_config
 from bapo.run.trainer import train
+from bapo.tasks import Task
+from tests.support.simulated_engine import SimulatedEngine
 from tests.support.small_runs import OF_ANY_METHOD, config_of, events, lines
 from tests.support.waiting import wait_until
 
@@ -72,6 +75,21 @@ def test_a_run_trains_the_model_that_its_warm_start_made(tmp_path: Path) -> None
     # As if the model had been made by hand.
     train(tmp_path / "by hand", config_of(SHORT, {"model.path": str(folder)}))
     assert lines(tmp_path / "run") == lines(tmp_path / "by hand")
+
+
+@pytest.mark.parametrize("engine", ["local", "verl"])
+def test_every_engine_is_given_the_models_folder_and_the_run_keeps_its_config(tmp_path: Path, engine: str) -> None:
+    given: list[RunConfig] = []
+
+    def build(config: RunConfig, task: Task) -> Engine:
+        given.append(config)
+        return SimulatedEngine(config, task)
+
+    config = warm(engine__type=engine)
+    train(tmp_path / "run", config, build=build)
+    ((_, folder),) = local_models()
+    assert [each.model.path for each in given] == [str(folder)]
+    assert read_config(tmp_path / "run") == config
 
 
 def test_another_seed_and_another_method_reuse_it_and_what_it_depends_on_makes_another(tmp_path: Path) -> None:
