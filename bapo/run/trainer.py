@@ -200,7 +200,7 @@ class _Attempt:
         self._problems = {problem.prompt_id: problem for problem in self._task.train}
         held_out = self._task.evaluation_sets.values()
         self._held_out = {problem.prompt_id: problem for problems in held_out for problem in problems}
-        self._engine = self._build(self._warmly_started(), self._task)
+        self._engine = self._build(self._config_with_warm_model(), self._task)
         self._resources.callback(self._engine.close)
         self._gpu_load = self._resources.enter_context(GpuLoad(config))
         self._schedule = PromptSchedule(
@@ -228,7 +228,7 @@ class _Attempt:
         )
         self._evaluation_runs = EvaluationRuns(config, self._task, self._engine, self.attempt)
 
-    def _warmly_started(self) -> RunConfig:
+    def _config_with_warm_model(self) -> RunConfig:
         """Return the config with the model of its warm start, where it has one, in place of the base model."""
         config = self.config
         if not config.begins_warm:
