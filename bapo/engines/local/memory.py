@@ -21,8 +21,7 @@ _BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
 def release_unused() -> None:
     """Give back the memory of models that nothing refers to any more, on the CPU and to other processes on the GPU."""
     gc.collect()
-    if torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+    torch.cuda.empty_cache()
 
 
 def tokens_per_gradient(model: PreTrainedModel) -> int:
