@@ -28,6 +28,8 @@ from bapo.isolation.limits import Limits
 PROCESS = "bapo.isolation.process"
 START_SECONDS = 300.0
 """Time limit for the imports of a new process."""
+END_SECONDS = 5.0
+"""Time limit for the end of a process that has closed its pipes."""
 POLL_SECONDS = 0.5
 
 P = ParamSpec("P")
@@ -129,9 +131,14 @@ class IsolatedFunction(Generic[P, R]):
         return found
 
     def _ended(self, process: subprocess.Popen[bytes]) -> str:
-        code = process.wait()
+        try:
+            code = process.wait(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "its process no longer answers"
         if code == -signal.SIGXCPU:
             return f"it took longer than {self._limits.cpu_seconds} s of CPU time"
+        if code < 0:
+            return f"its process ended ({signal.strsignal(-code)}), as it does where memory runs out"
         return f"the process of {self._place} ended with code {code}: its message is in the log"
 
     def _end(self) -> None:

@@ -50,6 +50,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     _judge.cache_clear()
     known = sys.modules.pop("reasoning_gym", None)
     yield
+    _judge.cache_clear()
     sys.modules.pop("reasoning_gym", None)
     if known is not None:
         sys.modules["reasoning_gym"] = known
