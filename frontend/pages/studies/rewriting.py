@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.container import Container
-from tomlkit.items import AoT, InlineTable, Item, Table
+from tomlkit.items import AoT, Item, Table
 
 _ORDER = (
     *("title", "question", "expectation", "recipe", "seeds", "test_sets", "num_runs", "reference"),
@@ -18,8 +18,6 @@ _ORDER = (
 )
 """Order of the parts of a new file."""
 _TABLES = ("config", "set", "primary", "tuning")
-
-T = TypeVar("T", Table, InlineTable)
 
 
 def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
@@ -53,11 +51,11 @@ def written(study: Mapping[str, Any]) -> str:
 def _part(name: str, value: Any) -> Item:
     """Return a part of the file: a table, a list of tables, or a value."""
     if isinstance(value, dict) and name in _TABLES:
-        return _filled(tomlkit.table(), value)
+        return _table(value)
     if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         members = tomlkit.aot()
         for each in value:
-            members.append(_filled(tomlkit.table(), each))
+            members.append(_table(each))
         return members
     return _value(value)
 
@@ -65,7 +63,10 @@ def _part(name: str, value: Any) -> Item:
 def _value(value: Any) -> Item:
     match value:
         case dict():
-            return _filled(tomlkit.inline_table(), value)
+            members = ", ".join(
+                f"{tomlkit.key(key).as_string()} = {_value(each).as_string()}" for key, each in value.items()
+            )
+            return tomlkit.value(f"{{ {members} }}")
         case list():
             array = tomlkit.array()
             array.extend(map(_value, value))
@@ -76,7 +77,8 @@ def _value(value: Any) -> Item:
     return tomlkit.item(value)
 
 
-def _filled(table: T, content: Mapping[str, Any]) -> T:
+def _table(content: Mapping[str, Any]) -> Table:
+    table = tomlkit.table()
     for key, value in content.items():
         table.append(key, _value(value))
     return table
@@ -116,7 +118,7 @@ def _update_members(members: AoT, wanted: Sequence[Any]) -> None:
     for new, member in enumerate(wanted):
         table = origin.get(new)
         if table is None:
-            table = _filled(tomlkit.table(), member)
+            table = _table(member)
             table.trivia.indent = "\n"
         _update(table, member)
         members.append(table)
