@@ -92,7 +92,7 @@ def test_without_a_login_a_command_says_how_to_log_in(base_install: Path) -> Non
 @pytest.mark.parametrize(
     ("command", "named", "extra"),
     [
-        (("train", "countdown-demo"), "huggingface-hub, math-verify, psutil and 6 more", "train"),
+        (("train", "countdown-demo"), "gguf, huggingface-hub, math-verify and 7 more", "train"),
         (("up",), "alembic, argon2-cffi, authlib and ", "all"),
         (("backup", "file.tar"), "psycopg", "server"),
     ],
