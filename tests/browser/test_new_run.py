@@ -218,6 +218,7 @@ def test_a_probe_of_what_the_form_holds_comes_before_the_run(visitor: Visitor, b
         (run,) = client.runs(method="probe").items
         assert run.name.startswith("Probe: ")
         config = client.run(run.id).config
-    assert config["method"] == {"type": "probe", "planned_steps": 150, "planned_epochs": None}
+    probe = {"type": "probe", "num_problems": 256, "planned_steps": 150, "planned_epochs": None}
+    assert config["method"] == probe
     # 256 problems by 32.
     assert config["training"]["steps"] == 8
