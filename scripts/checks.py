@@ -184,15 +184,7 @@ def long_lanes(*, thorough: bool = False) -> list[Lane]:
             "model",
             [Check("model tests", _pytest("-m", "model", "tests/model"), memory_gib=5.0)],
             inputs=(
-                *(
-                    "bapo/pretrained",
-                    "bapo/config/model_catalogue.py",
-                    "bapo/cli/model.py",
-                    "bapo/config/recipes",
-                    "bapo/config/warm_start.py",
-                    "bapo/run/warm_start.py",
-                    "bapo/engines/local",
-                ),
+                *(*TRAINER, "!bapo/engines/verl", "bapo/pretrained", "bapo/cli/chat.py", "bapo/cli/model.py"),
                 *(*ENVIRONMENT, "tests/model", "tests/conftest.py", "tests/support/command_line.py"),
             ),
         ),
