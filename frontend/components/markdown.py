@@ -36,8 +36,6 @@ _HEADINGS = ("h3", "h4", "h5", "h6")
 """The page's own headings come before: # is the third level."""
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Delimiters of the answer while a response is parsed: letters for private use, which a text has no use for."""
-_NO_LINKS = ("link", "image", "autolink", "reference")
-"""In a response they stay text: an address that a model makes up leads anywhere."""
 _SIGNS = re.compile(f"[{_OPEN}{_CLOSE}]")
 
 # ---------------------------------------------------------------- formulas in Markdown
@@ -99,6 +97,7 @@ def _product(state: StateInline, silent: bool) -> bool:
 
 def _response_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    # Links stay text: an address that a model makes up leads anywhere.
     parser.disable(
         ["link", "image", "autolink", "html_inline", "html_block", "reference", "entity", "code", "lheading"]
     )

@@ -31,7 +31,7 @@ class AlertBook:
         return next((alert for alert in self._open if alert.rule_id == rule.id), None)
 
     def open(
-        self, rule: Rule, occurrence: str, told: AlertText, *, step: int, value: float | None = None
+        self, rule: Rule, occurrence: str, text: AlertText, *, step: int, value: float | None = None
     ) -> Alert | None:
         """Open an alert; None where it was opened before."""
         alert = Alert(
@@ -42,9 +42,9 @@ class AlertBook:
             occurrence=f"{rule.version} {occurrence}",
             step=step,
             value=value,
-            message=told.message,
-            advice=told.advice,
-            link=told.link,
+            message=text.message,
+            advice=text.advice,
+            link=text.link,
         )
         if not repository.add_alert(self._session, alert):
             return None

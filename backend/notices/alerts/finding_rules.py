@@ -57,11 +57,11 @@ def _judge(
         return
     assert isinstance(rule.condition, FindingCondition), "chosen by its kind"
     found = matching(rule.condition, stored)
-    told: Sequence[str] = () if watch is None else watch.memory["kinds"]
+    known: Sequence[str] = () if watch is None else watch.memory["kinds"]
     alert = book.open_of(rule)
     if alert is not None and not found:
         book.resolve(alert, f"not found any more at step {stored.step}", step=stored.step)
-    elif set(found) - set(told):
+    elif set(found) - set(known):
         if alert is not None:
             book.resolve(alert, "more was found", step=stored.step, quietly=True)
         value = float(len(found))

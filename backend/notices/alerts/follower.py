@@ -158,8 +158,8 @@ def _look_at(
     idle = watch.memory["idle"] + seconds
     watch.memory = {**watch.memory, "idle": idle}
     if alert is None and idle >= 60 * condition.minutes:
-        told = texts.stalled(run.id, condition.minutes, run.step)
-        book.open(rule, f"idle since {watch.memory['seen']}", told, step=run.step)
+        text = texts.stalled(run.id, condition.minutes, run.step)
+        book.open(rule, f"idle since {watch.memory['seen']}", text, step=run.step)
 
 
 class RunJudge:
@@ -211,14 +211,14 @@ class RunJudge:
         run, data = self._run, event.data
         match rule.condition.kind, status:
             case "finished", RunStatus.SUCCEEDED:
-                told = texts.finished(run.id, data["num_steps"])
+                text = texts.finished(run.id, data["num_steps"])
             case "failed", RunStatus.FAILED:
-                told = texts.failed(run.id, data["reason"])
+                text = texts.failed(run.id, data["reason"])
             case "lost", RunStatus.LOST:
-                told = texts.lost(run.id, data["reason"])
+                text = texts.lost(run.id, data["reason"])
             case _:
                 return
-        self._book.open(rule, f"event {event.id}", told, step=data["step"])
+        self._book.open(rule, f"event {event.id}", text, step=data["step"])
 
     # ------------------------------------------------------------ metrics
 
@@ -276,9 +276,9 @@ class RunJudge:
     def _apply(self, rule: Rule, finding: Finding) -> None:
         alert = self._book.open_of(rule)
         if finding.change == "opened" and alert is None:
-            told = texts.found(rule.condition, finding, self._run.id)
+            text = texts.found(rule.condition, finding, self._run.id)
             occurrence = f"step {finding.step} attempt {self._run.attempt}"
-            self._book.open(rule, occurrence, told, step=finding.step, value=finding.value)
+            self._book.open(rule, occurrence, text, step=finding.step, value=finding.value)
         elif finding.change == "resolved" and alert is not None:
             self._book.resolve(alert, texts.resolution(rule.condition, finding), step=finding.step)
 

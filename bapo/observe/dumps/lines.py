@@ -53,8 +53,8 @@ def lines_of_evaluations(
         size = max(sizes, key=lambda size: (sizes[size], size))
         same = [group for group in groups if len(group.rewards) == size]
         if len(same) < len(groups):
-            told = f"a problem of {name} at step {dumped.step} has another number of responses than most, {size}"
-            observation.reject("group_size", told, count=len(groups) - len(same))
+            message = f"a problem of {name} at step {dumped.step} has another number of responses than most, {size}"
+            observation.reject("group_size", message, count=len(groups) - len(same))
         try:
             yield observation.lines_of_evaluation(dumped.step, name, same, at=at)
         except RejectedStepError as error:

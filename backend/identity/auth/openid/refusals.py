@@ -58,7 +58,7 @@ class Refusal(Enum):
         "there is an account with your name that does not belong to your account at {label}: log in to it as before, "
         "or ask an administrator to connect the two (docs/single-sign-on.md)",
     )
-    NO_NAME = 403, f"{{label}} tells neither a name nor an e-mail address that can name your account here: {TELL}"
+    NO_NAME = 403, f"{{label}} sends neither a name nor an e-mail address that can name your account here: {TELL}"
 
 
 class SignInRefusedError(Problem):
