@@ -45,6 +45,8 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, adm
     drawer.get_by_role("textbox", name="Is").click()
     page.get_by_role("option", name="below", exact=True).click()
     threshold = drawer.get_by_role("textbox", name="Threshold")
+    # A trial click waits until the drawer has slid in.
+    drawer.get_by_role("button", name="Save").click(trial=True)
     place = drawer.get_by_role("button", name="Save").bounding_box()
     threshold.fill("0.85")
     expect(drawer.get_by_text("On your last 1 run this rule would have fired once, in 1 run:")).to_be_visible()

@@ -71,6 +71,8 @@ def test_changes_are_previewed_and_can_be_withdrawn(page: Page, admin: Client, w
     )
     drawer.get_by_label("First step with the new values").fill("20")
     apply = drawer.get_by_role("button", name="Apply")
+    # A trial click waits until the drawer has slid in.
+    apply.click(trial=True)
     place = apply.bounding_box()
     apply.click()
     expect(drawer.locator("#change-problems")).to_contain_text("c1 = 1/4, from step 20 on")
