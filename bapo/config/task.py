@@ -205,7 +205,8 @@ class ReasoningGymTaskConfig(AnsweredTaskSection):
     with 0.5 half as many. Unlisted ones weigh 1."""
     dataset_settings: Annotated[tuple[PlainText, ...], Field(max_length=1_000)] = ()
     """Difficulty of the tasks, as `TASK.FIELD=VALUE` with a field of reasoning-gym's config of the task, such as
-    `chain_sum.max_terms=3` or `chain_sum.max_digits=2`; the value is JSON."""
+    `chain_sum.max_terms=3` or `chain_sum.max_digits=2`; the value is JSON. `max_solution_steps`, for tasks with worked
+    solutions such as gsm_symbolic, leaves out problems whose solution has more equations."""
     num_per_dataset: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
     """Training problems of each task of weight 1."""
     num_test_per_dataset: Annotated[int, Field(ge=1, le=100_000)] = 100

@@ -24,6 +24,10 @@ _PACKAGE = "reasoning_gym"
 MEND = "install a C compiler (on Debian: apt-get install gcc python3-dev), then `pip install reasoning-gym==0.1.25`"
 LONGEST_ANSWER = 10_000
 """Most characters of an answer; a longer one counts as wrong."""
+_MOST_TRIES = 64
+"""Entries generated per problem wanted, where a limit leaves some of them out."""
+MAX_SOLUTION_STEPS = "max_solution_steps"
+"""A setting of ours for every task with worked solutions, beside those of reasoning-gym's config."""
 COMPARING = frozenset({"exact", "math"})
 """Verifiers that compare with a problem's answer, which they then get in place of what makes the problem again."""
 USUAL: Mapping[str, Mapping[str, Any]] = {"basic_arithmetic": {"max_digits": 2}}
@@ -62,16 +66,25 @@ def _generated(section: ReasoningGymTaskConfig, name: str, *, split: str, size: 
         remedy = "its verifier would run responses as Python code, so it is not offered: take another task"
         raise _problem("task.datasets", name, remedy)
     seed = seed_of(section.seed, 0, f"reasoning-gym-{split}") % 2**31
-    known: dict[str, Any] = {"dataset": name, "size": size, "seed": seed}
-    # Without settings, as in runs from before there were any.
     settings = {**USUAL.get(name, {}), **section.settings_of(name)}
+    limit = _step_limit(settings.pop(MAX_SOLUTION_STEPS, None))
+    num_entries = size if limit is None else size * _MOST_TRIES
+    known: dict[str, Any] = {"dataset": name, "size": num_entries, "seed": seed}
+    # Without settings, as in runs from before there were any.
     known |= {"settings": settings} if settings else {}
-    entries = _created(name, size, seed, settings)
+    entries = _created(name, num_entries, seed, settings)
     form = answer_format(section)
     instruction = form.instruction if section.instruction is None else section.instruction
     found: dict[str, _Generated] = {}
-    for index in range(size):
+    num_taken = 0
+    for index in range(num_entries):
+        if num_taken == size:
+            break
         entry = entries[index]
+        solution = worked_solution(entry)
+        if limit is not None and (solution is None or solution.count("=") > limit):
+            continue
+        num_taken += 1
         question, right = entry["question"].strip(), entry["answer"]
         answer = known | {"index": index}
         if section.verifier in COMPARING:
@@ -80,7 +93,7 @@ def _generated(section: ReasoningGymTaskConfig, name: str, *, split: str, size: 
                 raise _problem("task.verifier", section.verifier, remedy)
             answer = {ANSWER_TEXT: str(right)}
         prompt = f"{question}\n\n{instruction}".strip()
-        source, solution = f"reasoning_gym/{name}", worked_solution(entry)
+        source = f"reasoning_gym/{name}"
         problem = Problem(
             prompt_identity(source, prompt),
             source,
@@ -89,7 +102,18 @@ def _generated(section: ReasoningGymTaskConfig, name: str, *, split: str, size: 
             solution=None if solution is None else form.completed(solution, str(right)),
         )
         found.setdefault(question, _Generated(question, problem))
+    if not found:
+        remedy = f"none of {num_entries:,} problems of {name} has a worked solution of so few steps: raise it"
+        raise _problem("task.dataset_settings", f"{name}.{MAX_SOLUTION_STEPS}={limit}", remedy)
     return list(found.values())
+
+
+def _step_limit(value: object) -> int | None:
+    """Return the most steps of a worked solution, each an equation; None for no limit. Raises ConfigError."""
+    if value is None or (type(value) is int and value >= 1):
+        return value
+    remedy = f"{MAX_SOLUTION_STEPS} counts the equations of a worked solution: give a whole number, at least 1"
+    raise _problem("task.dataset_settings", value, remedy)
 
 
 def _created(name: str, size: int, seed: int, settings: Mapping[str, Any]) -> Any:

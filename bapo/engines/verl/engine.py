@@ -45,7 +45,7 @@ from bapo.engines.verl.loss import (
 from bapo.engines.verl.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows, responses_of
-from bapo.engines.verl.saved_dtype import name_number_format
+from bapo.engines.verl.saved_weights import name_number_format
 from bapo.engines.verl.settings import verl_settings
 from bapo.engines.verl.stats import generation_stats, update_stats
 from bapo.engines.verl.trainer import BapoTrainer

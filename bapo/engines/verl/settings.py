@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_module
@@ -10,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.engine import VerlConfig
+from bapo.engines.verl.saved_weights import largest_weight
 from bapo.engines.verl.trainer import ADVANTAGE_ESTIMATOR
 from bapo.engines.verl.worker import OPTIONS, WEIGHT_UPDATE_SECONDS
 
@@ -188,7 +190,8 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
             "enforce_eager": True,
             "enable_sleep_mode": False,
             "free_cache_engine": False,
-            "checkpoint_engine.update_weights_bucket_megabytes": 16,
+            # Without a GPU, verl sends float32 weights through this much shared memory, each weight in one piece.
+            "checkpoint_engine.update_weights_bucket_megabytes": max(16, -(-4 * largest_weight(Path(model_folder)) >> 20)),
         }
         if verl.tensor_parallel == 1:
             # By its path: vllm/platforms/cpu.py:147 turns the name "uni" into "mp", a process more that imports all of

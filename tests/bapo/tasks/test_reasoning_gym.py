@@ -215,6 +215,37 @@ def test_the_package_itself_gives_its_own_answers_the_full_score(name: str) -> N
         assert task.reward(problem, "<answer>none of these</answer>") == 0
 
 
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(("limit", "reason"), [("0", "give a whole number"), ('"2"', "give a whole number")])
+def test_a_limit_of_steps_that_is_no_count_is_refused(limit: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_task(ReasoningGymTaskConfig(datasets=("sums",), dataset_settings=(f"sums.max_solution_steps={limit}",)))
+    (problem,) = caught.value.problems
+    assert problem.field == "task.dataset_settings"
+    assert reason in problem.remedy
+
+
+def test_problems_with_longer_solutions_are_left_out() -> None:
+    pytest.importorskip("reasoning_gym", reason="needs the extra reasoning-gym")
+
+    def built(limit: int) -> list[Problem]:
+        section = ReasoningGymTaskConfig(
+            datasets=("gsm_symbolic",),
+            dataset_settings=(f"gsm_symbolic.max_solution_steps={limit}",),
+            num_per_dataset=20,
+            num_test_per_dataset=10,
+        )
+        task = build_task(section)
+        assert len(task.evaluation_sets["gsm_symbolic"]) == 10
+        for problem in task.train:
+            assert task.reward(problem, str(problem.solution)) == 1
+        return list(task.train)
+
+    assert {str(problem.solution).count("=") for problem in built(2)} == {2}
+    with pytest.raises(ConfigError, match="has a worked solution of so few steps: raise it"):
+        built(1)
+
+
 def test_word_problems_of_the_package_come_with_solutions_that_the_verifier_accepts() -> None:
     pytest.importorskip("reasoning_gym", reason="needs the extra reasoning-gym")
     section = ReasoningGymTaskConfig(

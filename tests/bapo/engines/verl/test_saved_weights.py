@@ -1,4 +1,4 @@
-"""A model folder names the number format that its weights have."""
+"""What a model folder says of its weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ with late_imports():
     import torch
     from safetensors.torch import save_file
 
-    from bapo.engines.verl.saved_dtype import name_number_format
+    from bapo.engines.verl.saved_weights import largest_weight, name_number_format
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
@@ -25,3 +25,10 @@ def test_the_format_of_the_weights_is_named(tmp_path: Path, name: str, wrong: st
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen2", wrong: "float16"}))
     name_number_format(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text()) == {"model_type": "qwen2", "dtype": name}
+
+
+def test_the_largest_weight_is_found_in_whichever_file_it_stands(tmp_path: Path) -> None:
+    save_file({"a": torch.zeros(3, 5), "b": torch.zeros(2)}, tmp_path / "model-00001-of-00002.safetensors")
+    save_file({"c": torch.zeros(49, 4)}, tmp_path / "model-00002-of-00002.safetensors")
+    assert largest_weight(tmp_path) == 196
+    assert largest_weight(tmp_path / "missing") == 0

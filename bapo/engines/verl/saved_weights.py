@@ -1,8 +1,9 @@
-"""The number format that a saved model folder names is that of its weights."""
+"""What the safetensors files of a model folder say of its weights: their number format, and the largest."""
 
 from __future__ import annotations
 
 import json
+from math import prod
 from pathlib import Path
 
 from safetensors import safe_open
@@ -24,3 +25,12 @@ def name_number_format(folder: Path) -> None:
     # Until Transformers 5 it was called torch_dtype.
     config.pop("torch_dtype", None)
     path.write_text(json.dumps({**config, "dtype": _NAMES[found]}, indent=2) + "\n", encoding="utf-8")
+
+
+def largest_weight(folder: Path) -> int:
+    """Return how many numbers the largest weight of a model has: often the embeddings, vocabulary × width."""
+    largest = 0
+    for file in folder.glob("*.safetensors"):
+        with safe_open(file, framework="pt") as tensors:
+            largest = max(largest, *(prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()))
+    return largest
