@@ -38,7 +38,7 @@ from backend.ops.readiness import ReadinessCache
 from backend.readings.findings.service import FindingsCache
 from backend.readings.findings.watcher import FindingsWatcher
 from backend.readings.visits.cache import VisitCache
-from backend.readings.what_if.service import RecordingCache
+from backend.readings.what_if import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
 from bapo.api.events import StreamEvent

@@ -129,6 +129,13 @@ async def _answers(request: Request) -> RecordAnswers:
     )
 
 
+@dataclass(frozen=True)
+class InSession:
+    """What a request names, read in the session that the route commits."""
+
+    session: Session
+
+
 DbSession = Annotated[Session, Depends(_session)]
 SettingsOf = Annotated[Settings, Depends(_settings)]
 AnswersOf = Annotated[RecordAnswers, Depends(_answers)]
@@ -142,13 +149,19 @@ def _committing(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(endpoint)
     def call(**arguments: Any) -> Any:
-        sessions = [argument for argument in arguments.values() if isinstance(argument, Session)]
-        if not sessions:
+        sessions = filter(None, map(_session_of, arguments.values()))
+        if (session := next(sessions, None)) is None:
             return endpoint(**arguments)
-        with sessions[0] as session, session.begin():
+        with session, session.begin():
             return endpoint(**arguments)
 
     return call
+
+
+def _session_of(argument: object) -> Session | None:
+    if isinstance(argument, InSession):
+        return argument.session
+    return argument if isinstance(argument, Session) else None
 
 
 class _Request(Request):

@@ -10,6 +10,7 @@ from fastapi import Query, Response
 from backend.identity.audit.repository import audit_of_run
 from backend.kit import events, project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.exports import CSV, attachment
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import revisions
 from backend.prices.in_force import prices_in_force
@@ -44,7 +45,7 @@ def list_runs(caller: Reader, session: DbSession, settings: SettingsOf, query: A
     "/runs.csv",
     summary="Export runs as CSV",
     response_class=Response,
-    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}},
+    responses=CSV,
 )
 def export_runs(
     caller: Reader, session: DbSession, settings: SettingsOf, query: Annotated[RunExport, Query()]
@@ -59,8 +60,7 @@ def export_runs(
         rows = listing.rows_by_id(session, run_ids, caller.id, query.columns)
         parts.append(export.lines([presentation.summary(row, prices) for row in rows], query.columns))
         session.expunge_all()
-    headers = {"Content-Disposition": 'attachment; filename="runs.csv"'}
-    return Response("".join(parts), media_type="text/csv", headers=headers)
+    return attachment("".join(parts), "text/csv", "runs.csv")
 
 
 @router.get("/runs/facets", summary="Get filter options")

@@ -11,7 +11,7 @@ from backend.kit.errors import Problem
 from backend.launch.studies import repository
 from backend.launch.studies.repository import MadeRun
 from backend.models import Run, Study
-from backend.readings.visits.service import visits_of_run
+from backend.readings.run_reading import RunReading
 from backend.runs.repository import applied_changes
 from bapo.analysis.fork.experiment import fork_experiment
 from bapo.analysis.fork.results import ForkExperiment
@@ -64,7 +64,7 @@ def read(
             ForkPoint(
                 origin.step,
                 origin.seed,
-                None if parent is None else visits_of_run(session, context, parent),
+                None if parent is None else RunReading(session, context, parent.id).visits,
                 min(later) - 1 if later else None,
             )
         )
@@ -97,7 +97,7 @@ def _recorded(session: Session, context: Context, runs: Sequence[Run]) -> dict[s
             if content["type"] == "evaluation":
                 record = EvaluationRecord.model_validate(content)
                 evaluations.setdefault(record.dataset, {})[record.step] = _measured(record)
-        found[run.id] = ForkRun(evaluations, visits_of_run(session, context, run), run.step or 0)
+        found[run.id] = ForkRun(evaluations, RunReading(session, context, run.id).visits, run.step or 0)
     return found
 
 
