@@ -1,4 +1,4 @@
-"""Assembles the ASGI application from its parts."""
+"""Assembles the ASGI application from its parts, and the server that runs it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from backend.readings.what_if import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
 from bapo.api.events import StreamEvent
+from bapo.deploy.http_server import Server
 
 MOST_REQUESTS_BY_LINK = 600
 """Requests from one address in a minute, per process: pages behind links send one for each panel."""
@@ -137,3 +138,9 @@ def create_app(settings: Settings) -> FastAPI:
 
     declared_routes(app)
     return app
+
+
+def build_server(settings: Settings) -> Server:
+    """Return a server that is not running yet."""
+    app = create_app(settings)
+    return Server(app, app.state.context.part(EventHub).close_streams_threadsafe)

@@ -14,7 +14,7 @@ from backend.kit.errors import Problem
 from backend.kit.exports import CSV, csv_file
 from backend.kit.response_cache import Answer
 from backend.models import Run
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.readings import what_if
 from backend.readings.difficulty import service as difficulty
 from backend.readings.findings import service as findings

@@ -13,8 +13,10 @@ from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.exports import CSV, attachment
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import revisions
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.runs import discovery, export, filters, groups, listing, presentation, repository
+from backend.runs.checkpoints import service as checkpoints
+from bapo.api.checkpoints import CheckpointPage
 from bapo.api.runs import (
     History,
     RunColumns,
@@ -113,3 +115,10 @@ def get_history(_: Reader, session: DbSession, run_id: str) -> History:
         audit=[presentation.audit_entry(row) for row in audit_of_run(session, run_id)],
         controls=[presentation.control(row) for row in repository.controls(session, run_id)],
     )
+
+
+@router.get("/runs/{run_id}/checkpoints", tags=["checkpoints"], summary="List a run's checkpoints")
+def list_checkpoints(_: Reader, session: DbSession, run_id: str) -> CheckpointPage:
+    """List the checkpoints that a run keeps, newest first, with the evaluations at their steps."""
+    run = repository.get(session, run_id)
+    return CheckpointPage(items=checkpoints.kept(session, run), host=run.host)

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.files.resources import repository
 from backend.kit.database import clock
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.runs.usage import Usage, planned_cost, usage_of
 from backend.settings.environment import Settings
 from bapo.analysis.findings.finding import ProbeFigures

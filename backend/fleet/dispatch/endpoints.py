@@ -8,7 +8,7 @@ from backend.fleet.dispatch import attempts, deliveries
 from backend.fleet.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.runs import presentation
 from backend.runs import repository as runs
 from bapo.api.runs import RunSummary

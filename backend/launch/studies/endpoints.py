@@ -13,7 +13,7 @@ from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
 from backend.launch.studies import continuation, experiment, plans, report, repository, results, service
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.readings.compare import importance
 from backend.readings.compare.endpoints import Metric
 from bapo.api.compare import ParameterImportance
