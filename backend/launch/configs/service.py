@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
@@ -15,12 +15,14 @@ from backend.kit.errors import field_problems
 from backend.launch.configs.theory import constants, threshold_map
 from backend.models import Run
 from backend.readings.prompt_lists import references as prompt_lists
+from backend.readings.prompt_lists.repository import FIELD as PROMPT_LIST
 from backend.runs import repository
 from backend.runs.checkpoints import service as checkpoints
 from backend.workers.repository import machines
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigDraft, ConfigReport
 from bapo.config import ConfigError, ConfigProblem, ResolvedConfig, RunConfig, apply_changes, parse_config, resolve
+from bapo.config.paths import named_paths
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import ExplicitConfig, difference, flatten
 from bapo.config.task import ReasoningGymTaskConfig
@@ -35,8 +37,13 @@ class CheckedDraft:
     resolved: ResolvedConfig
     recipe: str | None
     diff: dict[str, tuple[Any, Any]]
-    uses: Mapping[str, str]
-    """Files, folders and prompt list that the config names, by field."""
+
+    @property
+    def uses(self) -> dict[str, str]:
+        """Files, folders and prompt list that the config names, by field; those of a list by place, such as `….0`."""
+        config = self.resolved.config
+        listed = {} if config.task.prompt_list is None else {PROMPT_LIST: config.task.prompt_list}
+        return {field: value for field, (_, value) in named_paths(config).items()} | listed
 
 
 def recipe(name: str) -> Recipe:
@@ -76,12 +83,7 @@ def check(
     if parent is not None and fork_step is not None and (of_fork := fork_problems(resolved.config, base, fork_step)):
         raise ConfigError(of_fork)
     config = prompt_lists.written_in(session, resolved.config, project_id) if for_run else resolved.config
-    return CheckedDraft(
-        replace(resolved, config=config),
-        recipe_name,
-        difference(resolved.config, base),
-        {**references.uses(config), **prompt_lists.uses(config)},
-    )
+    return CheckedDraft(replace(resolved, config=config), recipe_name, difference(resolved.config, base))
 
 
 def _missing_package(config: RunConfig) -> ConfigProblem | None:
