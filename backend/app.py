@@ -19,21 +19,20 @@ from backend.identity.auth.openid.provider import Provider
 from backend.identity.auth.passwords import Passwords
 from backend.identity.auth.service import authenticate
 from backend.kit import errors, middleware
+from backend.kit.callers import RecentCallers, Visibility
 from backend.kit.context import Context
 from backend.kit.database import NUM_THREADS, Database
 from backend.kit.kept_answers import KeptAnswers, RevisionReader
 from backend.kit.permissions import declared_routes
 from backend.kit.principal import Principal
-from backend.kit.recent_callers import RecentCallers
 from backend.kit.request_rate import RequestRate
-from backend.kit.visibility import Visibility
 from backend.launch.studies.follower import StudyFollower
 from backend.notices.alerts.follower import AlertFollower
 from backend.notices.events.hub import EventHub
 from backend.notices.webhooks.delivery import Deliverer
 from backend.openapi.description import DESCRIPTION
 from backend.ops.maintenance import MaintenanceThread
-from backend.ops.metrics.middleware import RequestMetrics
+from backend.ops.metrics import RequestMetrics
 from backend.ops.readiness import ReadinessCache
 from backend.readings.findings.service import FindingsCache
 from backend.readings.findings.watcher import FindingsWatcher

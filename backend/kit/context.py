@@ -16,12 +16,11 @@ from sqlalchemy.orm import Session
 from starlette.types import Scope
 
 from backend.kit import project_scope
+from backend.kit.callers import RecentCallers, Visibility
 from backend.kit.database import Database
 from backend.kit.errors import not_found
 from backend.kit.principal import Principal
-from backend.kit.recent_callers import RecentCallers
 from backend.kit.response_cache import Answer, AnswerCache
-from backend.kit.visibility import Visibility
 from backend.models import Run
 from backend.settings.environment import Settings
 from bapo.api.base import ErrorBody
@@ -131,7 +130,7 @@ async def _answers(request: Request) -> RecordAnswers:
 
 @dataclass(frozen=True)
 class InSession:
-    """What a request names, read in the session that the route commits."""
+    """A dependency that works in the session which the route commits."""
 
     session: Session
 

@@ -11,7 +11,7 @@ from backend.kit.context import API_PREFIX, ContextOf, DbSession, new_router
 from backend.kit.instruments import REGISTRY
 from backend.kit.permissions import Administrator, Anybody, Scraper
 from backend.ops.diagnosis import diagnose
-from backend.ops.metrics.state import StateCollector
+from backend.ops.metrics import StateCollector
 from backend.ops.readiness import ReadinessCache, readiness
 from bapo import __version__
 from bapo.api.service import Diagnosis, Readiness

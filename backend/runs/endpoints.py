@@ -14,7 +14,7 @@ from backend.kit.exports import CSV, attachment
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import revisions
 from backend.prices.service import prices_in_force
-from backend.runs import discovery, export, filters, groups, listing, presentation, repository
+from backend.runs import columns, export, filters, groups, listing, presentation, repository
 from backend.runs.checkpoints import service as checkpoints
 from bapo.api.checkpoints import CheckpointPage
 from bapo.api.runs import (
@@ -82,7 +82,7 @@ def get_columns(
     _: Reader, session: DbSession, project: Annotated[Sequence[str], Query(max_length=100)] = ()
 ) -> RunColumns:
     """Return the columns beyond the built-in ones, of the newest runs of these projects, or of all visible ones."""
-    return discovery.recorded_columns(session, project)
+    return columns.recorded_columns(session, project)
 
 
 @router.get("/runs/{run_id}", summary="Get a run")

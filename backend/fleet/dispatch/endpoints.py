@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import Request
 
-from backend.fleet.dispatch import attempts, deliveries
+from backend.fleet.dispatch import attempts, broker
 from backend.fleet.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
@@ -60,7 +60,7 @@ async def wait_for_runs(
 
     For workers that listen to no broker. An answer may come twice; the claim decides.
     """
-    return AssignedRuns(run_ids=await deliveries.wait_for_runs(context, request, body, caller))
+    return AssignedRuns(run_ids=await broker.wait_for_runs(context, request, body, caller))
 
 
 @router.post("/workers/runs/{run_id}/claim", summary="Claim a run")

@@ -14,7 +14,7 @@ from backend.kit.response_cache import Answer
 from backend.prices.service import prices_in_force
 from backend.readings.compare import curves, importance, series, service
 from backend.readings.compare.curves import Reduction
-from backend.readings.compare.held_out_curves import of_one_set
+from backend.readings.compare.series import of_one_set
 from backend.records.parameters import MAX_KEYS, Window
 from backend.records.series import sample
 from bapo.api.compare import (
