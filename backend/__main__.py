@@ -87,8 +87,8 @@ def _print_login_code(database: Database, settings: Settings) -> None:
 
 def _serve(options: argparse.Namespace, settings: Settings) -> None:
     # Not before it is needed: the other commands start sooner without.
-    with lasting_modules("backend.serve"):
-        from backend.serve import build_server  # noqa: PLC0415
+    with lasting_modules("backend.app"):
+        from backend.app import build_server  # noqa: PLC0415
     from bapo.deploy.http_server import listen  # noqa: PLC0415
 
     with listen(options.host, options.port) as listener:

@@ -1,4 +1,4 @@
-"""Assembles the ASGI application from its parts."""
+"""Assembles the ASGI application from its parts, and the server that runs it."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from backend.identity.auth.openid.provider import Provider
 from backend.identity.auth.passwords import Passwords
 from backend.identity.auth.service import authenticate
 from backend.kit import errors, middleware
+from backend.kit.callers import RecentCallers, Visibility
 from backend.kit.context import Context
 from backend.kit.database import NUM_THREADS, Database
 from backend.kit.kept_answers import KeptAnswers, RevisionReader
 from backend.kit.permissions import declared_routes
 from backend.kit.principal import Principal
-from backend.kit.recent_callers import RecentCallers
 from backend.kit.request_rate import RequestRate
-from backend.kit.visibility import Visibility
 from backend.launch.studies.follower import StudyFollower
 from backend.notices.alerts.follower import AlertFollower
 from backend.notices.events.hub import EventHub
 from backend.notices.webhooks.delivery import Deliverer
 from backend.openapi.description import DESCRIPTION
 from backend.ops.maintenance import MaintenanceThread
-from backend.ops.metrics.middleware import RequestMetrics
+from backend.ops.metrics import RequestMetrics
 from backend.ops.readiness import ReadinessCache
 from backend.readings.findings.service import FindingsCache
 from backend.readings.findings.watcher import FindingsWatcher
 from backend.readings.visits.cache import VisitCache
-from backend.readings.what_if.service import RecordingCache
+from backend.readings.what_if import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
 from bapo.api.events import StreamEvent
+from bapo.deploy.http_server import Server
 
 MOST_REQUESTS_BY_LINK = 600
 """Requests from one address in a minute, per process: pages behind links send one for each panel."""
@@ -137,3 +137,9 @@ def create_app(settings: Settings) -> FastAPI:
 
     declared_routes(app)
     return app
+
+
+def build_server(settings: Settings) -> Server:
+    """Return a server that is not running yet."""
+    app = create_app(settings)
+    return Server(app, app.state.context.part(EventHub).close_streams_threadsafe)

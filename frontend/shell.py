@@ -17,7 +17,7 @@ from starlette.responses import Response
 from bapo.figures.theme import css_variables, mantine_theme, mantine_variables
 from frontend.components.actions import FAILURES, clientside
 from frontend.components.choices import writable_projects
-from frontend.components.controls import button_around
+from frontend.components.controls import button_around, filter_select
 from frontend.components.elements import Link, Location, Store, attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.markup import lean
@@ -273,19 +273,8 @@ def _project_choice(viewer: Viewer, project: str | None) -> list[dmc.Select]:
     """Return the choice of the project whose runs are listed, for those who have several."""
     if not viewer.projects[1:]:
         return []
-    return [
-        dmc.Select(
-            id="project",
-            data=list(viewer.projects),
-            value=project,
-            placeholder="All projects",
-            clearable=True,
-            size="xs",
-            w=160,
-            visibleFrom="sm",
-            **attributes(aria_label="Project whose runs are listed"),
-        )
-    ]
+    label = "Project whose runs are listed"
+    return [filter_select("project", label, project, list(viewer.projects), "All projects", 160, visibleFrom="sm")]
 
 
 def _administration() -> list[dmc.MenuItem]:

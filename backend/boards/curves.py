@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 from backend.boards.selection import Selected
 from backend.models import MetricKey
 from backend.readings.compare import curves, series
-from backend.readings.compare.held_out_curves import of_one_set
-from backend.readings.compare.series import Column
+from backend.readings.compare.series import Column, of_one_set
 from backend.readings.compare.service import Chosen
 from backend.records.curves import Smoothing, extreme_rows, smoothed
 from bapo.analysis.comparison import Floats, mean_by_stretches

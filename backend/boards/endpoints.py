@@ -8,7 +8,7 @@ from fastapi import Path, Query, Request, Response
 
 from backend.boards import links, panels, repository, service
 from backend.boards.panels import Scheme
-from backend.identity.auth.address import client_address
+from backend.identity.auth.browser import client_address
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Anybody, Reader, Writer

@@ -15,7 +15,7 @@ from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer, AnswerCache
 from backend.models import Board, Run
 from backend.readings.compare import series
-from backend.readings.compare.held_out_curves import of_one_set
+from backend.readings.compare.series import of_one_set
 from backend.runs import where
 from backend.runs.columns import REPLICATE
 from backend.runs.groups import number_of

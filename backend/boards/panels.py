@@ -15,7 +15,7 @@ from backend.kit.context import Context
 from backend.kit.errors import Problem
 from backend.kit.response_cache import Answer
 from backend.models import Board
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.readings.compare import service as comparison
 from bapo.api.boards import ChartPanel, Panel, PaperPanel
 

@@ -16,12 +16,11 @@ from sqlalchemy.orm import Session
 from starlette.types import Scope
 
 from backend.kit import project_scope
+from backend.kit.callers import RecentCallers, Visibility
 from backend.kit.database import Database
 from backend.kit.errors import not_found
 from backend.kit.principal import Principal
-from backend.kit.recent_callers import RecentCallers
 from backend.kit.response_cache import Answer, AnswerCache
-from backend.kit.visibility import Visibility
 from backend.models import Run
 from backend.settings.environment import Settings
 from bapo.api.base import ErrorBody
@@ -129,6 +128,13 @@ async def _answers(request: Request) -> RecordAnswers:
     )
 
 
+@dataclass(frozen=True)
+class InSession:
+    """A dependency that works in the session which the route commits."""
+
+    session: Session
+
+
 DbSession = Annotated[Session, Depends(_session)]
 SettingsOf = Annotated[Settings, Depends(_settings)]
 AnswersOf = Annotated[RecordAnswers, Depends(_answers)]
@@ -142,13 +148,19 @@ def _committing(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(endpoint)
     def call(**arguments: Any) -> Any:
-        sessions = [argument for argument in arguments.values() if isinstance(argument, Session)]
-        if not sessions:
+        sessions = filter(None, map(_session_of, arguments.values()))
+        if (session := next(sessions, None)) is None:
             return endpoint(**arguments)
-        with sessions[0] as session, session.begin():
+        with session, session.begin():
             return endpoint(**arguments)
 
     return call
+
+
+def _session_of(argument: object) -> Session | None:
+    if isinstance(argument, InSession):
+        return argument.session
+    return argument if isinstance(argument, Session) else None
 
 
 class _Request(Request):

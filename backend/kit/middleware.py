@@ -16,9 +16,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.kit.callers import RecentCallers
 from backend.kit.errors import DATABASE_AWAY, Problem, problem_response
 from backend.kit.principal import Principal
-from backend.kit.recent_callers import RecentCallers
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.origins import is_own_origin
 from bapo.deploy.service_log import about, bind

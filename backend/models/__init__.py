@@ -2,6 +2,7 @@
 
 from backend.models.accounts import (
     ApiToken,
+    IdempotentRequest,
     LoginAttempt,
     LoginCode,
     Membership,
@@ -14,9 +15,7 @@ from backend.models.accounts import (
 from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
-from backend.models.boards import Board, BoardLink
-from backend.models.findings import RunFindings
-from backend.models.prices import PriceRow
+from backend.models.boards import Board, BoardLink, SavedView
 from backend.models.prompts import ProjectPrompt, PromptList, PromptListEntry, PromptListVersion, PromptTotals
 from backend.models.records import (
     IngestOffset,
@@ -25,20 +24,19 @@ from backend.models.records import (
     MetricKey,
     MetricTail,
     PromptText,
+    RunFindings,
     RunMetrics,
     Sample,
     SparseRecord,
     StepRow,
+    StreamRow,
 )
-from backend.models.requests import IdempotentRequest
 from backend.models.resources import Resource, RunResource
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
-from backend.models.stream import StreamRow
 from backend.models.studies import Study, StudyRun
 from backend.models.uploads import ResourceVersion, Upload
-from backend.models.views import SavedView
 from backend.models.webhooks import Delivery, Webhook
-from backend.models.workers import Worker
+from backend.models.workers import PriceRow, Worker
 
 __all__ = [
     "Alert",

@@ -156,3 +156,17 @@ class ApiToken(Base):
     """First characters of the secret, to tell tokens apart."""
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+
+
+class IdempotentRequest(Base):
+    """A request that came with an `Idempotency-Key`; the key is its sender's own."""
+
+    __tablename__ = "idempotent_requests"
+
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    digest: Mapped[str]
+    """SHA-256 of address and body: tells whether a second request is the same."""
+    answer: Mapped[dict[str, Any] | None]
+    """Set in the transaction that makes the row."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)

@@ -1,4 +1,4 @@
-"""Recorded data of runs.
+"""Recorded data of runs, what was found in it, and the event log.
 
 A step's record is one row, packed. Its metrics are read far more often than written, one key over many steps, so that
 every hundred complete steps are turned into one array per key (`MetricChunk`); until then they wait in `MetricTail`.
@@ -6,10 +6,12 @@ every hundred complete steps are turned into one array per key (`MetricChunk`); 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base
@@ -156,3 +158,34 @@ class IngestOffset(Base):
     attempt: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     next_offset: Mapped[int] = mapped_column(BigInteger)
+
+
+class RunFindings(Base):
+    """The findings of a run when it was last looked at: for the list of runs, and for alerts."""
+
+    __tablename__ = "run_findings"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    revision: Mapped[int] = mapped_column(BigInteger)
+    """Revision of the run's records at that time."""
+    step: Mapped[int]
+    is_over: Mapped[bool]
+    """True if the run had ended, so that it need not be looked at again."""
+    found: Mapped[Sequence[dict[str, Any]]] = mapped_column(JSONB)
+    """Kind, severity and title of each, most severe first."""
+    probe: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Short result of a probe (`ProbeFigures`), for the data set that it was made on; `None` for other runs."""
+    found_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class StreamRow(Base):
+    """One server-sent event. Rows are written under a lock, so that identifiers are in the order of the commits."""
+
+    __tablename__ = "stream"
+    __table_args__ = (Index("ix_stream_run", "run_id", "id"), Index("ix_stream_at", "at"))
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    event: Mapped[str]
+    data: Mapped[dict[str, Any]]
+    at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())

@@ -20,12 +20,12 @@ def search_text(
 ) -> str:
     """Return the text in lower case, one item a line, with the config's non-default fields, as `method.c1=0.25`."""
     defaults = _defaults(config.get("method", {}).get("type", ""))
-    told = [
+    values = [
         f"{path}={_text(value)}"
         for path, value in leaves(config)
         if path in ALWAYS or path not in defaults or defaults[path] != value
     ]
-    return "\n".join([name, run_id, *tags, *([recipe] if recipe else []), *told, notes]).lower()
+    return "\n".join([name, run_id, *tags, *([recipe] if recipe else []), *values, notes]).lower()
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Workers."""
+"""Workers, and the prices of their hours."""
 
 from __future__ import annotations
 
@@ -43,3 +43,22 @@ class Worker(Base):
     forgotten_at: Mapped[datetime | None]
     """Lists leave it out until it registers again."""
     system: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+
+
+class PriceRow(Base):
+    """A price from a moment on; none is ever changed but by another currency."""
+
+    __tablename__ = "prices"
+    __table_args__ = (CheckConstraint("scope IN ('gpu', 'slot', 'gpu_name', 'worker')", name="scope"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    scope: Mapped[str]
+    name: Mapped[str]
+    hour_price: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """Price per hour; `None` if the scope inherits the general price from then on."""
+    currency: Mapped[str]
+    """The same in all rows."""
+    since: Mapped[datetime | None]
+    """Start of the price; `None` for the beginning."""
+    made_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    author: Mapped[str]

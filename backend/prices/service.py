@@ -1,9 +1,10 @@
-"""Lists and changes prices."""
+"""Lists and changes prices: those that administrators set, else those of the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import cast
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -16,7 +17,6 @@ from backend.kit.permissions import GRANTED, Permission
 from backend.kit.principal import Principal
 from backend.models import PriceRow, Worker
 from backend.prices.hours import HourPrice, Machine, Prices
-from backend.prices.in_force import price_rows, prices_in_force, prices_of_settings
 from backend.settings.environment import Settings
 from bapo.api.prices import CurrencyWrite, MachinePrice, PriceChange, PriceList, PriceScope, PriceWrite
 
@@ -120,3 +120,27 @@ def _add(session: Session, currency: str, *prices: HourPrice, author: str) -> No
                 author=author,
             )
         )
+
+
+def prices_in_force(session: Session, settings: Settings) -> Prices:
+    """Return all prices by the moment from which they apply; of two for one moment the later change comes last, and
+    counts."""
+    rows = price_rows(session)
+    if not rows:
+        return Prices(settings.currency, prices_of_settings(settings))
+    entries = [HourPrice(cast("PriceScope", row.scope), row.name, row.hour_price, row.since) for row in rows]
+    return Prices(rows[0].currency, entries)
+
+
+def price_rows(session: Session) -> Sequence[PriceRow]:
+    """Return all changes that administrators made, in the order in which they take effect."""
+    return session.scalars(select(PriceRow).order_by(PriceRow.since.nulls_first(), PriceRow.id)).all()
+
+
+def prices_of_settings(settings: Settings) -> list[HourPrice]:
+    """Return the prices in the environment, which apply from the beginning."""
+    general: tuple[tuple[PriceScope, float | None], ...] = (
+        ("gpu", settings.gpu_hour_price),
+        ("slot", settings.cpu_hour_price),
+    )
+    return [HourPrice(scope, "", price, None) for scope, price in general if price is not None]

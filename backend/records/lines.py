@@ -1,8 +1,8 @@
-"""Cuts uploaded lines at the wanted offset, and parses them."""
+"""Cuts uploaded lines at the wanted offset, parses them, and rejects numbers that the database cannot hold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -11,7 +11,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.models import Run
 from backend.models.records import VISIT_FIELDS
-from backend.records import bounds
 from bapo.api.workers import RecordBatch
 from bapo.config.error_messages import error_said
 from bapo.records import (
@@ -19,6 +18,7 @@ from bapo.records import (
     EventRecord,
     PromptVisits,
     StepRecord,
+    TrackingRecord,
     dump_record,
     read_record,
     visit_columns,
@@ -125,7 +125,7 @@ def load(line: Line) -> Loaded:
     visits = _columns_of(content.get("prompts"))
     if visits is not None:
         content["prompts"] = []
-    return Loaded(line, content, step if type(step) is int and bounds.is_integer(step) else None, visits)
+    return Loaded(line, content, step if type(step) is int and is_integer(step) else None, visits)
 
 
 def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
@@ -136,7 +136,7 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
             orjson.loads(line.text)
         visits = loaded.visits or _checked_visits(content)
         record = read_record(content)
-        if (fault := bounds.fault(record) or _visits_fault(visits)) is not None:
+        if (fault := bounds_fault(record) or _visits_fault(visits)) is not None:
             raise ValueError(fault)
         if isinstance(record, StepRecord):
             if loaded.step is None:
@@ -178,9 +178,7 @@ def _checked_visits(content: object) -> VisitColumns:
 
 def _visits_fault(visits: VisitColumns) -> str | None:
     """Return the error of a step's prompts; `None` if there is none."""
-    return bounds.outside(visits.num_correct, 0, bounds.MAX_INTEGER) or bounds.outside(
-        visits.policy_version, -bounds.MAX_BIGINT, bounds.MAX_BIGINT
-    )
+    return outside(visits.num_correct, 0, MAX_INTEGER) or outside(visits.policy_version, -MAX_BIGINT, MAX_BIGINT)
 
 
 def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRecord:
@@ -192,3 +190,60 @@ def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRec
         message=f"the line at byte {line.position} of attempt-{attempt}/records.jsonl is not a record: {cause}",
         data={"line": line.text[:1_000]},
     )
+
+
+MAX_INTEGER = 2**31 - 1
+MAX_BIGINT = 2**63 - 1
+
+
+def bounds_fault(record: AnyRecord) -> str | None:
+    """Return the error of a well-formed record with numbers that columns cannot hold; `None` if there is none."""
+    for value in _integers(record):
+        if not is_integer(value):
+            return _out_of_range(value)
+    if isinstance(record, StepRecord):
+        return outside(_bigints(record), -MAX_BIGINT, MAX_BIGINT)
+    if isinstance(record, EventRecord):
+        for name in ("num_steps", "applied_step"):
+            value = record.data.get(name, 0)
+            if type(value) is not int or not is_integer(value):
+                return f"{name}: {_out_of_range(value)}"
+        if not isinstance(record.data.get("set", {}), dict):
+            return "set: not an object"
+    return None
+
+
+def is_integer(value: int) -> bool:
+    """Return whether a column of counts holds the number."""
+    return 0 <= value <= MAX_INTEGER
+
+
+def outside(values: Sequence[int | None], lowest: int, highest: int) -> str | None:
+    """Return the error naming the first number out of bounds; `None` if there is none."""
+    # Most are the same few, and this looks at every prompt of every step.
+    distinct = {*values} - {None}
+    if not distinct or (lowest <= min(distinct) and max(distinct) <= highest):  # type: ignore[type-var, operator]
+        return None
+    return _out_of_range(next(value for value in values if value is not None and not lowest <= value <= highest))
+
+
+def _out_of_range(value: object) -> str:
+    return f"{str(value)[:40]} is not a number that can be stored here"
+
+
+def _integers(record: AnyRecord) -> Iterator[int]:
+    yield record.step
+    if isinstance(record, StepRecord):
+        yield record.num_steps or 0
+    elif isinstance(record, TrackingRecord):
+        yield record.replicate
+
+
+def _bigints(record: StepRecord) -> Sequence[int]:
+    return [
+        record.cost.num_rollouts,
+        *record.fresh_histogram,
+        *record.reevaluated_histogram,
+        *record.batch_histogram,
+        *(() if record.update is None else record.update.ratio_histogram),
+    ]

@@ -8,18 +8,22 @@ missing values, then texts, then numbers, then booleans.
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, case, cast, extract, func, literal, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
+from sqlalchemy.orm import Session
 from sqlalchemy.types import DateTime, Text
 
 from backend.kit.errors import Problem
 from backend.models import Project, Run, RunGroup, RunMetrics, Study, StudyRun, User
 from backend.runs import usage
 from bapo.analysis.comparison import SEED_FIELDS
-from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN
+from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN, ColumnInfo, RunColumns
 
 Kind = Literal["number", "time", "text", "json"]
 
@@ -121,3 +125,42 @@ def _config_value(path: str) -> ColumnElement[Any]:
 def _latest_value(key: str) -> ColumnElement[Any]:
     value = RunMetrics.latest.op("->", return_type=JSONB)(literal(key, Text))
     return func.coalesce(select(value).where(RunMetrics.run_id == Run.id).scalar_subquery(), NO_VALUE)
+
+
+LOOKED_AT = 200
+"""Newest runs of which fields and metrics are offered: reading all configs would take seconds."""
+_PROSE_CHARACTERS = 200
+"""A longer value is no cell of a table."""
+
+
+class _Found(NamedTuple):
+    """Values of runs under one name: as JSON, one per run, and their types."""
+
+    values: list[str]
+    types: set[type]
+
+
+def recorded_columns(session: Session, projects: Sequence[str]) -> RunColumns:
+    """Return the fields and metrics of the newest runs, those that vary first, then by name."""
+    query = select(Run.fields, RunMetrics.latest).join(RunMetrics, RunMetrics.run_id == Run.id, isouter=True)
+    if projects:
+        query = query.where(Run.project_id.in_(select(Project.id).where(Project.name.in_(projects))))
+    rows = session.execute(query.order_by(Run.created_at.desc(), Run.id.desc()).limit(LOOKED_AT)).all()
+    found: dict[str, _Found] = defaultdict(lambda: _Found([], set()))
+    for fields, latest in rows:
+        for prefix, values in ((CONFIG_COLUMN, fields), (METRIC_COLUMN, latest or {})):
+            for name, value in values.items():
+                text = json.dumps(value)
+                if value is not None and len(text) <= _PROSE_CHARACTERS:
+                    found[prefix + name].values.append(text)
+                    found[prefix + name].types.add(str if isinstance(value, str) else object)
+    items = [
+        ColumnInfo(
+            name=name,
+            num_runs=len(each.values),
+            varies=len(set(each.values)) > 1 or len(each.values) < len(rows),
+            is_mixed=len(each.types) > 1,
+        )
+        for name, each in found.items()
+    ]
+    return RunColumns(items=sorted(items, key=lambda item: (not item.varies, item.name)), num_runs=len(rows))

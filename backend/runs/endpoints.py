@@ -10,10 +10,13 @@ from fastapi import Query, Response
 from backend.identity.audit.repository import audit_of_run
 from backend.kit import events, project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.exports import CSV, attachment
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import revisions
-from backend.prices.in_force import prices_in_force
-from backend.runs import discovery, export, filters, groups, listing, presentation, repository
+from backend.prices.service import prices_in_force
+from backend.runs import columns, export, filters, groups, listing, presentation, repository
+from backend.runs.checkpoints import service as checkpoints
+from bapo.api.checkpoints import CheckpointPage
 from bapo.api.runs import (
     History,
     RunColumns,
@@ -44,7 +47,7 @@ def list_runs(caller: Reader, session: DbSession, settings: SettingsOf, query: A
     "/runs.csv",
     summary="Export runs as CSV",
     response_class=Response,
-    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}},
+    responses=CSV,
 )
 def export_runs(
     caller: Reader, session: DbSession, settings: SettingsOf, query: Annotated[RunExport, Query()]
@@ -59,8 +62,7 @@ def export_runs(
         rows = listing.rows_by_id(session, run_ids, caller.id, query.columns)
         parts.append(export.lines([presentation.summary(row, prices) for row in rows], query.columns))
         session.expunge_all()
-    headers = {"Content-Disposition": 'attachment; filename="runs.csv"'}
-    return Response("".join(parts), media_type="text/csv", headers=headers)
+    return attachment("".join(parts), "text/csv", "runs.csv")
 
 
 @router.get("/runs/facets", summary="Get filter options")
@@ -80,7 +82,7 @@ def get_columns(
     _: Reader, session: DbSession, project: Annotated[Sequence[str], Query(max_length=100)] = ()
 ) -> RunColumns:
     """Return the columns beyond the built-in ones, of the newest runs of these projects, or of all visible ones."""
-    return discovery.recorded_columns(session, project)
+    return columns.recorded_columns(session, project)
 
 
 @router.get("/runs/{run_id}", summary="Get a run")
@@ -113,3 +115,10 @@ def get_history(_: Reader, session: DbSession, run_id: str) -> History:
         audit=[presentation.audit_entry(row) for row in audit_of_run(session, run_id)],
         controls=[presentation.control(row) for row in repository.controls(session, run_id)],
     )
+
+
+@router.get("/runs/{run_id}/checkpoints", tags=["checkpoints"], summary="List a run's checkpoints")
+def list_checkpoints(_: Reader, session: DbSession, run_id: str) -> CheckpointPage:
+    """List the checkpoints that a run keeps, newest first, with the evaluations at their steps."""
+    run = repository.get(session, run_id)
+    return CheckpointPage(items=checkpoints.kept(session, run), host=run.host)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
 
+from backend.kit.exports import csv_lines
 from bapo.api.runs import RunSummary
 
 COLUMNS = (
@@ -17,8 +14,6 @@ COLUMNS = (
     *("num_gpus", "compute_hours", "cost", "currency", "is_starred", "archived_at"),
     *("num_findings", "gravest_finding"),
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet would take a text that begins so for a formula."""
 
 
 def header(recorded: Sequence[str]) -> str:
@@ -31,33 +26,6 @@ def lines(runs: Sequence[RunSummary], recorded: Sequence[str]) -> str:
     built_in = ([getattr(run, column) for column in COLUMNS] for run in runs)
     values = ([run.values.get(column) for column in recorded] for run in runs)
     return csv_lines([[*one, *other] for one, other in zip(built_in, values, strict=True)])
-
-
-def csv_lines(rows: Sequence[Sequence[Any]]) -> str:
-    """Return the rows as CSV that spreadsheets read as plain values."""
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\r\n").writerows([_cell(value) for value in row] for row in rows)
-    return buffer.getvalue()
-
-
-def _cell(value: Any) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case datetime():
-            return value.isoformat(timespec="seconds")
-        case list() | tuple():
-            return _text(", ".join(map(str, value)))
-        case str():
-            return _text(value)
-        case _:
-            return str(value)
-
-
-def _text(value: str) -> str:
-    return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 def batches(run_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:

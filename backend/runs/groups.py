@@ -145,8 +145,8 @@ def _config_labels(session: Session, run_ids: Sequence[str]) -> dict[str, str]:
 
 
 def _differences(config: dict[str, Any], differing: Sequence[str]) -> str:
-    told = [
+    texts = [
         f"{name.removeprefix('method.')} = {_label(config[name])}" for name in differing if config.get(name) is not None
     ]
-    more = f" and {len(told) - SHOWN_DIFFERENCES} more" if len(told) > SHOWN_DIFFERENCES else ""
-    return ", ".join(told[:SHOWN_DIFFERENCES]) + more
+    more = f" and {len(texts) - SHOWN_DIFFERENCES} more" if len(texts) > SHOWN_DIFFERENCES else ""
+    return ", ".join(texts[:SHOWN_DIFFERENCES]) + more

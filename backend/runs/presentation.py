@@ -12,7 +12,7 @@ from backend.kit.permissions import GRANTED, Permission
 from backend.kit.principal import Principal
 from backend.models import AuditRow, Control, Run
 from backend.prices.hours import Prices
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.runs import lifecycle, repository, states
 from backend.runs.repository import RunRow
 from backend.settings.environment import Settings

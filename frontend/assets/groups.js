@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { button, copy, count, icon, make, plural, served, setProps } = window.bapo;
+  const { ask, button, copy, count, find, icon, make, noUpdate, plural, served, setProps } = window.bapo;
   const { textBox, turns } = window.bapoText;
 
   const SOURCES = { fresh: "X1 fresh", reevaluated: "X2 re-evaluated", reused: "X3 reused" };
@@ -90,11 +90,37 @@
     return box;
   }
 
-  // Dash may tell of a panel before the browser has it.
   function whenThere(selector, act, tries = 200) {
     if (document.querySelector(selector)) act();
     else if (tries) setTimeout(() => whenThere(selector, act, tries - 1), 25);
   }
 
-  window.bapoGroups = { card, isRight, prompt, link, promptPath, failure, verdict, whenThere };
+  // The callback of a mounted panel: Dash may call it before the browser has the panel.
+  const whenMounted = (selector, show) => (mounted, ...controls) => {
+    if (mounted) whenThere(selector(mounted), () => show(mounted, ...controls));
+    return noUpdate();
+  };
+
+  // Draws the answer to the newest request of a view, unless its panel was closed meanwhile.
+  async function request(view, panel, path, draw, fail = (error) => panel().replaceChildren(failure(error))) {
+    view.request?.abort();
+    const mine = (view.request = new AbortController());
+    panel().setAttribute("aria-busy", "true");
+    try {
+      const answer = await ask(path, mine.signal);
+      if (mine === view.request && panel()) draw(answer);
+    } catch (error) {
+      if (error.name !== "AbortError" && mine === view.request && panel()) fail(error);
+    }
+    if (mine === view.request) panel()?.removeAttribute("aria-busy");
+  }
+
+  // Announces what a panel does not show yet, with the button that shows it; without a text, hides the announcement.
+  function announce(id, text, label, act) {
+    const box = find(id);
+    box.hidden = !text;
+    box.replaceChildren(...(text ? [make("span", "", text), button(label, "text-button", act)] : []));
+  }
+
+  window.bapoGroups = { card, isRight, prompt, link, promptPath, failure, verdict, whenMounted, request, announce };
 })();

@@ -2,8 +2,8 @@
 (function () {
   "use strict";
 
-  const { ask, button, clientside, count, find, make, noUpdate, plural } = window.bapo;
-  const { card, failure, link, prompt, promptPath, whenThere } = window.bapoGroups;
+  const { ask, button, clientside, count, find, make, plural } = window.bapo;
+  const { card, failure, link, prompt, promptPath, whenMounted } = window.bapoGroups;
 
   const COUNTED_MS = 2000; // Until it is looked whether the run is counted by now.
 
@@ -58,12 +58,7 @@
       make("span", "fact", `${plural(item.num_visits, "visit")}, last in step ${count(item.last_step)}`));
   }
 
-  clientside.prompt = {
-    show(mounted) {
-      if (mounted) whenThere(`.prompt-page[data-prompt="${CSS.escape(mounted.prompt)}"]`, () => show(mounted));
-      return noUpdate();
-    },
-  };
+  clientside.prompt = { show: whenMounted(({ prompt: id }) => `.prompt-page[data-prompt="${CSS.escape(id)}"]`, show) };
 
   function show(mounted) {
     view = { ...mounted, cursor: null };

@@ -3,12 +3,12 @@
 (function () {
   "use strict";
 
-  const { ask, button, clientside, count, find, make, noUpdate, plural, setProps } = window.bapo;
-  const { failure, link, promptPath, whenThere } = window.bapoGroups;
+  const { button, clientside, count, find, make, plural, setProps } = window.bapo;
+  const { announce, link, promptPath, request, whenMounted } = window.bapoGroups;
 
   const TYPING_MS = 250;
   const HEIGHT = 36, EDGE = 5;
-  const MOST_TOLD = 12; // Visits that the tooltip of a course lists.
+  const MOST_LISTED = 12; // Visits that the tooltip of a course lists.
   const SOURCES = { fresh: "fresh", reevaluated: "re-evaluated", reused: "reused" };
   const FILTERS = ["story", "source", "search", "min_last", "max_last"];
   const COLUMNS = [
@@ -63,20 +63,11 @@
     load();
   }
 
-  async function load() {
-    view.request?.abort();
-    const mine = (view.request = new AbortController());
+  function load() {
     const query = parameters(view.wanted, view.wanted.sort || view.defaultSort);
     query.set("limit", view.rows);
     query.set("offset", (view.wanted.page - 1) * view.rows);
-    table().setAttribute("aria-busy", "true");
-    try {
-      const page = await ask(`/api/v1/runs/${view.run}/prompts?${query}`, mine.signal);
-      if (mine === view.request && table()) draw(page);
-    } catch (error) {
-      if (error.name !== "AbortError" && table()) table().replaceChildren(failure(error));
-    }
-    table()?.removeAttribute("aria-busy");
+    request(view, table, `/api/v1/runs/${view.run}/prompts?${query}`, draw);
   }
 
   function draw(page) {
@@ -206,7 +197,7 @@
       const [source, correct] = key.split(" ");
       drawing.append(part("path", { d, class: `course-mark course-${source}`, style: `fill: var(--k${correct})` }));
     }
-    const visitsValue = item.steps.slice(0, MOST_TOLD).map((step, index) =>
+    const visitsValue = item.steps.slice(0, MOST_LISTED).map((step, index) =>
       `step ${count(step)}: ${item.num_correct[index]}/${item.group_size} ${SOURCES[item.sources[index]]}`);
     if (item.num_visits > visitsValue.length) visitsValue.push(`… and ${plural(item.num_visits - visitsValue.length, "more visit")}`);
     const tip = part("title", {});
@@ -250,15 +241,10 @@
   }
 
   function tellNews() {
-    const box = find("prompts-news");
-    if (!box || !view || view.lastStep === undefined) return;
+    if (!find("prompts-news") || !view || view.lastStep === undefined) return;
     const step = Number((find("run-step")?.textContent || "").replace(/\D/g, ""));
-    box.hidden = !(step > view.lastStep);
-    box.replaceChildren();
-    if (!box.hidden) {
-      box.append(make("span", "", `Shown up to step ${count(view.lastStep)}; the run is at step ${count(step)}.`),
-        button("Refresh", "text-button", load));
-    }
+    const text = `Shown up to step ${count(view.lastStep)}; the run is at step ${count(step)}.`;
+    announce("prompts-news", step > view.lastStep && text, "Refresh", load);
   }
   addEventListener("bapo:step", () => { if (table()) tellNews(); });
 
@@ -269,12 +255,7 @@
     setProps("prompts-max", { value: view.wanted.max_last || null });
   }
 
-  clientside.prompts = {
-    show(mounted, ...controls) {
-      if (mounted) whenThere(`#prompts-table[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
-      return noUpdate();
-    },
-  };
+  clientside.prompts = { show: whenMounted(({ run }) => `#prompts-table[data-run="${run}"]`, show) };
 
   window.bapoPrompts = { read, parameters, pointsOf };
 

@@ -2,8 +2,8 @@
 (function () {
   "use strict";
 
-  const { ask, button, clientside, count, find, make, noUpdate, plural, same, setProps } = window.bapo;
-  const { card, failure, whenThere } = window.bapoGroups;
+  const { ask, button, clientside, count, find, make, plural, same, setProps } = window.bapo;
+  const { announce, card, request, whenMounted } = window.bapoGroups;
 
   const TYPING_MS = 250;
   const NEWS_MS = 3000;
@@ -20,21 +20,12 @@
     return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
   }
 
-  async function load(more) {
-    view.request?.abort();
-    const mine = (view.request = new AbortController());
+  function load(more) {
     const query = parameters(view);
     if (view.wanted.search) query.set("search", view.wanted.search);
     query.set("limit", view.groups);
     if (more) query.set("cursor", view.cursor);
-    panel().setAttribute("aria-busy", "true");
-    try {
-      const page = await ask(`/api/v1/runs/${view.run}/samples?${query}`, mine.signal);
-      if (mine === view.request && panel()) draw(page, more);
-    } catch (error) {
-      if (error.name !== "AbortError" && panel()) panel().replaceChildren(failure(error));
-    }
-    panel()?.removeAttribute("aria-busy");
+    request(view, panel, `/api/v1/runs/${view.run}/samples?${query}`, (page) => draw(page, more));
   }
 
   function draw(page, more) {
@@ -78,14 +69,8 @@
   }
 
   function tellNews() {
-    const box = find("samples-news");
     const isNew = view.arrived !== null && view.newest !== null && view.arrived > view.newest;
-    box.hidden = !isNew;
-    box.replaceChildren();
-    if (isNew) {
-      box.append(make("span", "", `Step ${count(view.arrived)} has new responses.`),
-        button("Show", "text-button", newest));
-    }
+    announce("samples-news", isNew && `Step ${count(view.arrived)} has new responses.`, "Show", newest);
   }
 
   function newest() {
@@ -97,12 +82,7 @@
     window.bapoView.write(view.wanted);
   }
 
-  clientside.samples = {
-    show(mounted, ...controls) {
-      if (mounted) whenThere(`#samples[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
-      return noUpdate();
-    },
-  };
+  clientside.samples = { show: whenMounted(({ run }) => `#samples[data-run="${run}"]`, show) };
 
   window.bapoSamples = { parameters };
 

@@ -3,8 +3,8 @@
 (function () {
   "use strict";
 
-  const { ask, button, clientside, count, find, make, noUpdate, plural, same, setProps } = window.bapo;
-  const { failure, link, promptPath, whenThere } = window.bapoGroups;
+  const { ask, button, clientside, count, find, make, plural, same, setProps } = window.bapo;
+  const { announce, failure, link, promptPath, request, whenMounted } = window.bapoGroups;
 
   const LISTED = 8; // Groups of each outcome at first.
   const MORE = 100;
@@ -26,22 +26,10 @@
 
   // ---------------------------------------------------------------- asking
 
-  async function load() {
-    view.request?.abort();
-    const mine = (view.request = new AbortController());
+  function load() {
     const query = parameters(view.wanted);
     query.set("limit", LISTED);
-    panel().setAttribute("aria-busy", "true");
-    try {
-      const walk = await ask(`/api/v1/runs/${view.run}/walk?${query}`, mine.signal);
-      if (mine === view.request && panel()) {
-        view.walk = walk;
-        draw();
-      }
-    } catch (error) {
-      if (error.name !== "AbortError" && mine === view.request && panel()) fail(error);
-    }
-    if (mine === view.request) panel()?.removeAttribute("aria-busy");
+    request(view, panel, `/api/v1/runs/${view.run}/walk?${query}`, draw, fail);
   }
 
   function fail(error) {
@@ -70,8 +58,8 @@
 
   // ---------------------------------------------------------------- drawing
 
-  function draw() {
-    const { walk } = view;
+  function draw(walk) {
+    view.walk = walk;
     if (!walk.lines.some((line) => line.key === view.line)) view.line = firstLine(walk);
     setProps("walk-previous", { disabled: walk.previous_step === null });
     setProps("walk-next", { disabled: walk.next_step === null });
@@ -224,20 +212,12 @@
   }
 
   function tellNews() {
-    const box = find("walk-news");
     const step = Number((find("run-step")?.textContent || "").replace(/\D/g, ""));
-    box.hidden = !(view.walk && step > view.walk.last_step);
-    box.replaceChildren();
-    if (box.hidden) return;
-    box.append(make("span", "", `The run is at step ${count(step)} now.`), button("Walk through it", "text-button", newest));
+    const isNew = view.walk && step > view.walk.last_step;
+    announce("walk-news", isNew && `The run is at step ${count(step)} now.`, "Walk through it", newest);
   }
 
-  clientside.walk = {
-    show(mounted, ...controls) {
-      if (mounted) whenThere(`#walk[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
-      return noUpdate();
-    },
-  };
+  clientside.walk = { show: whenMounted(({ run }) => `#walk[data-run="${run}"]`, show) };
 
   const read = (query) => Object.fromEntries(["step", ...THRESHOLDS].map((key) => [key, query.get(key) || ""]));
 

@@ -29,10 +29,24 @@ def icon_button(
     )
 
 
-def small_button(label: str, identifier: Any = None, *, size: str = "compact-xs", **properties: Any) -> dmc.Button:
-    """Return a button for a row of a list."""
+def small_button(
+    label: str,
+    identifier: Any = None,
+    icon_name: IconName | None = None,
+    *,
+    size: str = "compact-xs",
+    **properties: Any,
+) -> dmc.Button:
+    """Return a button for a row of a list, or for the head of a page."""
     named = {} if identifier is None else {"id": identifier}
-    return dmc.Button(label, size=size, variant="default", color="gray", **named, **properties)
+    look = {} if icon_name is None else {"leftSection": icon(icon_name, 16 if size == "xs" else 14)}
+    return dmc.Button(label, size=size, variant="default", color="gray", **named, **look, **properties)
+
+
+def download_button(label: str, address: str, **properties: Any) -> html.A:
+    """Return a button that downloads what the dashboard serves at the address."""
+    button = small_button(label, icon_name="download", size="xs")
+    return html.A(button, href=served(address), download="", className="plain-link", **properties)
 
 
 def _step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
@@ -89,7 +103,13 @@ def small_select(identifier: Any, label: str, value: Any, data: Options, **prope
 
 
 def filter_select(
-    identifier: Any, label: str, value: str | None, data: Options, placeholder: str, width: int
+    identifier: Any,
+    label: str,
+    value: str | None,
+    data: Sequence[Any],
+    placeholder: str,
+    width: int,
+    **properties: Any,
 ) -> dmc.Select:
     """Return a select that filters a list by what is chosen, if anything is."""
     return dmc.Select(
@@ -101,6 +121,7 @@ def filter_select(
         size="xs",
         w=width,
         **attributes(aria_label=label),
+        **properties,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 from dash.exceptions import PreventUpdate
 
@@ -23,7 +22,8 @@ from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.actions import in_place
 from frontend.components.card import figure_card
 from frontend.components.choices import choices
-from frontend.components.elements import Graph, Link, attributes
+from frontend.components.controls import small_select
+from frontend.components.elements import Graph, Link
 from frontend.components.symbols import short_name
 from frontend.components.table import cell, row, table
 
@@ -57,15 +57,7 @@ def importance_cards(name: str, metrics: Sequence[str] = ()) -> list[Any]:
             html.Div(
                 [
                     html.P(EXPLANATION, className="chart-note"),
-                    dmc.Select(
-                        id=f"{name}-metric",
-                        data=data,
-                        value=METRICS[0][0],
-                        allowDeselect=False,
-                        searchable=True,
-                        size="xs",
-                        **attributes(aria_label="Result to explain"),
-                    ),
+                    small_select(f"{name}-metric", "Result to explain", METRICS[0][0], data, searchable=True),
                 ],
                 className="importance-head",
             ),

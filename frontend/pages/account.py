@@ -15,6 +15,7 @@ from bapo.client import AsyncClient
 from frontend.components.actions import FormError, in_place, show, tell, when_pressed, when_submitted
 from frontend.components.card import card, page_heading
 from frontend.components.choices import choices, select
+from frontend.components.controls import small_button
 from frontend.components.page import Page
 from frontend.components.table import row, table
 from frontend.components.text import moment
@@ -65,14 +66,9 @@ def session_table(sessions: Sequence[SessionInfo]) -> html.Div:
     """Return the browsers in which the caller is logged in, each with a button that ends its session."""
     now = datetime.now(UTC)
     num_others = sum(not each.is_current for each in sessions)
-    end_all = dmc.Button(
-        "End the other session" if num_others == 1 else f"End the {num_others} other sessions",
-        id={"type": "session-end", "id": "others"},
-        variant="default",
-        size="xs",
-        mt="sm",
-        style={} if num_others else {"display": "none"},
-    )
+    label = "End the other session" if num_others == 1 else f"End the {num_others} other sessions"
+    style = {} if num_others else {"display": "none"}
+    end_all = small_button(label, {"type": "session-end", "id": "others"}, size="xs", mt="sm", style=style)
     return html.Div([table((), [_session(each, now) for each in sessions], "account-table"), end_all])
 
 

@@ -92,7 +92,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     return html.Div(
         [
             Store(id="prompt-mounted", data=mounted),
-            Store(id="prompt-told"),
+            Store(id="prompt-sink"),
             _head(run, prompt, address),
             html.Div(_facts(prompt), className="run-facts"),
             html.Div([_question(prompt), _answer(prompt)], className="prompt-texts"),
@@ -318,4 +318,4 @@ def register(app: Dash, api: Api) -> None:
     async def draw(scheme: str | None, mounted: dict[str, str]) -> Any:
         return await _figure(api.client(), Address(mounted["run"], mounted["prompt"], PromptFilter()), scheme)
 
-    clientside(app, "prompt", "show", Output("prompt-told", "data"), Input("prompt-mounted", "data"))
+    clientside(app, "prompt", "show", Output("prompt-sink", "data"), Input("prompt-mounted", "data"))

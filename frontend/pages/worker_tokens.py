@@ -76,5 +76,5 @@ PAGES = (Page("/worker-tokens", layout, section="workers"),)
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks: creating and revoking, and the address in the command."""
     register_tokens(app, api, TOKENS)
-    told = [Output(JOIN, "children"), Output(f"{JOIN}-note", "children")]
-    clientside(app, "people", "joining", *told, Input(JOIN, "id"))
+    outputs = [Output(JOIN, "children"), Output(f"{JOIN}-note", "children")]
+    clientside(app, "people", "joining", *outputs, Input(JOIN, "id"))

@@ -1,15 +1,20 @@
-"""Answers that open pages fetch by themselves, bypassing Dash."""
+"""Answers that open pages fetch by themselves, bypassing Dash: news, charts, rendered responses."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bapo.answer_text import Span
 from bapo.client import AsyncClient
+from bapo.observe.group import MOST_CHARACTERS
+from frontend.components.markdown import response_tree
 from frontend.pages.boards.page import board_news
 from frontend.pages.run.chart_panel import charts_answer
 from frontend.pages.run.live import shared_news
@@ -17,7 +22,6 @@ from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.pages.runs.rows import rows
 from frontend.request.answers import answered, json_answer, problem
 from frontend.request.session import Api
-from frontend.server.rendered import RENDERED, rendered
 
 LIVE_PREFIX = "/live/"
 RUN_LIST = "/live/runs"
@@ -72,3 +76,42 @@ async def _kept(api: Api, run_id: str, part: str, query: Mapping[str, str]) -> A
 
 async def _answer(content: Awaitable[object]) -> Response:
     return json_answer(await content)
+
+
+RENDERED = "/live/rendered"
+MOST_TEXTS = 256
+MOST_LETTERS = 400_000
+"""Letters of all texts together: a second or so of rendering."""
+
+
+class ResponsePiece(BaseModel):
+    """A response, or a piece of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    text: str = Field(max_length=2 * MOST_CHARACTERS)
+    answer: Span | None = None
+    """Place of the answer in the text."""
+
+
+class ResponsePieces(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    texts: Sequence[ResponsePiece] = Field(max_length=MOST_TEXTS)
+
+
+async def rendered(request: Request) -> Response:
+    """Answer with one tree per text."""
+    try:
+        given = ResponsePieces.model_validate_json(await request.body())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        return problem(422, "invalid", f"{first['msg']}: send {{texts: [{{text, answer}}]}}", field=field)
+    num_letters = sum(len(piece.text) for piece in given.texts)
+    if num_letters > MOST_LETTERS:
+        return problem(
+            413, "too_large", f"send at most {MOST_LETTERS} letters at a time", field="texts", value=num_letters
+        )
+    # In a thread: other pages must not wait for a long response.
+    return json_answer(await asyncio.to_thread(lambda: [response_tree(each.text, each.answer) for each in given.texts]))

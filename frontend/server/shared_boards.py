@@ -79,11 +79,11 @@ async def shared_board(request: Request, api: Api, scripts: str) -> Response:
 
 
 def _etag(board: SharedBoard, shown: Sequence[Shown], scripts: str) -> str:
-    told = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for part in (board, *(data for both in shown for data in both)):
-        told.update(part.model_dump_json().encode())
-    told.update(scripts.encode())
-    return f'"{told.hexdigest()}"'
+        digest.update(part.model_dump_json().encode())
+    digest.update(scripts.encode())
+    return f'"{digest.hexdigest()}"'
 
 
 async def _shown(api: Api, request: Request, key: str, panel: str, *, both: bool) -> Shown:

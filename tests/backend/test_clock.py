@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.fleet.dispatch.clock_watch import ClockWatch
+from backend.fleet.dispatch.dispatcher import ClockWatch
 
 BEGIN = 1_700_000_000.0
 

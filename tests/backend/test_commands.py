@@ -130,6 +130,6 @@ def answers(client: Client) -> bool:
 
 
 def test_the_server_never_imports_torch() -> None:
-    code = "import backend.serve, backend.__main__, sys; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    code = "import backend.app, backend.__main__, sys; print('torch' in sys.modules, 'transformers' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False False"

@@ -11,7 +11,7 @@ from sqlalchemy import func, update
 from backend.kit.database import Database
 from backend.models import Run
 from backend.readings.visits.cache import VisitCache
-from backend.readings.what_if.service import RecordingCache
+from backend.readings.what_if import RecordingCache
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client

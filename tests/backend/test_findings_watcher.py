@@ -9,13 +9,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from sqlalchemy.orm import Session
 
-from backend.kit.context import Context
 from backend.kit.database import Database
-from backend.models import Run, RunFindings
+from backend.models import RunFindings
 from backend.notices.alerts.finding_rules import matching
 from backend.readings.findings import service
+from backend.readings.run_reading import RunReading
 from bapo import observe
 from bapo.analysis.findings.search import Search
 from bapo.api.alerts import AlertInfo, FindingCondition, RuleDraft, RuleInfo, RuleScope, RuleWrite
@@ -127,11 +126,11 @@ def test_a_run_that_is_deleted_while_it_is_looked_at_leaves_nothing(
     search_of_run = service.search_of_run
     deleted: list[str] = []
 
-    def search(session: Session, context: Context, run: Run) -> Search:
-        found = search_of_run(session, context, run)
-        if run.name == "deleted meanwhile":
-            admin.delete_run(run.id, permanently=True)
-            deleted.append(run.id)
+    def search(reading: RunReading) -> Search:
+        found = search_of_run(reading)
+        if reading.run.name == "deleted meanwhile":
+            admin.delete_run(reading.run_id, permanently=True)
+            deleted.append(reading.run_id)
         return found
 
     monkeypatch.setattr(service, "search_of_run", search)

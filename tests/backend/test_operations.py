@@ -15,7 +15,7 @@ from sqlalchemy import select
 from backend.fleet.dispatch.dispatcher import Dispatcher
 from backend.kit.database import Database
 from backend.kit.instruments import count_on_commit
-from backend.ops.metrics.state import reason_label
+from backend.ops.metrics import reason_label
 from backend.ops.readiness import STUCK_SECONDS
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client

@@ -17,7 +17,7 @@ HARDENED = ("--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--ca
         (SERVER, ["python", "-m", "backend", "--help"]),
         (SERVER, ["python", "-m", "frontend", "--help"]),
         (SERVER, ["bapo", "--help"]),
-        (SERVER, ["python", "-c", "import backend.app, backend.serve, backend.files.resources.contents, frontend.app"]),
+        (SERVER, ["python", "-c", "import backend.app, backend.files.resources.contents, frontend.app"]),
         (SERVER, ["python", "-c", "import safetensors, celery, psycopg, bapo.deploy.healthcheck, bapo.cli.backup"]),
         (WORKER, ["python", "-m", "worker", "--help"]),
         (

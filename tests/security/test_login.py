@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from backend.app import create_app
 from backend.identity.auth import passwords, throttle
-from backend.identity.auth.address import client_address
+from backend.identity.auth.browser import client_address
 from backend.kit.database import Database
 from backend.kit.permissions import Permission, declared_routes
 from backend.kit.principal import new_secret

@@ -24,13 +24,13 @@ from argon2 import PasswordHasher
 from sqlalchemy import make_url, select
 from sqlalchemy.dialects.postgresql import insert
 
+from backend.app import build_server
 from backend.identity.auth import passwords, repository
 from backend.kit.context import Context
 from backend.kit.database import Database
 from backend.kit.principal import ALL_SCOPES, hash_of, new_secret
 from backend.models import ApiToken, Project
 from backend.ops.migrate import migrate
-from backend.serve import build_server
 from backend.settings.environment import Settings
 from bapo.api.accounts import Role, Scope
 from bapo.client import Client

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from backend.files.resources import probes, repository, service
+from backend.files.resources import repository, service
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader, Writer
 from bapo.api.resources import (
@@ -74,7 +74,7 @@ def list_data_probes(_: Reader, session: DbSession, settings: SettingsOf, resour
     """List the probes that were made on a data set, newest first: how many of its groups give no gradient, how many
     answers are right, and how long the planned run takes and what it costs at the prices of now.
     """
-    return DataProbes(items=probes.probes(session, resource_id, settings))
+    return DataProbes(items=service.probes(session, resource_id, settings))
 
 
 @router.delete("/resources/{resource_id}", status_code=204, summary="Remove a resource")

@@ -14,7 +14,7 @@ from backend.models import Resource
 from bapo.api.resources import ResourceKind
 from bapo.config import ConfigProblem, RunConfig, apply_changes
 from bapo.config.model_catalogue import CATALOGUE
-from bapo.config.paths import named_paths, path_fields
+from bapo.config.paths import path_fields
 from bapo.config.resolve import ExplicitConfig, flatten
 from bapo.config.verifiers import is_file_reference
 
@@ -100,8 +100,3 @@ def context_problems(session: Session, config: RunConfig) -> list[ConfigProblem]
         return []
     remedy = f"the model's context has {context:,} tokens, for the prompt and the response: give less"
     return [ConfigProblem("rollout.max_response_tokens", most, remedy)]
-
-
-def uses(config: RunConfig) -> dict[str, str]:
-    """Return the files and folders that a config names, by field; those of a list by field and place, such as `….0`."""
-    return {field: value for field, (_, value) in named_paths(config).items()}

@@ -1,10 +1,10 @@
-"""Registers, lists and previews resources."""
+"""Registers, lists and previews resources, and lists the probes on a data set."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -16,11 +16,17 @@ from backend.files.resources.repository import ResourceRow
 from backend.identity.audit.repository import add_audit
 from backend.identity.projects import choice
 from backend.kit.bodies import rendered
+from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.models import Resource
 from backend.models import ResourceVersion as ResourceVersionRow
+from backend.prices.service import prices_in_force
+from backend.runs.usage import Usage, planned_cost, usage_of
+from backend.settings.environment import Settings
+from bapo.analysis.findings.finding import ProbeFigures
 from bapo.api.resources import (
+    DataProbe,
     ResourceCreate,
     ResourceFile,
     ResourceInfo,
@@ -141,3 +147,30 @@ def files(session: Session, kind: ResourceKind, folders: PermittedFolders) -> li
 
 def _may_remove(resource: Resource, caller: Principal) -> bool:
     return caller.may_change(resource)
+
+
+def probes(session: Session, resource_id: str, settings: Settings) -> list[DataProbe]:
+    """Return the probes on the resource, newest first; an empty list if it is no data set. Raises Problem 404."""
+    rows = repository.probes_on(session, repository.row(session, resource_id).resource)
+    usage = usage_of(session, [row.run.id for row in rows])
+    prices, now = prices_in_force(session, settings), clock(session)
+    found = []
+    for run, author, version, kept in rows:
+        figures = None if kept is None else ProbeFigures.model_validate(kept)
+        planned = planned_cost(None if figures is None else figures.seconds, usage.get(run.id, Usage()), prices, now)
+        found.append(
+            DataProbe(
+                run_id=run.id,
+                name=run.name,
+                status=run.status.value,
+                version=version,
+                # Uploaded models lie in a folder with their name, as others mostly do.
+                model=PurePath(run.config["model"]["path"]).name,
+                author=author,
+                created_at=run.created_at,
+                figures=figures,
+                **planned._asdict(),
+                currency=prices.currency,
+            )
+        )
+    return found

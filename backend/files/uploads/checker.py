@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 
 from backend.files.uploads import repository, room
-from backend.files.uploads.beginning import check_file_beginning
+from backend.files.uploads.contents import check_file_beginning
 from backend.files.uploads.models import ModelJob, unpack_model
 from backend.files.uploads.sources import catalogue_model, is_repository
 from backend.files.uploads.store import UploadStore

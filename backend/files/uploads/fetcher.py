@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from sqlalchemy.orm import Session
 
 from backend.files.uploads import repository, room
-from backend.files.uploads.beginning import check_file_beginning
+from backend.files.uploads.contents import check_file_beginning
 from backend.files.uploads.snapshots import archived, listed
 from backend.files.uploads.sources import (
     Hub,

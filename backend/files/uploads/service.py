@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from backend.files.uploads import repository, room, sources
-from backend.files.uploads.beginning import check_file_beginning
+from backend.files.uploads.contents import check_file_beginning
 from backend.files.uploads.repository import UploadRow
 from backend.files.uploads.sources import SourceError
 from backend.files.uploads.store import StoreError, UploadStore

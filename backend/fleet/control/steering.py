@@ -1,12 +1,12 @@
-"""Requests, validates and withdraws parameter changes of an active run."""
+"""Stores requests to the trainer of an active run; validates and withdraws parameter changes."""
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.control.requests import add_control
 from backend.identity.audit.repository import add_audit
 from backend.kit.errors import Problem, not_found
 from backend.kit.events import announce_status
@@ -17,7 +17,35 @@ from backend.runs.access import require
 from bapo.api.runs import ParameterChange
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.method import steerable_fields
-from bapo.run.control import changed_config
+from bapo.run.control import StopMoment, changed_config
+
+
+def add_control(
+    session: Session,
+    run: Run,
+    kind: str,
+    caller: Principal,
+    changes: dict[str, Any],
+    at_step: int | None,
+    moment: StopMoment | None = None,
+) -> Control:
+    """Store a stop, a pause or a change; the run's worker hands it on with its next heartbeat."""
+    control = Control(
+        run_id=run.id,
+        id=uuid.uuid4().hex,
+        kind=kind,
+        author=caller.name,
+        changes=changes,
+        at_step=at_step,
+        state="pending",
+        moment=moment,
+    )
+    session.add(control)
+    session.flush()
+    detail = {"control_id": control.id, "set": changes, "at_step": at_step} if kind == "change" else {"when": moment}
+    add_audit(session, run.id, caller.name, kind, detail)
+    announce_status(session, run)
+    return control
 
 
 def change_parameters(session: Session, run: Run, change: ParameterChange, caller: Principal) -> Control:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.fleet.control.requests import add_control
+from backend.fleet.control.steering import add_control
 from backend.identity.audit.repository import add_audit
 from backend.kit.database import clock
 from backend.kit.errors import Problem

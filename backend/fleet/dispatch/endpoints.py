@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import Request
 
-from backend.fleet.dispatch import attempts, deliveries
+from backend.fleet.dispatch import attempts, broker
 from backend.fleet.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.runs import presentation
 from backend.runs import repository as runs
 from bapo.api.runs import RunSummary
@@ -60,7 +60,7 @@ async def wait_for_runs(
 
     For workers that listen to no broker. An answer may come twice; the claim decides.
     """
-    return AssignedRuns(run_ids=await deliveries.wait_for_runs(context, request, body, caller))
+    return AssignedRuns(run_ids=await broker.wait_for_runs(context, request, body, caller))
 
 
 @router.post("/workers/runs/{run_id}/claim", summary="Claim a run")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.fleet.queue import limits, moves, service
+from backend.fleet.queue import moves, service
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Reader, Writer
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
@@ -27,7 +27,7 @@ def move_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: s
 @router.get("/queue/limits", summary="Get limits of users")
 def get_limits(_: Administrator, session: DbSession, settings: SettingsOf) -> UserLimits:
     """List the number of runs that each user may have on workers at a time. Requires an administrator."""
-    return limits.limits(session, settings)
+    return service.limits(session, settings)
 
 
 @router.put("/queue/limits/{user}", summary="Set a user's limit")
@@ -38,6 +38,6 @@ def set_limit(
 
     Requires an administrator.
     """
-    limits.set_limit(session, user, body, caller)
+    service.set_limit(session, user, body, caller)
     session.flush()
-    return limits.limits(session, settings)
+    return service.limits(session, settings)

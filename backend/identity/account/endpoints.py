@@ -6,7 +6,7 @@ from fastapi import Request
 
 from backend.identity.account import service
 from backend.identity.auth import login as logins
-from backend.identity.auth.address import client_address
+from backend.identity.auth.browser import client_address
 from backend.identity.auth.service import Visit
 from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.permissions import AccountOwner, Administrator

@@ -8,7 +8,6 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from backend.identity.account import repository
 from backend.identity.audit.repository import add_audit
 from backend.identity.auth import repository as accounts
 from backend.kit.bodies import rendered
@@ -43,7 +42,7 @@ def end_sessions(session: Session, caller: Principal, *, but: str | None = None,
 def tokens(session: Session, kind: Kind, caller: Principal) -> list[TokenInfo]:
     """Return the tokens of the caller, or of workers."""
     rows = accounts.tokens(session, kind, caller.id if kind == "user" else None)
-    workers = repository.workers_of(session, [token.id for token, _ in rows]) if kind == "worker" else {}
+    workers = accounts.workers_of(session, [token.id for token, _ in rows]) if kind == "worker" else {}
     return [_info(token, expired, caller, workers.get(token.id, ())) for token, expired in rows]
 
 

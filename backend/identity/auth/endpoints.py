@@ -6,7 +6,7 @@ from fastapi import Request, Response
 
 from backend.identity.auth import login as logins
 from backend.identity.auth import repository, service
-from backend.identity.auth.cookies import asker_of, set_session_cookie
+from backend.identity.auth.browser import asker_of, set_session_cookie
 from backend.identity.auth.openid import flow
 from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.errors import Problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session as DbSession
 from backend.identity.lookalikes import looks
 from backend.kit.database import seconds_from_now
 from backend.kit.principal import SYSTEM_NAME
-from backend.models import ApiToken, LoginCode, Membership, Project, ProviderIdentity, Session, User
+from backend.models import ApiToken, LoginCode, Membership, Project, ProviderIdentity, Session, User, Worker
 from bapo.api.accounts import Role, Scope
 
 NOTED_USE = timedelta(minutes=1)
@@ -253,3 +253,12 @@ def ensure_token(
         .values(values)
         .on_conflict_do_update(index_elements=[ApiToken.secret_hash], set_={"revoked_at": None})
     )
+
+
+def workers_of(session: DbSession, token_ids: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the names of the workers that registered with each token."""
+    found: dict[str, list[str]] = {}
+    query = select(Worker.token_id, Worker.name).where(Worker.token_id.in_(token_ids)).order_by(Worker.name)
+    for token_id, name in session.execute(query):
+        found.setdefault(token_id, []).append(name)
+    return found

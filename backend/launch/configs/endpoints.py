@@ -12,7 +12,7 @@ from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.errors import not_found
 from backend.kit.permissions import Reader
 from backend.launch.configs import estimate, service
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.runs import repository
 from bapo.api.configs import (
     ConfigCheck,

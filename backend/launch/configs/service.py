@@ -1,9 +1,10 @@
-"""Resolves a recipe or a parent run, with changes, to a validated config."""
+"""Resolves a recipe or a parent run, with changes, to a validated config; says what its thresholds come to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,20 +13,24 @@ from sqlalchemy.orm import Session
 from backend.files.resources import references
 from backend.fleet.queue.matching import why_never
 from backend.kit.errors import field_problems
-from backend.launch.configs.theory import constants, threshold_map
 from backend.models import Run
 from backend.readings.prompt_lists import references as prompt_lists
+from backend.readings.prompt_lists.repository import FIELD as PROMPT_LIST
 from backend.runs import repository
 from backend.runs.checkpoints import service as checkpoints
 from backend.workers.repository import machines
 from bapo.api.base import FieldProblem
-from bapo.api.configs import ConfigDraft, ConfigReport
+from bapo.api.configs import ConfigDraft, ConfigReport, ThresholdMapRow
 from bapo.config import ConfigError, ConfigProblem, ResolvedConfig, RunConfig, apply_changes, parse_config, resolve
+from bapo.config.paths import named_paths
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import ExplicitConfig, difference, flatten
 from bapo.config.task import ReasoningGymTaskConfig
+from bapo.methods.bapo import BapoConfig
 from bapo.run.fork import fork_problems
 from bapo.tasks.reasoning_gym import missing_package
+from bapo.theory import theory_constants
+from bapo.thresholds import Thresholds
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,13 @@ class CheckedDraft:
     resolved: ResolvedConfig
     recipe: str | None
     diff: dict[str, tuple[Any, Any]]
-    uses: Mapping[str, str]
-    """Files, folders and prompt list that the config names, by field."""
+
+    @property
+    def uses(self) -> dict[str, str]:
+        """Files, folders and prompt list that the config names, by field; those of a list by place, such as `….0`."""
+        config = self.resolved.config
+        listed = {} if config.task.prompt_list is None else {PROMPT_LIST: config.task.prompt_list}
+        return {field: value for field, (_, value) in named_paths(config).items()} | listed
 
 
 def recipe(name: str) -> Recipe:
@@ -76,12 +86,7 @@ def check(
     if parent is not None and fork_step is not None and (of_fork := fork_problems(resolved.config, base, fork_step)):
         raise ConfigError(of_fork)
     config = prompt_lists.written_in(session, resolved.config, project_id) if for_run else resolved.config
-    return CheckedDraft(
-        replace(resolved, config=config),
-        recipe_name,
-        difference(resolved.config, base),
-        {**references.uses(config), **prompt_lists.uses(config)},
-    )
+    return CheckedDraft(replace(resolved, config=config), recipe_name, difference(resolved.config, base))
 
 
 def _missing_package(config: RunConfig) -> ConfigProblem | None:
@@ -153,3 +158,45 @@ def report(session: Session, checked: CheckedDraft) -> ConfigReport:
         threshold_map=threshold_map(config),
         constants=constants(config),
     )
+
+
+NUM_ROWS = 21
+"""r_tot = 0, 0.05, …, 1."""
+
+
+def threshold_map(config: RunConfig) -> list[ThresholdMapRow]:
+    """Return the roles of each number of correct responses; empty for methods without thresholds."""
+    method = config.method
+    if not isinstance(method, BapoConfig):
+        return []
+    return [_row(method, Fraction(i, NUM_ROWS - 1), config.rollout.group_size) for i in range(NUM_ROWS)]
+
+
+def _row(method: BapoConfig, r_tot: Fraction, group_size: int) -> ThresholdMapRow:
+    thresholds = Thresholds.at(r_tot, c1=method.c1, c2=method.c2, c3=method.c3, group_size=group_size)
+    roles = []
+    for num_correct in range(group_size + 1):
+        # The uniform filter draws from all groups, the others only from those with mixed rewards.
+        is_fresh = method.filter.type == "uniform" or 0 < num_correct < group_size
+        named = {
+            "fresh": is_fresh,
+            "difficult": "reevaluated" not in method.without and thresholds.is_difficult(num_correct),
+            "reusable": "reused" not in method.without and thresholds.is_reusable(num_correct),
+        }
+        roles.append("+".join(role for role, holds in named.items() if holds) or "nothing")
+    return ThresholdMapRow(r_tot=float(r_tot), c2=float(thresholds.c2), c3=float(thresholds.c3), roles=roles)
+
+
+def constants(config: RunConfig) -> dict[str, float | None]:
+    """Return K1, K2, K2_exact and K3 at r_tot = 0 (arXiv:2602.20722, Eq. 11–13); `None` without thresholds."""
+    method = config.method
+    if not isinstance(method, BapoConfig):
+        return {"K1": None, "K2": None, "K2_exact": None, "K3": None}
+    values = theory_constants(
+        group_size=config.rollout.group_size,
+        c1=method.c1,
+        c2=method.c2[0],
+        c3=method.c3[0],
+        filter_keeps_mixed_only=method.filter.type != "uniform",
+    )
+    return {"K1": values.k1, "K2": values.k2, "K2_exact": values.k2_exact, "K3": values.k3}

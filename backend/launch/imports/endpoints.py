@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Writer
 from backend.launch.imports import service
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.records.ingest import accept
 from backend.runs import presentation
 from backend.runs import repository as runs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.files.resources.references import uses
 from backend.files.resources.repository import note_use
 from backend.fleet.dispatch.lost_attempts import LOST
 from backend.identity.audit.repository import add_audit
@@ -24,6 +23,7 @@ from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import RunStatus
 from bapo.config import parse_config
 from bapo.config.method import is_trainable
+from bapo.config.paths import named_paths
 from bapo.config.resolve import config_digest
 
 _ENDINGS = {"finished": RunStatus.SUCCEEDED, "failed": RunStatus.FAILED, "stop": RunStatus.CANCELLED}
@@ -113,7 +113,7 @@ def _create(session: Session, body: ImportCreate, caller: Principal, project_id:
     run.status_reason = "being imported"
     session.add(run)
     session.flush()
-    note_use(session, run.id, uses(config))
+    note_use(session, run.id, {field: path for field, (_, path) in named_paths(config).items()})
     add_audit(session, run.id, caller.name, "imported", {"source": body.source})
     announce_status(session, run)
     return run

@@ -12,8 +12,8 @@ from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
-from backend.launch.studies import continuation, experiment, plans, report, repository, results, service
-from backend.prices.in_force import prices_in_force
+from backend.launch.studies import experiment, plans, report, repository, results, service
+from backend.prices.service import prices_in_force
 from backend.readings.compare import importance
 from backend.readings.compare.endpoints import Metric
 from bapo.api.compare import ParameterImportance
@@ -164,7 +164,7 @@ def continue_arm(
     """
 
     def make() -> StudyContinued:
-        return continuation.continue_arm(session, study_id, body, caller)
+        return experiment.continue_arm(session, study_id, body, caller)
 
     return once(session, caller, idempotency_key, f"{study_id} {body.model_dump_json()}", StudyContinued, make)
 

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
-from backend.prices.in_force import prices_in_force
+from backend.prices.service import prices_in_force
 from backend.readings.compare import curves, importance, series, service
 from backend.readings.compare.curves import Reduction
-from backend.readings.compare.held_out_curves import of_one_set
+from backend.readings.compare.series import of_one_set
 from backend.records.parameters import MAX_KEYS, Window
 from backend.records.series import sample
 from bapo.api.compare import (

@@ -16,11 +16,20 @@ from backend.kit.errors import Problem, not_found
 from backend.models import Run
 from backend.prices.hours import Prices
 from backend.readings.compare import repository
-from backend.readings.compare.costs import meter_of, reached, total
 from backend.readings.compare.curves import Budget, common_budget, read_axes
 from backend.readings.compare.groups import compared_group
 from backend.readings.compare.outcome import Compared, outcome_of
-from backend.readings.compare.outcomes import Accuracies, HeldOut, evaluated_until, held_out_of, results_of, tracked_of
+from backend.readings.compare.outcomes import (
+    Accuracies,
+    HeldOut,
+    evaluated_until,
+    held_out_of,
+    meter_of,
+    reached,
+    results_of,
+    total,
+    tracked_of,
+)
 from backend.runs.presentation import NOTES_START_CHARACTERS
 from backend.runs.repository import applied_changes
 from backend.runs.usage import usage_of

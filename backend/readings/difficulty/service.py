@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy.orm import Session
 
-from backend.kit.context import Context
 from backend.kit.errors import Problem
-from backend.models import Run
 from backend.readings.difficulty import repository
-from backend.readings.visits.service import visits_of_run
+from backend.readings.run_reading import RunReading
 from bapo.analysis.accuracy_transitions import (
     Counts,
     Matrix,
@@ -43,16 +40,14 @@ class Prompts(NamedTuple):
     last_step: int
 
 
-def migration(
-    session: Session, context: Context, run: Run, kind: MigrationKind, from_step: int | None, to_step: int | None
-) -> Migration:
+def migration(reading: RunReading, kind: MigrationKind, from_step: int | None, to_step: int | None) -> Migration:
     """Return the matrix between two steps, by default over the whole run. Raises Problem 422 for steps in disorder."""
     if from_step is not None and to_step is not None and from_step > to_step:
         remedy = f"from_step must not be after to_step, which is {to_step}: swap them"
         raise Problem(422, "invalid_request", remedy, field="from_step", value=from_step)
-    prompts = _prompts(session, context, run, kind, [from_step, to_step])
-    group_size = group_size_of(run.config)
-    null = _null(session, run, group_size) if kind == "tracked" else None
+    prompts = _prompts(reading, kind, [from_step, to_step])
+    group_size = group_size_of(reading.run.config)
+    null = _null(reading, group_size) if kind == "tracked" else None
     return Migration(
         kind=kind,
         group_size=group_size,
@@ -65,11 +60,11 @@ def migration(
     )
 
 
-def flows_over(session: Session, context: Context, run: Run, kind: MigrationKind, steps: Sequence[int] | None) -> Flows:
+def flows_over(reading: RunReading, kind: MigrationKind, steps: Sequence[int] | None) -> Flows:
     """Return the moves of prompts over the steps; over four evenly spaced steps by default."""
     wanted: Sequence[int | None] = [None] * NUM_FLOW_STEPS if steps is None else steps
-    prompts = _prompts(session, context, run, kind, wanted)
-    group_size = group_size_of(run.config)
+    prompts = _prompts(reading, kind, wanted)
+    group_size = group_size_of(reading.run.config)
     paths = flows(prompts.counts, group_size)
     return Flows(
         kind=kind,
@@ -81,12 +76,10 @@ def flows_over(session: Session, context: Context, run: Run, kind: MigrationKind
     )
 
 
-def _prompts(
-    session: Session, context: Context, run: Run, kind: MigrationKind, wanted: Sequence[int | None]
-) -> Prompts:
+def _prompts(reading: RunReading, kind: MigrationKind, wanted: Sequence[int | None]) -> Prompts:
     if kind == "tracked":
-        return _tracked(session, run, wanted)
-    visits = visits_of_run(session, context, run)
+        return _tracked(reading, wanted)
+    visits = reading.visits
     last_step = int(visits.step[-1]) if len(visits.step) else 0
     steps = _filled(wanted, first=_first_meaningful(visits, last_step), last=last_step)
     return Prompts(steps, [last_evaluated(visits, step) for step in steps], (), last_step)
@@ -100,8 +93,8 @@ def _first_meaningful(visits: Visits, last_step: int) -> int:
     return last_new if last_new < last_step else last_step // 2
 
 
-def _tracked(session: Session, run: Run, wanted: Sequence[int | None]) -> Prompts:
-    sampled_steps = repository.tracked_steps(session, run.id)
+def _tracked(reading: RunReading, wanted: Sequence[int | None]) -> Prompts:
+    sampled_steps = repository.tracked_steps(reading.session, reading.run.id)
     if not sampled_steps:
         nothing = np.zeros(0, dtype=np.int16)
         return Prompts([0] * len(wanted), [nothing] * len(wanted), (), 0)
@@ -110,7 +103,7 @@ def _tracked(session: Session, run: Run, wanted: Sequence[int | None]) -> Prompt
     steps = [
         sampled_steps[max(bisect_right(sampled_steps, step) - 1, 0)] for step in _filled(wanted, first=first, last=last)
     ]
-    found = repository.samplings(session, run.id, set(steps))
+    found = repository.samplings(reading.session, reading.run_id, set(steps))
     return Prompts(steps, aligned([found[step] for step in steps]), sampled_steps, last)
 
 
@@ -123,8 +116,8 @@ def _filled(wanted: Sequence[int | None], *, first: int, last: int) -> list[int]
     ]
 
 
-def _null(session: Session, run: Run, group_size: int) -> Matrix | None:
-    base = repository.base_samplings(session, run.id)
+def _null(reading: RunReading, group_size: int) -> Matrix | None:
+    base = repository.base_samplings(reading.session, reading.run_id)
     if base is None:
         return None
     first, again = aligned(base)

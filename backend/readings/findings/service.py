@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.kit.context import Context
 from backend.kit.database import clock
 from backend.kit.revision_cache import RevisionCache
 from backend.models import Run
 from backend.prices.hours import Prices
 from backend.readings.findings import repository
-from backend.readings.visits.service import visits_of_run
+from backend.readings.run_reading import RunReading
 from backend.records import series
 from backend.records.repository import StepRange
 from backend.runs.states import is_terminal
@@ -45,22 +44,23 @@ class FindingsCache(RevisionCache[str, Search]):
         super().__init__(max_size=100)
 
 
-def search_of_run(session: Session, context: Context, run: Run) -> Search:
+def search_of_run(reading: RunReading) -> Search:
     """Return all findings of what the run has recorded, and the prompts that they name.
 
     Those of a running run may be some seconds old; those of an ended run cover all that it recorded.
     """
-    return context.part(FindingsCache).get(
+    session, run = reading.session, reading.run
+    return reading.context.part(FindingsCache).get(
         run.id,
         lambda: repository.revision(session, run.id),
-        lambda _: find(_stream(session, run, visits_of_run(session, context, run))),
+        lambda _: find(_stream(session, run, reading.visits)),
         min_seconds=0.0 if is_terminal(run.status) else MIN_SECONDS_BETWEEN_SEARCHES,
     )
 
 
-def prompts_of_finding(session: Session, context: Context, run: Run, kind: FindingKind) -> PromptList:
+def prompts_of_finding(reading: RunReading, kind: FindingKind) -> PromptList:
     """Return the prompts that a finding names; none where it was not found."""
-    return search_of_run(session, context, run).prompts.get(kind, PromptList(kind=kind, items=[]))
+    return search_of_run(reading).prompts.get(kind, PromptList(kind=kind, items=[]))
 
 
 def _stream(session: Session, run: Run, visits: Visits) -> RunStream:
@@ -98,12 +98,12 @@ def _stream(session: Session, run: Run, visits: Visits) -> RunStream:
     )
 
 
-def with_cost(session: Session, run: Run, report: FindingsReport, prices: Prices) -> FindingsReport:
+def with_cost(reading: RunReading, report: FindingsReport, prices: Prices) -> FindingsReport:
     """Return the report with the expected cost in the finding of a probe's time; any other as it is."""
     if not any(finding.kind == "probed_cost" for finding in report.findings):
         return report
-    usage = usage_of(session, [run.id]).get(run.id, Usage())
-    now = clock(session)
+    usage = usage_of(reading.session, [reading.run_id]).get(reading.run_id, Usage())
+    now = clock(reading.session)
 
     def cost_of(seconds: float) -> float | str:
         planned = planned_cost(seconds, usage, prices, now)

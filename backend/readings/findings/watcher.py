@@ -17,7 +17,7 @@ from backend.kit.leadership import LeaderThread
 from backend.models import PromptTotals, Run, RunFindings
 from backend.readings.findings import repository, service
 from backend.readings.prompt_totals import totals
-from backend.readings.visits.service import columns_of_run
+from backend.readings.run_reading import RunReading
 from backend.runs import states
 from bapo.analysis.across_runs import SUSPECTING
 
@@ -89,14 +89,15 @@ def look(session: Session, context: Context, run_id: str) -> None:
         return
     step, found, probe = run.step, [], None
     try:
-        search = service.search_of_run(session, context, run)
+        reading = RunReading(session, context, run_id)
+        search = service.search_of_run(reading)
         report = search.report
         step, found = report.step, [each.model_dump(include={"kind", "severity", "title"}) for each in report.findings]
         probe = None if search.probe is None else search.probe.model_dump(mode="json")
         suspected = {
             each.prompt_id for kind in SUSPECTING if kind in search.prompts for each in search.prompts[kind].items
         }
-        columns = columns_of_run(session, context, run)
+        columns = reading.columns
         if not _is_still_there(session, run_id):
             return
         with session.begin_nested():

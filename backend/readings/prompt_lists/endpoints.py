@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Response
 from sqlalchemy.orm import Session
 
 from backend.identity.projects import choice
 from backend.kit.context import DbSession, new_router
+from backend.kit.exports import CSV, JSON_LINES, attachment, csv_file
 from backend.kit.permissions import Reader, Writer
 from backend.readings.prompt_lists import repository, service
-from backend.runs.export import csv_lines
 from bapo.api.prompt_lists import (
     Action,
     PromptListChange,
@@ -28,12 +28,6 @@ from bapo.config.prompt_weights import weight_text
 
 router = new_router("prompt lists")
 COLUMNS = ("prompt_id", "action", "weight", "note", "author", "added_at")
-TABLE: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}
-}
-LINES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One JSON object a line."}
-}
 Project = Annotated[str | None, Query(max_length=200, description="Defaults to all projects of the caller.")]
 Version = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Defaults to the newest.")]
 
@@ -106,23 +100,22 @@ def change_prompt_list(caller: Writer, session: DbSession, list_id: str, body: P
 
 def _exported(
     session: Session, list_id: str, version: int | None, ending: str
-) -> tuple[Iterator[PromptListEntryInfo], dict[str, str]]:
-    """Return the entries, and headers that name the file."""
+) -> tuple[Iterator[PromptListEntryInfo], str]:
+    """Return the entries, and the file's name."""
     row = repository.row(session, list_id)
     number = service.version_of(row, version)
-    headers = {"Content-Disposition": f'attachment; filename="{row.list.name}-{number}.{ending}"'}
-    return service.exported(session, row, number), headers
+    return service.exported(session, row, number), f"{row.list.name}-{number}.{ending}"
 
 
 @router.get(
     "/prompt-lists/{list_id}/entries.csv",
     summary="Export a prompt list as CSV",
     response_class=Response,
-    responses=TABLE,
+    responses=CSV,
 )
 def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
     """Return all entries of a version as CSV, which `bapo prompts put --file` and `bapo train --prompt-list` read."""
-    entries, headers = _exported(session, list_id, version, "csv")
+    entries, name = _exported(session, list_id, version, "csv")
     lines = [
         (
             each.prompt_id,
@@ -134,20 +127,20 @@ def export_prompt_list(_: Reader, session: DbSession, list_id: str, version: Ver
         )
         for each in entries
     ]
-    return Response(csv_lines([COLUMNS, *lines]), media_type="text/csv", headers=headers)
+    return csv_file(name, COLUMNS, lines)
 
 
 @router.get(
     "/prompt-lists/{list_id}/entries.jsonl",
     summary="Export a prompt list as JSON lines",
     response_class=Response,
-    responses=LINES,
+    responses=JSON_LINES,
 )
 def export_prompt_list_lines(_: Reader, session: DbSession, list_id: str, version: Version = None) -> Response:
     """Return all entries of a version, one JSON object a line."""
-    entries, headers = _exported(session, list_id, version, "jsonl")
+    entries, name = _exported(session, list_id, version, "jsonl")
     lines = "".join(f"{each.model_dump_json()}\n" for each in entries)
-    return Response(lines, media_type="text/plain", headers=headers)
+    return attachment(lines, "text/plain", name)
 
 
 @router.get("/prompt-lists/{list_id}/versions", summary="List the versions of a prompt list")

@@ -60,9 +60,3 @@ def _named(session: Session, value: str, project_id: str | None) -> tuple[Prompt
     found = repository.named(session, project_id, name)
     assert found is not None, "its version was looked up when the config was checked"
     return found, int(number)
-
-
-def uses(config: RunConfig) -> dict[str, str]:
-    """Return the list that a config names, by field."""
-    named = config.task.prompt_list
-    return {} if named is None else {FIELD: named}

@@ -17,8 +17,8 @@ from backend.readings.prompt_lists import repository as lists
 from backend.readings.prompt_totals import repository as totals
 from backend.readings.prompt_totals.repository import InRun
 from backend.readings.prompts import repository
+from backend.readings.run_reading import RunReading
 from backend.readings.samples import repository as samples
-from backend.readings.visits.service import visits_of_run
 from backend.runs import repository as runs
 from bapo.analysis.across_runs import accuracy, agreement
 from bapo.analysis.findings.answers import extracted
@@ -173,7 +173,7 @@ def curves(session: Session, context: Context, prompt_id: str, project_name: str
 
 
 def _curve(session: Session, context: Context, row: InRun, prompt_id: str) -> PromptCurve:
-    visits = visits_of_run(session, context, runs.get(session, row.run_id))
+    visits = RunReading(session, context, row.run_id).visits
     number = visits.prompt_ids.index(prompt_id) if prompt_id in visits.prompt_ids else -1
     is_own = ~np.isin(visits.step, np.array(row.inherited_steps, np.int64))
     found = thinned(np.flatnonzero((visits.prompt == number) & visits.is_evaluation & is_own), MOST_POINTS)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from fastapi import Query, Response
 
 from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.exports import CSV, JSON_LINES, attachment, csv_file
 from backend.kit.permissions import Reader
 from backend.readings.prompts import across, service
-from backend.runs import repository as runs
-from backend.runs.export import csv_lines
+from backend.readings.run_reading import ReadableRun
 from bapo.api.prompts import (
     ProjectPromptFilter,
     ProjectPromptPage,
@@ -28,12 +28,6 @@ PROMPT_COLUMNS = (
     *("prompt_id", "num_runs", "num_visits", "num_responses", "num_correct", "accuracy", "low", "high"),
     *("num_never_solved", "num_always_solved", "num_suspected", "text"),
 )
-TABLE: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}
-}
-LINES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One JSON object a line."}
-}
 PromptId = Annotated[str, Query(min_length=1, max_length=1_000, description="Identity of the prompt.")]
 ProjectName = Annotated[str | None, Query(max_length=200, description="Defaults to the caller's only or first one.")]
 
@@ -47,25 +41,15 @@ class PromptQuery(PromptFilter):
 
 
 @router.get("/runs/{run_id}/prompts", summary="List training prompts")
-def list_prompts(
-    _: Reader, session: DbSession, context: ContextOf, run_id: str, query: Annotated[PromptQuery, Query()]
-) -> PromptPage:
+def list_prompts(run: ReadableRun, query: Annotated[PromptQuery, Query()]) -> PromptPage:
     """List prompts with their visits: step, source, number of correct responses and whether they were trained on."""
-    page = service.PageOf(query.cursor, query.offset, query.limit)
-    return service.list_prompts(session, context, runs.get(session, run_id), query, page)
+    return service.list_prompts(run, query, service.PageOf(query.cursor, query.offset, query.limit))
 
 
 @router.get("/runs/{run_id}/prompts/{prompt_id:path}", summary="Get a training prompt")
-def get_prompt(
-    _: Reader,
-    session: DbSession,
-    context: ContextOf,
-    run_id: str,
-    prompt_id: str,
-    wanted: Annotated[PromptFilter, Query()],
-) -> PromptDetail:
+def get_prompt(run: ReadableRun, prompt_id: str, wanted: Annotated[PromptFilter, Query()]) -> PromptDetail:
     """Return all visits of a prompt, and its neighbours in the filtered list."""
-    return service.one_prompt(session, context, runs.get(session, run_id), prompt_id, wanted)
+    return service.one_prompt(run, prompt_id, wanted)
 
 
 class ProjectPromptQuery(ProjectPromptFilter):
@@ -89,7 +73,7 @@ def list_project_prompts(
     return across.page(session, query, query.offset, query.limit)
 
 
-@router.get("/prompts.csv", summary="Export a project's prompts as CSV", response_class=Response, responses=TABLE)
+@router.get("/prompts.csv", summary="Export a project's prompts as CSV", response_class=Response, responses=CSV)
 def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]) -> Response:
     """Return the prompts of a project that a filter finds with their totals, at most 100,000."""
     rows = [
@@ -100,18 +84,18 @@ def export_project_prompts(_: Reader, session: DbSession, wanted: Annotated[Proj
         )
         for each in across.all_matching(session, wanted)
     ]
-    return _download(csv_lines([PROMPT_COLUMNS, *rows]), "text/csv", "prompts.csv")
+    return csv_file("prompts.csv", PROMPT_COLUMNS, rows)
 
 
 @router.get(
-    "/prompts.jsonl", summary="Export a project's prompts as JSON lines", response_class=Response, responses=LINES
+    "/prompts.jsonl", summary="Export a project's prompts as JSON lines", response_class=Response, responses=JSON_LINES
 )
 def export_project_prompt_lines(
     _: Reader, session: DbSession, wanted: Annotated[ProjectPromptFilter, Query()]
 ) -> Response:
     """Return the matching prompts of a project with their totals, one JSON object a line, at most 100,000."""
     lines = "".join(f"{each.model_dump_json()}\n" for each in across.all_matching(session, wanted))
-    return _download(lines, "text/plain", "prompts.jsonl")
+    return attachment(lines, "text/plain", "prompts.jsonl")
 
 
 @router.get("/prompt-curves", summary="Get a prompt's accuracy by run")
@@ -137,30 +121,28 @@ def get_prompt_answers(
     return across.answers(session, prompt_id, project)
 
 
-@router.get("/prompt-history.csv", summary="Export a prompt's visits as CSV", response_class=Response, responses=TABLE)
+@router.get("/prompt-history.csv", summary="Export a prompt's visits as CSV", response_class=Response, responses=CSV)
 def export_prompt_history(_: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None) -> Response:
     """Return every visit of a prompt in every run of the project; of a step that several hold, in the oldest of them.
 
     It takes a look at each step of these runs.
     """
     rows = [tuple(visit.values()) for visit in across.history(session, prompt_id, project)]
-    return _download(csv_lines([across.HISTORY_COLUMNS, *rows]), "text/csv", "prompt-history.csv")
+    return csv_file("prompt-history.csv", across.HISTORY_COLUMNS, rows)
 
 
 @router.get(
-    "/prompt-history.jsonl", summary="Export a prompt's visits as JSON lines", response_class=Response, responses=LINES
+    "/prompt-history.jsonl",
+    summary="Export a prompt's visits as JSON lines",
+    response_class=Response,
+    responses=JSON_LINES,
 )
 def export_prompt_history_lines(
     _: Reader, session: DbSession, prompt_id: PromptId, project: ProjectName = None
 ) -> Response:
     """Return every visit of a prompt in every run of the project, one JSON object per line; inherited ones once."""
     lines = b"".join(orjson.dumps(visit) + b"\n" for visit in across.history(session, prompt_id, project))
-    return _download(lines, "text/plain", "prompt-history.jsonl")
-
-
-def _download(content: str | bytes, media_type: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=media_type, headers=headers)
+    return attachment(lines, "text/plain", "prompt-history.jsonl")
 
 
 @router.get("/prompts/{prompt_id:path}", summary="Get a training prompt across runs")

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy.orm import Session
 
-from backend.kit.context import Context
 from backend.kit.cursors import decode_texts, encode
 from backend.kit.errors import Problem, existing
-from backend.models import Run
 from backend.readings.prompts import repository
 from backend.readings.prompts.selection import RunPrompts, Selection, select
+from backend.readings.run_reading import RunReading
 from backend.readings.samples.repository import beginnings
-from backend.readings.visits.service import visits_of_run
 from bapo.analysis.prompt_outcomes import thinned
 from bapo.analysis.visits import SOURCES
 from bapo.api.prompts import (
@@ -43,9 +40,9 @@ class PageOf(NamedTuple):
     limit: int
 
 
-def list_prompts(session: Session, context: Context, run: Run, wanted: PromptFilter, page: PageOf) -> PromptPage:
+def list_prompts(reading: RunReading, wanted: PromptFilter, page: PageOf) -> PromptPage:
     """Return a page of the prompts that a filter finds. Raises Problem 422 for a cursor of another list."""
-    prompts, selection = _find(session, context, run, wanted)
+    prompts, selection = _find(reading, wanted)
     list_name = f"prompts by {wanted.sort} {'down' if wanted.descending else 'up'}"
     rest = selection
     if page.cursor is not None:
@@ -56,7 +53,7 @@ def list_prompts(session: Session, context: Context, run: Run, wanted: PromptFil
         last = page.offset + page.limit - 1
         next_cursor = encode(list_name, [repr(float(rest.keys[last])), str(rest.numbers[last])])
     ids = [prompts.visits.prompt_ids[number] for number in numbers]
-    texts = beginnings(session, run.id, ids, BEGINNING_LETTERS)
+    texts = beginnings(reading.session, reading.run_id, ids, BEGINNING_LETTERS)
     return PromptPage(
         items=[_summary(prompts, int(number), texts.get(ids[place])) for place, number in enumerate(numbers)],
         next_cursor=next_cursor,
@@ -66,9 +63,9 @@ def list_prompts(session: Session, context: Context, run: Run, wanted: PromptFil
     )
 
 
-def _find(session: Session, context: Context, run: Run, wanted: PromptFilter) -> tuple[RunPrompts, Selection]:
-    prompts = RunPrompts.of(visits_of_run(session, context, run))
-    saying = repository.saying(session, run.id, wanted.search) if wanted.search else frozenset[str]()
+def _find(reading: RunReading, wanted: PromptFilter) -> tuple[RunPrompts, Selection]:
+    prompts = RunPrompts.of(reading.visits)
+    saying = repository.saying(reading.session, reading.run_id, wanted.search) if wanted.search else frozenset[str]()
     return prompts, select(prompts, wanted, saying)
 
 
@@ -126,14 +123,15 @@ def _totals(prompts: RunPrompts) -> PromptTotals:
     )
 
 
-def one_prompt(session: Session, context: Context, run: Run, prompt_id: str, wanted: PromptFilter) -> PromptDetail:
+def one_prompt(reading: RunReading, prompt_id: str, wanted: PromptFilter) -> PromptDetail:
     """Return all stored data of a prompt, and its neighbours in a list. Raises Problem 404."""
-    prompts, selection = _find(session, context, run, wanted)
+    prompts, selection = _find(reading, wanted)
     number = existing(prompts.number_of(prompt_id), "prompt", prompt_id)
     steps = np.unique(prompts.visits.step[prompts.columns.visits_of(number)]).tolist()
-    visits = repository.visits(session, run.id, prompt_id, steps)
-    trackings = repository.trackings(session, run.id, prompt_id)
-    stored = repository.whole_text(session, run.id, prompt_id)
+    session, run_id = reading.session, reading.run_id
+    visits = repository.visits(session, run_id, prompt_id, steps)
+    trackings = repository.trackings(session, run_id, prompt_id)
+    stored = repository.whole_text(session, run_id, prompt_id)
     return PromptDetail(
         **_summary(prompts, number, None if stored is None else stored.content).model_dump(),
         answer=None if stored is None else stored.answer,

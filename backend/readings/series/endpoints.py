@@ -6,16 +6,15 @@ from typing import Annotated, Any
 
 from fastapi import Query, Response
 
-from backend.kit.context import AnswersOf, ContextOf, DbSession, new_router
+from backend.kit.context import new_router
 from backend.kit.errors import Problem
-from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
-from backend.readings.visits.service import visits_of_run
+from backend.models import Run
+from backend.readings.run_reading import ReadableRun
 from backend.records import distributions, metric_keys, repository, series
 from backend.records.curves import smoothing_of
 from backend.records.distributions import Spans
 from backend.records.parameters import MAX_KEYS, TrainingWindow, Window
-from backend.runs import repository as runs
 from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
 from bapo.config import patterns
 from bapo.records import RATIO_BIN_EDGES
@@ -29,18 +28,14 @@ _SAMPLED: dict[int | str, dict[str, Any]] = {200: {"headers": {"X-Sampled": _HEA
 
 
 @router.get("/runs/{run_id}/metric-keys", summary="List metric names")
-def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
+def get_metric_keys(reading: ReadableRun) -> MetricKeys:
     """List the names of a run's metrics: verl's names where verl has one, else `bapo/…`."""
-    runs.get(session, run_id)
-    return MetricKeys(items=metric_keys.read(session, run_id))
+    return MetricKeys(items=metric_keys.read(reading.session, reading.run.id))
 
 
 @router.get("/runs/{run_id}/metrics", summary="Get metrics", response_model=Series, responses=_SAMPLED)
 def get_metrics(
-    _: Reader,
-    session: DbSession,
-    answers: AnswersOf,
-    run_id: str,
+    reading: ReadableRun,
     keys: Annotated[str, Query(min_length=1, max_length=50_000, description="Names, separated by commas.")],
     window: Window,
 ) -> Response:
@@ -49,23 +44,19 @@ def get_metrics(
     With `max_points`, a sample of the steps that keeps the extremes; the header `X-Sampled` says so.
     """
 
-    def work_out() -> Answer:
-        runs.get(session, run_id)
+    def work_out(run: Run) -> Answer:
         names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
-        columns = series.read(session, run_id, names, window.steps)
+        columns = series.read(reading.session, run.id, names, window.steps)
         if window.max_points is not None:
             columns = series.sample(columns, window.max_points)
         return _answer({"steps": columns.steps, "columns": columns.values}, columns.sampled)
 
-    return answers.of(session, [run_id], work_out)
+    return reading.answer(work_out)
 
 
 @router.get("/runs/{run_id}/metric-groups", summary="Get metrics for several charts", response_model=SeriesGroups)
 def get_metric_groups(
-    _: Reader,
-    session: DbSession,
-    answers: AnswersOf,
-    run_id: str,
+    reading: ReadableRun,
     window: TrainingWindow,
     groups: Annotated[
         str, Query(max_length=50_000, description="Names separated by commas, groups separated by `|`; may be empty.")
@@ -87,11 +78,10 @@ def get_metric_groups(
         remedy = f"request at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time"
         raise Problem(422, "too_many_keys", remedy, field="groups", value=len(wanted))
 
-    def work_out() -> Answer:
-        runs.get(session, run_id)
+    def work_out(run: Run) -> Answer:
         found = series.read_groups(
-            session,
-            run_id,
+            reading.session,
+            run.id,
             wanted,
             [key for key in along.split(",") if key],
             window.steps,
@@ -109,7 +99,7 @@ def get_metric_groups(
         ]
         return _answer({"groups": content})
 
-    return answers.of(session, [run_id], work_out)
+    return reading.answer(work_out)
 
 
 @router.get(
@@ -118,25 +108,18 @@ def get_metric_groups(
     response_model=RatioSeries,
     responses=_SAMPLED,
 )
-def get_ratios(
-    _: Reader,
-    session: DbSession,
-    answers: AnswersOf,
-    run_id: str,
-    window: TrainingWindow,
-) -> Response:
+def get_ratios(reading: ReadableRun, window: TrainingWindow) -> Response:
     """Return the number of tokens by ratio ρ between the trained policy and the one that generated them, in 13 bins per
     step.
 
     With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
     """
 
-    def work_out() -> Answer:
-        runs.get(session, run_id)
-        spans, counts = distributions.ratios(session, run_id, window.steps, window.max_points)
+    def work_out(run: Run) -> Answer:
+        spans, counts = distributions.ratios(reading.session, run.id, window.steps, window.max_points)
         return _answer({"edges": RATIO_BIN_EDGES, **_steps_of(spans), "counts": counts}, _summed(spans))
 
-    return answers.of(session, [run_id], work_out)
+    return reading.answer(work_out)
 
 
 @router.get(
@@ -145,25 +128,17 @@ def get_ratios(
     response_model=StalenessSeries,
     responses=_SAMPLED,
 )
-def get_staleness(
-    _: Reader,
-    session: DbSession,
-    context: ContextOf,
-    answers: AnswersOf,
-    run_id: str,
-    window: TrainingWindow,
-) -> Response:
+def get_staleness(reading: ReadableRun, window: TrainingWindow) -> Response:
     """Return the number of trained groups by staleness per step: step - 1 - version of the generating policy.
 
     Staleness 0 is on-policy. With `max_points`, neighbouring steps are summed: nothing is left out.
     """
 
-    def work_out() -> Answer:
-        visits = visits_of_run(session, context, runs.get(session, run_id))
-        spans, ages, counts = distributions.staleness(visits, window.steps, window.max_points)
+    def work_out(_: Run) -> Answer:
+        spans, ages, counts = distributions.staleness(reading.visits, window.steps, window.max_points)
         return _answer({"ages": ages, **_steps_of(spans), "counts": counts}, _summed(spans))
 
-    return answers.of(session, [run_id], work_out)
+    return reading.answer(work_out)
 
 
 @router.get(
@@ -172,24 +147,17 @@ def get_staleness(
     response_model=HistogramSeries,
     responses=_SAMPLED,
 )
-def get_histograms(
-    _: Reader,
-    session: DbSession,
-    answers: AnswersOf,
-    run_id: str,
-    window: Window,
-) -> Response:
+def get_histograms(reading: ReadableRun, window: Window) -> Response:
     """Return the number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
 
     With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
     """
 
-    def work_out() -> Answer:
-        run = runs.get(session, run_id)
+    def work_out(run: Run) -> Answer:
         steps, max_points = window
         num_steps = min(steps.last, run.step) - max(steps.first, 1) + 1
         every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
-        rows = repository.histograms(session, run_id, steps, every)
+        rows = repository.histograms(reading.session, run.id, steps, every)
         content = {
             "steps": [row.step for row in rows],
             "fresh": [row.fresh for row in rows],
@@ -200,7 +168,7 @@ def get_histograms(
             content, series.NOT_SAMPLED if every == 1 else f"every {every}th; {len(rows)} of {num_steps} steps"
         )
 
-    return answers.of(session, [run_id], work_out)
+    return reading.answer(work_out)
 
 
 def _answer(content: object, sampled: str | None = None) -> Answer:

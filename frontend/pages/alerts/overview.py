@@ -12,9 +12,8 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 from frontend.components.actions import clientside, in_place, in_toast, tell, when_pressed
 from frontend.components.alert_cards import KINDS, acknowledging, alert_cards
 from frontend.components.choices import choices
-from frontend.components.controls import filter_select, segments
+from frontend.components.controls import filter_select, segments, small_button
 from frontend.components.elements import Link, Store, button_store, pressed_in
-from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.components.page import Page
 from frontend.pages.alerts import alerts_page
@@ -34,15 +33,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             segments("alerts-state", "Which alerts", state, choices(STATES)),
             filter_select("alerts-kind", "Kind of alert", kind, choices(KINDS.items()), "All kinds", 180),
             *([_one_run(run_id)] if run_id else []),
-            dmc.Button(
-                "Acknowledge all shown",
-                id="alerts-all",
-                size="xs",
-                variant="default",
-                color="gray",
-                leftSection=icon("check", 14),
-                className="for-members",
-            ),
+            small_button("Acknowledge all shown", "alerts-all", "check", size="xs", className="for-members"),
         ],
         className="alert-filters",
     )

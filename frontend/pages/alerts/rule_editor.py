@@ -112,8 +112,8 @@ def _previewing(app: Dash, api: Api) -> None:
     # The fields tell at once what was typed, so that "Save" never takes an older value; only the preview waits.
     in_browser = partial(clientside, app, "alerts")
     changed = (Input("rule-drawer", "opened"), Input("rule-kind", "value"), Input("rule-project", "value"))
-    told = Output("rule-typed", "data", allow_duplicate=True)
-    in_browser("typed", told, *changed, Input(_ANY, "value"), initial=False)
+    typed = Output("rule-typed", "data", allow_duplicate=True)
+    in_browser("typed", typed, *changed, Input(_ANY, "value"), initial=False)
     in_browser("previewing", Output("rule-typed", "data"), Input("rule-previewing", "data"))
 
     @app.callback(

@@ -69,8 +69,8 @@ def _row(board_id: str, link: BoardLinkInfo, now: datetime) -> html.Tr:
     else:
         is_over = link.expires_at <= now
         state = ["expired " if is_over else "", f"{link.expires_at:%Y-%m-%d %H:%M} UTC"]
-        told = store_button("board-link", board=board_id, link=link.id, name=f"{link.prefix}…")
-        button = "" if is_over else small_button("Revoke", **told)
+        store = store_button("board-link", board=board_id, link=link.id, name=f"{link.prefix}…")
+        button = "" if is_over else small_button("Revoke", **store)
     opened = "never" if link.last_opened_at is None else moment(link.last_opened_at, now=now)
     return row(html.Code(f"{link.prefix}…"), link.author, cell(state, "nowrap"), opened, button)
 

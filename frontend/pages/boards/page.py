@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import dash_mantine_components as dmc
 import orjson
 from dash import html
 from plotly.io.json import to_json_plotly
@@ -21,13 +20,13 @@ from bapo.figures.theme import Palette, palette_of, themed
 from bapo.report.board import Shown, sections_of_panel, text_html
 from bapo.report.document import drawings, section_html
 from frontend.components.card import page_heading
+from frontend.components.controls import download_button, small_button
 from frontend.components.dialogs import confirm_dialog
 from frontend.components.elements import Store, attributes, button_store, store_button
 from frontend.components.icon import icon
 from frontend.components.page import Page
 from frontend.pages.boards import editor, links
 from frontend.pages.boards.changes import name_of
-from frontend.request.prefix import served
 from frontend.request.session import Api
 
 
@@ -67,13 +66,7 @@ async def layout(api: Api, parts: Mapping[str, str], _: Mapping[str, str]) -> An
 
 
 def _buttons(board: BoardInfo) -> list[Any]:
-    export = html.A(
-        dmc.Button("Export as one HTML file", leftSection=icon("download", 16), size="xs", variant="default"),
-        href=served(f"/reports/board/{board.id}.html"),
-        download="",
-        className="plain-link",
-        id="board-export",
-    )
+    export = download_button("Export as one HTML file", f"/reports/board/{board.id}.html", id="board-export")
     if not board.may_change:
         return [export]
     return [
@@ -86,16 +79,10 @@ def _buttons(board: BoardInfo) -> list[Any]:
             )
             for kind, label in (("chart", "Chart"), ("text", "Text"), ("paper", "Paper figures"))
         ),
-        dmc.Button("Share", id="board-share", leftSection=icon("link", 16), size="xs", variant="default"),
-        dmc.Button("Name and runs", id="board-edit", leftSection=icon("sliders", 16), size="xs", variant="default"),
+        small_button("Share", "board-share", "link", size="xs"),
+        small_button("Name and runs", "board-edit", "sliders", size="xs"),
         export,
-        dmc.Button(
-            "Delete",
-            id={"type": "board-delete", "id": board.id, "name": board.name},
-            leftSection=icon("trash", 16),
-            size="xs",
-            variant="default",
-        ),
+        small_button("Delete", {"type": "board-delete", "id": board.id, "name": board.name}, "trash", size="xs"),
     ]
 
 
@@ -114,8 +101,8 @@ async def board_news(client: AsyncClient, board_id: str, query: Mapping[str, str
 def _news(board: BoardInfo, shown: list[PanelData], known: Mapping[str, str], palette: Palette) -> dict[str, Any]:
     panels = []
     for panel, data in zip(board.panels, shown, strict=True):
-        told = f"{palette.scheme} {panel.model_dump_json()} {data.model_dump_json()}"
-        digest = hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+        state = f"{palette.scheme} {panel.model_dump_json()} {data.model_dump_json()}"
+        digest = hashlib.blake2b(state.encode(), digest_size=8).hexdigest()
         content = {} if known.get(panel.id) == digest else _content(panel, data, palette)
         panels.append({"id": panel.id, "digest": digest, **content})
     return {"version": board.version, "name": board.name, "panels": panels}

@@ -40,7 +40,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             Store(id="compare-hidden", data=sorted(view.hidden)),
             Store(id="compare-poke"),
             Store(id="compare-drawn"),
-            Store(id="compare-told"),
+            Store(id="compare-sink"),
             Store(id="compare-columns"),
             html.Div(
                 [

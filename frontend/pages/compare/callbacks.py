@@ -70,7 +70,7 @@ def register(app: Dash, api: Api) -> None:
 
     in_browser = partial(clientside, app, "compare", initial=False)
     others = [Input(f"compare-{name}", "value") for name in ("metrics", "dataset", "reach", "reference", "other")]
-    in_browser("address", Output("compare-told", "data"), *_CHOICES, *others)
+    in_browser("address", Output("compare-sink", "data"), *_CHOICES, *others)
     in_browser("drawn", Output("compare-columns", "data"), Input("compare-drawn", "data"))
 
     async def importance(metric: str, runs: Sequence[str] | None) -> ParameterImportance | None:
@@ -124,8 +124,8 @@ def _register_curves(app: Dash, api: Api) -> None:
             keys = metrics or usual_metrics(known)
             curves = await requests.curves(view, keys)
         except FAILURES as error:
-            told = {"runs": [], "failed": True}
-            return (True, False, [], error_notice(error), None, None, *[no_update] * 4, told)
+            nothing = {"runs": [], "failed": True}
+            return (True, False, [], error_notice(error), None, None, *[no_update] * 4, nothing)
         looks = styles([each.label for each in curves.groups], palette)
         names = {run_id: name for each in curves.groups for run_id, name in zip(each.run_ids, each.names, strict=True)}
         # What the browser has searched for meanwhile stays.

@@ -26,7 +26,7 @@ def stores() -> list[Any]:
     """Return what the panel keeps: the upload that it shows, and the clock of its check."""
     return [
         Store(id="upload-current"),
-        Store(id="upload-told"),
+        Store(id="upload-sink"),
         Interval(id="upload-clock", interval=POLL_MILLISECONDS, disabled=True),
     ]
 
@@ -63,7 +63,7 @@ async def _draw(client: AsyncClient, upload: UploadInfo) -> None:
 
 def register(app: Dash, api: Api) -> None:
     """Register the callbacks of the panel."""
-    clientside(app, "uploads", "opened", Output("upload-told", "data"), Input("upload-drawer", "opened"), initial=False)
+    clientside(app, "uploads", "opened", Output("upload-sink", "data"), Input("upload-drawer", "opened"), initial=False)
     _showing(app, api)
     _fetching(app, api)
     _deciding(app, api)

@@ -86,7 +86,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         # How the charts are looked at, from the address (assets/charts_view.js).
         Store(id="charts-view"),
         Store(id="charts-drawn"),
-        Store(id="charts-told"),
+        Store(id="charts-sink"),
         html.Div(cards, id="charts-grid", className="chart-grid"),
         *hint,
     ]
@@ -239,9 +239,9 @@ def register(app: Dash, _: Api) -> None:
         State("run-id", "data"),
         State("live-source", "data"),
     )
-    told = Output("charts-told", "data", allow_duplicate=True)
+    sink = Output("charts-sink", "data", allow_duplicate=True)
     ends = (Input("funnel-from", "value"), Input("funnel-to", "value"))
-    clientside(app, "charts", "funnel", told, *ends, initial=False)
+    clientside(app, "charts", "funnel", sink, *ends, initial=False)
     looked_at = (Input("charts-mounted", "data"), Input("run-x", "value"), Input("run-smooth", "value"))
     clientside(app, "charts", "view", Output("charts-view", "data"), *looked_at)
     clientside(
@@ -251,7 +251,7 @@ def register(app: Dash, _: Api) -> None:
         Output({"type": "chart", "name": ALL}, "figure"),
         Output({"type": "chart-card", "name": ALL}, "className"),
         Output({"type": "chart-note", "name": ALL}, "children"),
-        Output("charts-told", "data"),
+        Output("charts-sink", "data"),
         Input("charts-drawn", "data"),
         State({"type": "chart-card", "name": ALL}, "className"),
         initial=False,

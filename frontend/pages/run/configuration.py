@@ -93,14 +93,14 @@ def observed_config(run: RunDetail) -> html.Div:
     """Return the settings of another trainer as it reported them."""
     method = run.config["method"]
     trainer = " ".join(filter(None, (method["trainer"], method["trainer_version"]))) or "not named"
-    told = {f"config.{field}": value for field, value in method["config"].items()}
+    fields = {f"config.{field}": value for field, value in method["config"].items()}
     rows = [
         row(html.Code(name, className="config-path"), html.Code(formatting.config_value(value) or "empty"))
         for name, value in {
             "trainer": trainer,
             "counted as correct": f"reward above {method['reward_threshold']:g}",
             **flatten({name: run.config.get(name, {}) for name in ("rollout", "training")}),
-            **told,
+            **fields,
         }.items()
     ]
     return html.Div(

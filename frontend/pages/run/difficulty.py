@@ -202,7 +202,7 @@ def register(app: Dash, _: Api) -> None:
         app,
         "difficulty",
         "changed",
-        Output("migration-section", "data-told"),
+        Output("migration-section", "data-sink"),
         Input("migration-kind", "value"),
         Input("migration-from", "value"),
         Input("migration-to", "value"),

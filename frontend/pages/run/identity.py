@@ -11,6 +11,7 @@ from dash.exceptions import PreventUpdate
 
 from bapo.api.runs import RunDetail, RunUpdate
 from frontend.components.actions import in_place, in_toast, unchanged, when_pressed, when_submitted
+from frontend.components.controls import small_button
 from frontend.components.elements import Link, attributes
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
@@ -35,28 +36,12 @@ def star_class(is_starred: bool) -> str:
 
 def edit_button(run: RunDetail) -> dmc.Button:
     """Return the button that opens the dialog, hidden from those who may not edit."""
-    return dmc.Button(
-        "Edit",
-        id="run-edit",
-        leftSection=icon("notes", 16),
-        variant="default",
-        color="gray",
-        size="xs",
-        style={} if run.may_edit else {"display": "none"},
-    )
+    return small_button("Edit", "run-edit", "notes", size="xs", style={} if run.may_edit else {"display": "none"})
 
 
 def archive_button(run: RunDetail) -> dmc.Button:
     """Return the button, hidden if the run's state does not allow it."""
-    return dmc.Button(
-        archive_label(run),
-        id="run-archive",
-        leftSection=icon("archive", 16),
-        variant="default",
-        color="gray",
-        size="xs",
-        style=archive_style(run),
-    )
+    return small_button(archive_label(run), "run-archive", "archive", size="xs", style=archive_style(run))
 
 
 def archive_label(run: RunDetail) -> str:

@@ -73,7 +73,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                     "limit": token_limit_of(run.config),
                 },
             ),
-            Store(id="samples-told"),
+            Store(id="samples-sink"),
             controls,
             html.Div(id="samples-news", className="news", hidden=True, role="status"),
             html.Div(
@@ -97,4 +97,4 @@ def register(app: Dash, _: Api) -> None:
         Input("samples-correct", "value"),
         Input("samples-search", "value"),
     ]
-    clientside(app, "samples", "show", Output("samples-told", "data"), *inputs)
+    clientside(app, "samples", "show", Output("samples-sink", "data"), *inputs)

@@ -38,7 +38,7 @@ def walk_panel(run: RunDetail, query: Mapping[str, str]) -> Any:
     return html.Div(
         [
             Store(id="walk-mounted", data={"run": run.id, "groupSize": size}),
-            Store(id="walk-told"),
+            Store(id="walk-sink"),
             html.Div(
                 [
                     stepper("walk", query.get("step", ""), "newest", debounce=300),
@@ -103,7 +103,7 @@ def register(app: Dash, _: Api) -> None:
         app,
         "walk",
         "show",
-        Output("walk-told", "data"),
+        Output("walk-sink", "data"),
         Input("walk-mounted", "data"),
         Input("walk-step", "value"),
         *inputs,

@@ -100,7 +100,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
             Store(id="what-if-group-size", data=config.rollout.group_size),
             Store(id="what-if-asked"),
             Store(id="what-if-answered"),
-            Store(id="what-if-told"),
+            Store(id="what-if-sink"),
             Store(id="what-if-shown"),
             html.Section(
                 [
@@ -217,7 +217,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         "whatIf",
         "moved",
-        Output("what-if-told", "data"),
+        Output("what-if-sink", "data"),
         Output("what-if-controls", "className"),
         Output(shown, "children"),
         Input(values, "value"),
@@ -260,7 +260,7 @@ def register(app: Dash, api: Api) -> None:
         unchanged = [no_update] * (3 * len(names))
         if asked is None:
             raise PreventUpdate
-        told = {"number": asked["number"], "draws": asked["draws"]}
+        answered = {"number": asked["number"], "draws": asked["draws"]}
         try:
             run = await client.run(run_id)
             changes = changes_of(start, asked["values"], _config_in_force(run))
@@ -273,14 +273,14 @@ def register(app: Dash, api: Api) -> None:
             )
         except FAILURES as error:
             alert = dmc.Alert(error_text(error), color="red", variant="light", title="Not possible", p="sm", mb="md")
-            return *unchanged, *([no_update] * 3), alert, no_update, told | {"failed": True}
+            return *unchanged, *([no_update] * 3), alert, no_update, answered | {"failed": True}
         return (
             *(shown.figures[name] for name in names),
             *(" ".join(part for part in each.split() if part != "loading") for each in classes),
             *([shown.note] * len(names)),
             *shown.texts,
             _form_address(run_id, changes),
-            told | {"set": changes_text(changes), "num_draws": shown.num_draws},
+            answered | {"set": changes_text(changes), "num_draws": shown.num_draws},
         )
 
 

@@ -15,7 +15,7 @@ from bapo.api.runs import RunFacets
 from frontend.components.actions import clientside
 from frontend.components.card import page_title
 from frontend.components.choices import choices
-from frontend.components.controls import menu_of
+from frontend.components.controls import filter_select, menu_of, small_button
 from frontend.components.dialogs import answer, confirm_dialog, confirmed, question
 from frontend.components.elements import Link, Store, attributes
 from frontend.components.icon import icon
@@ -73,12 +73,11 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                             _columns(),
                             _grouping(),
                             views.menu(),
-                            dmc.Button(
+                            small_button(
                                 "CSV",
-                                id="runs-csv",
+                                "runs-csv",
+                                "download",
                                 size="xs",
-                                variant="default",
-                                leftSection=icon("download", 14),
                                 **attributes(aria_label="CSV of all matching runs"),
                             ),
                             Link(
@@ -176,18 +175,8 @@ GROUPINGS: tuple[tuple[str, str], ...] = (
 
 
 def _grouping() -> dmc.Select:
-    return dmc.Select(
-        id="runs-by",
-        data=[{"group": "Runs with the same", "items": list(choices(GROUPINGS))}],
-        value=None,
-        placeholder="Group by",
-        clearable=True,
-        searchable=True,
-        limit=100,
-        size="xs",
-        w=130,
-        **attributes(aria_label="Group by"),
-    )
+    data = [{"group": "Runs with the same", "items": list(choices(GROUPINGS))}]
+    return filter_select("runs-by", "Group by", None, data, "Group by", 130, searchable=True, limit=100)
 
 
 def _grid() -> dag.AgGrid:

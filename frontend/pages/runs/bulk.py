@@ -11,7 +11,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.api.runs import NamedCount
-from frontend.components.controls import menu_of
+from frontend.components.controls import menu_of, small_button
 from frontend.components.elements import attributes
 from frontend.components.icon import IconName, icon
 
@@ -55,14 +55,7 @@ def bar(tags: list[NamedCount]) -> html.Div:
         for each in BUTTONS
     ]
     compare = dmc.Button("Compare", id="runs-compare", size="compact-sm", leftSection=icon("runs", 14))
-    study = dmc.Button(
-        "Study",
-        id="runs-study",
-        size="compact-sm",
-        variant="default",
-        leftSection=icon("study", 14),
-        className="for-members",
-    )
+    study = small_button("Study", "runs-study", "study", size="compact-sm", className="for-members")
     clear = dmc.Button("Clear", id="runs-unselect", size="compact-sm", variant="subtle", color="gray")
     return html.Div(
         [

@@ -151,15 +151,9 @@ def _any_column() -> html.Div:
         comboboxProps={"withinPortal": False},
         **attributes(aria_label="Column of the condition"),
     )
-    operator = dmc.Select(
-        id="runs-where-operator",
-        data=choices(OPERATORS),
-        value="=",
-        allowDeselect=False,
-        size="xs",
-        comboboxProps={"withinPortal": False},
-        **attributes(aria_label="How the column is compared"),
-    )
+    inside: dict[str, Any] = {"comboboxProps": {"withinPortal": False}}
+    operators = choices(OPERATORS)
+    operator = controls.small_select("runs-where-operator", "How the column is compared", "=", operators, **inside)
     value = dmc.TextInput(
         id="runs-where-value",
         value="",

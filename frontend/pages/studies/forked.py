@@ -16,8 +16,8 @@ from bapo.figures import formatting
 from bapo.figures.fork_experiment import arm_styles
 from bapo.figures.theme import Palette
 from frontend.components.choices import select
+from frontend.components.controls import small_button
 from frontend.components.elements import Link, store_button
-from frontend.components.icon import icon
 from frontend.components.runs import status_badge
 from frontend.components.table import cell, row, table_card
 
@@ -114,10 +114,10 @@ def _fresh(arm: ForkArm) -> Any:
     paired = f"{arm.fresh.num_pairs:,} of {arm.fresh.num_groups:,} paired"
     if arm.fresh.difference is None:
         return html.Span(paired, className="study-interval")
-    told: list[Any] = [html.Span(points_text(arm.fresh.difference), title=paired)]
+    parts: list[Any] = [html.Span(points_text(arm.fresh.difference), title=paired)]
     if arm.fresh.num_pairs < arm.fresh.num_groups:
-        told.append(html.Span(paired, className="study-interval"))
-    return told
+        parts.append(html.Span(paired, className="study-interval"))
+    return parts
 
 
 def _run(run: StudyRun) -> Any:
@@ -139,11 +139,9 @@ def _continue(arm: ForkArm, runs: Sequence[StudyRun]) -> list[Any]:
     title = "Trains on from its last checkpoint, to the steps that its parent planned. The other arms stay as they are."
     pressed = store_button(CONTINUE, arm=arm.number, label=arm.label)
     return [
-        dmc.Button(
+        small_button(
             "Continue this arm",
-            size="compact-xs",
-            variant="default",
-            leftSection=icon("play", 14),
+            icon_name="play",
             className="for-members",
             attributes={"root": {"title": title}},
             **pressed,

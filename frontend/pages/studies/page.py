@@ -22,6 +22,7 @@ from bapo.run.control import StopMoment
 from frontend.components.actions import clientside, go_to, in_place, in_toast, tell, when_pressed
 from frontend.components.card import figure_card
 from frontend.components.chart_card import table_button
+from frontend.components.controls import download_button
 from frontend.components.dialogs import Question, confirm_dialog, question, when_agreed
 from frontend.components.elements import Graph, Interval, Link, Store, attributes, button_store, pressed_in
 from frontend.components.icon import icon
@@ -34,7 +35,6 @@ from frontend.components.text import moment
 from frontend.delivery.reports import STUDY_PREFIX
 from frontend.pages.studies.forked import CONTINUE, dataset_select, experiment_parts, origin_of
 from frontend.pages.studies.results import progress, report_parts, result_tables, run_grid
-from frontend.request.prefix import served
 from frontend.request.session import Api
 
 REFRESH_MILLISECONDS = 4000
@@ -154,12 +154,8 @@ def _links(study: StudyDetail) -> list[Any]:
     chosen = f"?runs={','.join(run_ids[:MOST_COMPARED])}"
     looks: dict[str, Any] = {"variant": "default", "color": "gray", "size": "xs"}
     downloads = [
-        html.A(
-            dmc.Button(label, size="xs", variant="default", leftSection=icon("download", 16)),
-            href=served(f"{STUDY_PREFIX}{study.id}.{kind}"),
-            download="",
-            className="plain-link",
-            **attributes(aria_label=f"Download the report as {label}"),
+        download_button(
+            label, f"{STUDY_PREFIX}{study.id}.{kind}", **attributes(aria_label=f"Download the report as {label}")
         )
         for kind, label in DOWNLOADS
     ]

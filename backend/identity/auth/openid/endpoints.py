@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from backend.identity.auth.address import client_address
-from backend.identity.auth.cookies import asker_of, set_session_cookie
+from backend.identity.auth.browser import asker_of, client_address, set_session_cookie
 from backend.identity.auth.openid import flow
 from backend.kit.context import ContextOf, SettingsOf, new_router
 from backend.kit.permissions import Anybody

@@ -17,15 +17,23 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from backend.fleet.dispatch.dispatcher import Dispatcher
-from backend.identity.auth.openid.examination import examine
 from backend.identity.auth.openid.provider import Provider
+from backend.identity.auth.openid.refusals import SignInRefusedError
 from backend.ops.migrate import revisions
 from backend.ops.readiness import has_leader
 from backend.settings.environment import Settings
 from backend.workers import repository as workers
 from backend.workers.repository import WorkerRow
 from bapo import __version__
-from bapo.api.service import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, SecretFile, WorkerFacts
+from bapo.api.service import (
+    BrokerFacts,
+    DatabaseFacts,
+    Diagnosis,
+    FolderFacts,
+    SecretFile,
+    SingleSignOnFacts,
+    WorkerFacts,
+)
 from bapo.api.workers import Delivery
 from bapo.run.run_folder import MARK_FILE, mark_of
 
@@ -138,3 +146,29 @@ def _flag(system: Mapping[str, Any], name: str) -> bool | None:
 
 def _whole(system: Mapping[str, Any], name: str) -> int | None:
     return int(system[name]) if name in system else None
+
+
+def examine(provider: Provider, settings: Settings) -> SingleSignOnFacts:
+    """Fetch its documents again, and check whether it knows this server."""
+    known = {"issuer": settings.oidc_issuer, "redirect_uri": settings.oidc_redirect_uri}
+    try:
+        metadata = provider.documents.metadata(renew=True)
+        provider.documents.keys(renew=True)
+        return SingleSignOnFacts(
+            **known,
+            client_problem=_client_problem(provider),
+            accepts_redirect=provider.accepts_redirect(),
+            ends_sessions=metadata.end_session_endpoint is not None,
+            clock_skew_seconds=provider.documents.clock_skew_seconds,
+        )
+    except SignInRefusedError as error:
+        return SingleSignOnFacts(**known, problem=error.cause)
+
+
+def _client_problem(provider: Provider) -> str | None:
+    """Return the problem if the provider rejects the client: only a known client learns that the code is wrong."""
+    try:
+        provider.exchange("doctor", "doctor")
+    except SignInRefusedError as error:
+        return error.cause if error.code == "client_refused" else None
+    return None

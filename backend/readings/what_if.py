@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.kit.context import Context
 from backend.kit.response_cache import revisions
 from backend.kit.revision_cache import RevisionCache
 from backend.models import Run
-from backend.readings.visits.service import visits_of_run
-from backend.readings.what_if import repository
+from backend.readings.run_reading import RunReading
 from backend.records import series
 from backend.records.curves import extreme_rows
 from backend.records.repository import StepRange
+from backend.runs.repository import applied_changes
 from bapo.analysis.visits import Visits
 from bapo.analysis.what_if.forecast import what_if
-from bapo.analysis.what_if.recording import BufferSizes, Recording
+from bapo.analysis.what_if.recording import BufferSizes, ParameterChange, Recording
 from bapo.api.what_if import Band, ForecastBatches, RecordedBatches, WhatIfAnswer, WhatIfRequest
 from bapo.config import RunConfig
 
@@ -34,12 +33,13 @@ class RecordingCache(RevisionCache[str, Recording]):
         super().__init__(max_size=6)
 
 
-def answer(session: Session, context: Context, run: Run, request: WhatIfRequest) -> WhatIfAnswer:
+def answer(reading: RunReading, request: WhatIfRequest) -> WhatIfAnswer:
     """Replay all that the run has recorded by now. Raises ConfigError for what is not legal or cannot be replayed."""
-    recording = context.part(RecordingCache).get(
+    session, run = reading.session, reading.run
+    recording = reading.context.part(RecordingCache).get(
         run.id,
         lambda: revisions(session, [run.id]),
-        lambda _: _recording(session, run, visits_of_run(session, context, run)),
+        lambda _: _recording(session, run, reading.visits),
     )
     found = what_if(recording, request.set, draws=request.draws)
     return found if request.max_points is None else thinned(found, request.max_points)
@@ -53,7 +53,7 @@ def _recording(session: Session, run: Run, visits: Visits) -> Recording:
         by_step = np.full(num_steps + 1, np.nan)
         by_step[columns.steps] = columns.values[key]
         sizes.append([None if math.isnan(size) else size for size in by_step[1:].tolist()])
-    changes = repository.applied_changes(session, run.id)
+    changes = [ParameterChange(change.step, change.set) for change in applied_changes(session, [run.id])[run.id]]
     return Recording(visits, RunConfig.model_validate(run.config), changes, BufferSizes(*sizes))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from backend.kit.callers import RecentCallers
 from backend.kit.principal import Principal, hash_of
-from backend.kit.recent_callers import RecentCallers
 
 GOOD = hash_of("good")
 

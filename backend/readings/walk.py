@@ -1,4 +1,4 @@
-"""Reads what a walk through a step needs."""
+"""A step, walked line by line next to its method's rule."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy.orm import Session
 
-from backend.kit.context import Context
-from backend.models import Run
+from backend.readings.run_reading import RunReading
 from backend.readings.samples.repository import beginnings
-from backend.readings.visits.service import visits_of_run
 from backend.records import repository as records
 from backend.records import series
 from backend.records.repository import StepRange
@@ -34,31 +31,34 @@ BEGINNING_LETTERS = 200
 class _Stored:
     """The stored records of a run."""
 
-    session: Session
-    context: Context
-    run: Run
+    reading: RunReading
 
     def steps(self, first: int, last: int) -> Sequence[StepRecord]:
-        found = records.step_records(self.session, self.run.id, StepRange(first, last), None, last - first + 1)
+        found = records.step_records(
+            self.reading.session, self.reading.run_id, StepRange(first, last), None, last - first + 1
+        )
         return [StepRecord.model_validate(each.record) for each in found]
 
     def visits(self) -> Visits:
-        return visits_of_run(self.session, self.context, self.run)
+        return self.reading.visits
 
     def difficult(self, last: int) -> DifficultColumns:
         if not last:
             nothing = np.empty(0)
             return DifficultColumns(nothing.astype(np.int64), nothing, nothing)
-        columns = series.read_training(self.session, self.run.id, (MOST_CORRECT, SIZE), StepRange(1, last))
+        columns = series.read_training(
+            self.reading.session, self.reading.run_id, (MOST_CORRECT, SIZE), StepRange(1, last)
+        )
         return DifficultColumns(columns.steps, columns.values[MOST_CORRECT], columns.values[SIZE])
 
 
-def walk(session: Session, context: Context, run: Run, request: WalkRequest) -> StepWalk:
+def walk(reading: RunReading, request: WalkRequest) -> StepWalk:
     """Return the step, with the beginnings of the listed prompts' texts. Raises ConfigError if it cannot be walked."""
+    session, run = reading.session, reading.run
     steps = records.recorded_steps(session, run.id)
     step = recorded_step(steps, request.step)
     found = walk_of(
-        _Stored(session, context, run),
+        _Stored(reading),
         RunConfig.model_validate(run.config),
         applied_changes(session, [run.id])[run.id],
         places_of(steps, step),

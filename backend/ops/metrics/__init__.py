@@ -1,1 +1,0 @@
-"""Prometheus metrics: counters of this process and state of the product."""

@@ -1,1 +1,0 @@
-"""Steps walked line by line next to their method's rule."""

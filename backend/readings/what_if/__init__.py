@@ -1,1 +1,0 @@
-"""What-if analysis: a run's batches under other settings."""
