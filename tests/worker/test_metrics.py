@@ -103,7 +103,7 @@ def test_a_driver_that_does_not_answer_holds_up_nobody(
 
 def test_a_health_check_imports_no_settings(tmp_path: Path) -> None:
     code = "import sys; from worker.__main__ import main; main(sys.argv[1:]); print(*sys.modules)"
-    command = [sys.executable, "-c", code, "health", "--folder", tmp_path]
+    command = [sys.executable, "-c", code, "health", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert not {"pydantic", "httpx", "celery", "asyncio"} & set(done.stdout.split())
 
