@@ -247,7 +247,7 @@ class AttemptSupervisor(threading.Thread):
             elif self.attempt.ending is None:
                 self._clean_up()
                 self._note(ending=self._ending(trainer))
-            if self._upload() and self.attempt.ending is not None and self._report():
+            if self._upload() and self._report():
                 self._store.forget(self.attempt)
                 return
             self._wake.wait(POLL_SECONDS)
@@ -330,7 +330,7 @@ class AttemptSupervisor(threading.Thread):
     # ------------------------------------------------------------ talking to the server
 
     def _upload(self) -> bool:
-        """Upload new lines. Returns whether the server now has everything."""
+        """Upload new lines. Returns whether the trainer has ended and the server has everything."""
         if time.monotonic() < self._next_try:
             return False
         ended = self.attempt.ending is not None
@@ -338,7 +338,8 @@ class AttemptSupervisor(threading.Thread):
             if not self.attempt.announced and (self.attempt.folder / RECORDS_FILE).exists():
                 self._post_outcome("running")
                 self._note(announced=True)
-            while self._uploader.pump(everything=ended):
+            # One batch of a running trainer, which may write faster than a busy server takes: a stop does not wait.
+            while self._uploader.pump(everything=ended) and ended:
                 if self._revoked:
                     return False
         except (httpx.TransportError, ApiError) as error:
@@ -348,7 +349,7 @@ class AttemptSupervisor(threading.Thread):
             return self._has_given_up(error)
         self._pause = FIRST_RETRY_SECONDS
         self._unreadable_until = None
-        return True
+        return ended
 
     def _has_given_up(self, error: OSError) -> bool:
         """Return whether to report an ending although files are unreadable, as with an unreachable file server; if

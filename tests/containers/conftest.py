@@ -73,7 +73,7 @@ def _say_sizes(*images: str) -> None:
         _SAID.append(f"{image}: {found['Size'] / 1e6:.0f} MB")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def product(
     images: tuple[str, str], bases: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Product]:

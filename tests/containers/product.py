@@ -41,8 +41,9 @@ class Product:
         script = product.checkout / "scripts" / "make_env.sh"
         subprocess.run(["sh", script, address, folder / ".env"], check=True, capture_output=True)
         build = {"network": "host", "args": {"PYTHON_IMAGE": bases["python"]}}
-        # Asked more often than people need, because a test waits for each answer.
-        often = {"healthcheck": {"interval": "3s"}}
+        # Asked more often than people need, because a test waits for each answer. However long a busy machine takes for
+        # it: Compose gives up where a service that it waits for is unhealthy.
+        often = {"healthcheck": {"interval": "3s", "timeout": "60s", "retries": 100}}
         services = {"migrate": {}, "backend": often, "frontend": often, "worker": often}
         others = {role: {"image": bases[role]} for role in ("postgres", "redis")}
         content = {"services": {**{name: {"build": build, **more} for name, more in services.items()}, **others}}
@@ -68,7 +69,7 @@ class Product:
 
     def up(self) -> None:
         """Start what is not up, and return when all is healthy."""
-        self("up", "--detach", "--wait", "--wait-timeout", "300")
+        self("up", "--detach", "--wait", "--wait-timeout", "600")
 
     def state(self, service: str) -> dict[str, Any]:
         """What the engine says of the service's container."""

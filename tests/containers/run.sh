@@ -21,6 +21,7 @@ compose_plugin() {
     (cd "$lists" && apt-get "$@" update && apt-get "$@" download docker-compose && dpkg -x docker-compose_*.deb .) \
         >"$ROOT/.test-logs/compose-plugin.log" 2>&1 || return 0
     cp "$(find "$lists/usr" -path '*cli-plugins/docker-compose')" "$folder/"
+    rm -r "$lists"
 }
 
 start_engine() {

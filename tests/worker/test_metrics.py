@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,6 +99,13 @@ def test_a_driver_that_does_not_answer_holds_up_nobody(
     nvidia_smi(script)
     monkeypatch.setattr("bapo.run.nvidia_smi.PATIENCE_SECONDS", patience_seconds)
     assert [each.load_percent for each in gpu_readings()] == expected
+
+
+def test_a_health_check_imports_no_settings(tmp_path: Path) -> None:
+    code = "import sys; from worker.__main__ import main; main(sys.argv[1:]); print(*sys.modules)"
+    command = [sys.executable, "-c", code, "health", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not {"pydantic", "httpx", "celery", "asyncio"} & set(done.stdout.split())
 
 
 def test_the_health_command_follows_the_stamp(

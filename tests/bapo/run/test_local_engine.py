@@ -20,7 +20,6 @@ from bapo.run.journal import merged_records
 from bapo.run.trainer import train
 from bapo.tasks import build_task
 from tests.support import small_runs
-from tests.support.killed_trainer import train_and_kill
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, lines, steps_of
 
 train_until = partial(small_runs.train_until, train=train)
@@ -113,14 +112,16 @@ def test_a_call_for_several_steps_draws_the_responses_of_a_call_for_each() -> No
             assert (drawn.logprobs - expected.logprobs).abs().max() < 1e-5
 
 
-def test_a_run_killed_while_responses_wait_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
-    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+def test_a_run_resumed_while_responses_wait_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    undisturbed, resumed = tmp_path / "undisturbed", tmp_path / "resumed"
     settings = config(rollout__ahead="window")
     train(undisturbed, settings)
-    # α changes in steps 3 and 6; the checkpoint is that of step 3, and the responses of steps 4 and 5 wait.
-    train_and_kill("local", killed, settings, after=4)
-    assert train(killed, settings).status == "succeeded"
-    assert lines(killed) == lines(undisturbed)
+    # α changes in steps 3 and 6; the checkpoint is that of step 3, and the responses of steps 4 and 5 wait. The journal
+    # has step 4, as after a kill; tests/bapo/run/test_look_ahead.py kills a trainer.
+    train_until(4, resumed, settings)
+    shutil.rmtree(resumed / "checkpoints" / "step-000004")
+    assert train(resumed, settings).status == "succeeded"
+    assert lines(resumed) == lines(undisturbed)
 
 
 def test_a_fork_with_the_same_config_takes_its_parents_course(undisturbed: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +94,15 @@ def test_every_engine_is_given_the_models_folder_and_the_run_keeps_its_config(tm
 
 
 def test_another_seed_and_another_method_reuse_it_and_what_it_depends_on_makes_another(tmp_path: Path) -> None:
-    train(tmp_path / "first", warm())
-    train(tmp_path / "seed", warm(training__seed=7))
-    train(tmp_path / "method", warm(method__type="grpo"))
+    # What is trained afterwards takes no part.
+    train_on_it = partial(train, build=SimulatedEngine)
+    train_on_it(tmp_path / "first", warm())
+    train_on_it(tmp_path / "seed", warm(training__seed=7))
+    train_on_it(tmp_path / "method", warm(method__type="grpo"))
     assert phases(tmp_path / "seed") == phases(tmp_path / "method") == ["reused"]
     assert events(tmp_path / "seed", "warm_start")[0].message.startswith("reused from an earlier run: 3 steps on ")
-    train(tmp_path / "problems", warm(task__num_train=47))
-    train(tmp_path / "rate", warm(warm_start__learning_rate=2e-3))
+    train_on_it(tmp_path / "problems", warm(task__num_train=47))
+    train_on_it(tmp_path / "rate", warm(warm_start__learning_rate=2e-3))
     assert phases(tmp_path / "problems") == phases(tmp_path / "rate") == ["begun", "made"]
     assert len(local_models()) == 3
 
