@@ -290,6 +290,8 @@ def mantine_theme() -> dict[str, Any]:
         "colors": {"dark": list(_DARK_SHADES)},
         "defaultRadius": "md",
         "cursorType": "pointer",
+        # Drawers, menus and dialogs do not slide or fade in for a user whose system asks for less motion.
+        "respectReducedMotion": True,
         "headings": {"fontFamily": FONT_FAMILY, "fontWeight": "600"},
         "components": {
             "Tooltip": {"defaultProps": {"multiline": True, "maw": 320, "withArrow": True, "openDelay": 200}},

@@ -15,6 +15,7 @@ from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
     Error,
+    FloatRect,
     Locator,
     Page,
     Request,
@@ -271,6 +272,14 @@ def points_of(page: Page, chart: str, trace: int = 0) -> int:
     }"""
     count: int = page.evaluate(script, [chart, trace])
     return count
+
+
+def box_of(element: Locator) -> FloatRect:
+    """Return where an element stands, once it is in sight, no longer moves and lies on top."""
+    element.hover(trial=True)
+    box = element.bounding_box()
+    assert box is not None
+    return box
 
 
 def view_of(page: Page) -> dict[str, str]:

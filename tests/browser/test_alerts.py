@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from bapo.client import Client
 from bapo.records import StepRecord
-from tests.browser.conftest import PlayedRun, Visitor, play
+from tests.browser.conftest import PlayedRun, Visitor, box_of, play
 from tests.support.fake_worker import FakeWorker
 from tests.support.receiver import Receiver, receiving
 from tests.support.services import wait_until
@@ -45,9 +45,7 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, adm
     drawer.get_by_role("textbox", name="Is").click()
     page.get_by_role("option", name="below", exact=True).click()
     threshold = drawer.get_by_role("textbox", name="Threshold")
-    # A trial click waits until the drawer has slid in.
-    drawer.get_by_role("button", name="Save").click(trial=True)
-    place = drawer.get_by_role("button", name="Save").bounding_box()
+    place = box_of(drawer.get_by_role("button", name="Save"))
     threshold.fill("0.85")
     expect(drawer.get_by_text("On your last 1 run this rule would have fired once, in 1 run:")).to_be_visible()
     # A preview that comes between pressing and letting go does not take the button away.

@@ -19,6 +19,7 @@ from tests.browser.conftest import (
     WAIT_MILLISECONDS,
     PlayedRun,
     address_of,
+    box_of,
     play,
     points_of,
     view_of,
@@ -125,11 +126,7 @@ def test_a_funnel_sums_the_chosen_steps(page: Page, admin: Client, recorded: str
 
 def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     _open(page, recorded, "?smooth=5", "entropy")
-    plot = page.locator("[data-chart=entropy] .nsewdrag").first
-    # It stands at the window's lower edge.
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    assert box is not None
+    box = box_of(page.locator("[data-chart=entropy] .nsewdrag").first)
     page.mouse.move(box["x"] + 100, box["y"] + 40)
     # Below a pointer at rest, as when more of the page arrives.
     _graph(page, "entropy", "graph => graph.parentElement.bapoShow({ data: graph.data, layout: graph.layout })")
@@ -184,8 +181,7 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
 
 def test_charts_point_together_and_are_smoothed(page: Page, admin: Client, recorded: str) -> None:
     _open(page, recorded, "", "lengths")
-    box = page.locator("[data-chart=rewards] .nsewdrag").first.bounding_box()
-    assert box is not None
+    box = box_of(page.locator("[data-chart=rewards] .nsewdrag").first)
     page.mouse.move(box["x"] + 100, box["y"] + 60)
     page.mouse.move(box["x"] + 150, box["y"] + 60, steps=3)
     expect(page.locator("[data-chart=rewards] .hoverlayer .legend")).to_be_attached()

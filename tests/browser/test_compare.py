@@ -82,6 +82,7 @@ def test_seeds_are_put_together_and_every_number_is_the_servers(
     keys = [REWARD, accuracy, "actor/entropy", "response_length/mean"]
     served = admin.compare_curves(list(runs.values()), keys).curves
     for key in keys:
+        wait_for(page, key, ["bapo", "grpo"])
         for line, curve in zip(lines(page, key), served[key], strict=True):
             assert line["x"] == list(curve.x)
             assert line["y"] == pytest.approx(list(curve.mean))

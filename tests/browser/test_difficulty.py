@@ -127,8 +127,8 @@ def assert_shows(page: Page, answer: Migration) -> None:
     assert shown_cells(page, "migration") == expected_cells(answer.matrix)
     unlocked = answer.matrix.rates.unlocked
     assert unlocked is not None
-    value = page.locator("[data-rate='unlocked'] .rate-value").inner_text()
-    assert value == f"{100 * unlocked.value:.1f}\u202f%"
+    rate = page.locator("[data-rate='unlocked'] .rate-value")
+    expect(rate).to_have_text(f"{100 * unlocked.value:.1f}\u202f%")
     seen = [row[:-1] for row in answer.matrix.counts[:-1]]
     # Charts are drawn one after another, this one later than the matrix.
     page.wait_for_function(

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from backend.kit.database import Database
-from bapo.api.runs import RunCreate, RunFilters, RunStatus
+from bapo.api.runs import RunCreate, RunFilters, RunPage, RunStatus
 from bapo.api.views import RunListLayouts
 from bapo.client import Client
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, address_of, log_in, play, requests_of
@@ -65,6 +65,11 @@ def names(page: Page, count: int = 5) -> list[str]:
     return [row(page, index).locator(".cell-name").inner_text() for index in range(count)]
 
 
+def wait_for_names(page: Page, expected: RunPage) -> None:
+    """Wait for the first rows: they come after the number of runs."""
+    wait_until(lambda: names(page) == [run.name for run in expected.items], WAIT_MILLISECONDS / 1000)
+
+
 def choose(page: Page, *indices: int) -> None:
     """Tick the boxes of rows."""
     for index in indices:
@@ -99,11 +104,11 @@ def test_filters_search_and_order_are_the_servers_and_stand_in_the_address(liste
     assert 0 < expected.total < total
     page.get_by_role("columnheader", name="Progress").click()
     expected = admin.runs(status=["failed", "lost"], search="paper seed 99", sort="-progress", limit=5)
-    wait_until(lambda: names(page) == [run.name for run in expected.items], WAIT_MILLISECONDS / 1000)
+    wait_for_names(page, expected)
     expect(page).to_have_url(re.compile(r"\?(?=.*status=failed)(?=.*search=paper\+seed\+99)(?=.*sort=-progress)"))
     page.reload()
     shown(page, expected.total)
-    assert names(page) == [run.name for run in expected.items]
+    wait_for_names(page, expected)
     expect(page.locator("#runs-search")).to_have_value("paper seed 99")
 
 
@@ -237,7 +242,7 @@ def test_a_view_is_saved_and_opens_by_its_link(
     visitor.page.goto(address)
     expected = admin.runs(status=["failed", "lost"], sort="-name", limit=5)
     shown(visitor.page, expected.total)
-    assert names(visitor.page) == [run.name for run in expected.items]
+    wait_for_names(visitor.page, expected)
     expect(visitor.page.locator("#runs-view-name")).to_contain_text("failed by name")
     visitor.check()
     context.close()

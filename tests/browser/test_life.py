@@ -11,7 +11,7 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.studies import StudyCreate
 from bapo.api.workers import Claim
 from bapo.client import Client
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visitor, box_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import evaluation, event, step
 from tests.support.services import RedisServer, wait_until
@@ -71,9 +71,7 @@ def test_changes_are_previewed_and_can_be_withdrawn(page: Page, admin: Client, w
     )
     drawer.get_by_label("First step with the new values").fill("20")
     apply = drawer.get_by_role("button", name="Apply")
-    # A trial click waits until the drawer has slid in.
-    apply.click(trial=True)
-    place = apply.bounding_box()
+    place = box_of(apply)
     apply.click()
     expect(drawer.locator("#change-problems")).to_contain_text("c1 = 1/4, from step 20 on")
     # What is said above the button does not push it away.

@@ -16,6 +16,7 @@ from tests.browser.conftest import (
     VIEWPORT,
     WAIT_MILLISECONDS,
     beginning_with,
+    box_of,
     log_in,
     play,
     points_of,
@@ -149,8 +150,7 @@ def test_nothing_moves_while_somebody_zooms_and_the_zoom_stays(page: Page, admin
     page.goto(f"/runs/{played.run.id}?tab=batch")
     expect(page.locator("[data-chart=batch-composition].ready")).to_be_visible()
     _wait_for_points(page, "batch-composition", 22)
-    box = page.locator("[data-chart=batch-composition] .nsewdrag").bounding_box()
-    assert box is not None
+    box = box_of(page.locator("[data-chart=batch-composition] .nsewdrag"))
     page.mouse.move(box["x"] + 200, box["y"] + 50)
     page.mouse.down()
     page.mouse.move(box["x"] + 500, box["y"] + 60, steps=5)

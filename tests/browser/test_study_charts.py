@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.studies import StudyCreate, StudyDetail
 from bapo.client import Client
-from tests.browser.conftest import assert_fits
+from tests.browser.conftest import assert_fits, box_of
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import evaluation, step
 
@@ -54,9 +54,7 @@ def test_importance_stands_beside_chance_and_axes_can_be_brushed(page: Page, gri
     lines = card.locator(".scatterlayer .trace")
     expect(lines).to_have_count(8)
     # The runs with the larger c1: the upper end of the first axis.
-    card.scroll_into_view_if_needed()
-    plot = card.locator(".nsewdrag").bounding_box()
-    assert plot is not None
+    plot = box_of(card.locator(".nsewdrag"))
     # Axes lie at 0, 1 and 2 of the range from −0.15 to 2.15, heights 0 to 1 at −0.06 to 1.12.
     x = plot["x"] + plot["width"] * 0.15 / 2.3
     page.mouse.move(x - 14, plot["y"] + 4)
@@ -106,9 +104,7 @@ def test_importance_stands_beside_chance_and_axes_can_be_brushed(page: Page, gri
     page.get_by_label("Result to explain").first.click()
     page.get_by_role("option", name="best evaluation", exact=True).click()
     expect(notes).to_contain_text("The whole grid over 8 runs")
-    card.scroll_into_view_if_needed()
-    plot = card.locator(".nsewdrag").bounding_box()
-    assert plot is not None
+    plot = box_of(card.locator(".nsewdrag"))
     # The best run's point on the last axis.
     page.mouse.click(plot["x"] + plot["width"] * 2.15 / 2.3, plot["y"] + plot["height"] * 0.12 / 1.18)
     page.wait_for_url(re.compile(r"/runs/"))

@@ -229,6 +229,7 @@ def test_every_page_its_documents_and_the_way_out(
     page.get_by_role("menuitem", name="People").click()
     expect(page).to_have_url(f"{nginx}/people")
     page.get_by_role("button", name="Account").click()
+    expect(page.get_by_role("menuitem", name="Log out")).to_be_visible()
     for item in page.get_by_role("menuitem").all():
         assert (item.get_attribute("href") or "/bapo/").startswith("/bapo/")
     page.keyboard.press("Escape")

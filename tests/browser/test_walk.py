@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from bapo.api.walk import WalkRequest
 from bapo.client import Client
+from tests.browser.conftest import box_of
 from tests.support.recorded import import_folder
 
 pytestmark = pytest.mark.browser
@@ -71,9 +72,7 @@ def test_a_step_is_walked_stepped_and_asked_what_another_c1_had_done(page: Page,
     expect(page.locator("[data-chart='batch-composition'].ready")).to_be_visible()
     expect(page.locator(".chart-card.loading")).to_have_count(0)
     chart = page.locator("[data-chart='batch-composition'] .js-plotly-plot .nsewdrag")
-    chart.scroll_into_view_if_needed()
-    box = chart.bounding_box()
-    assert box is not None
+    box = box_of(chart)
     page.mouse.move(box["x"] + box["width"] / 2 - 20, box["y"] + box["height"] / 2)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
     expect(
