@@ -43,9 +43,14 @@ def run_config(**changes: Any) -> RunConfig:
 
 def configure(verl_engine: Any, config: RunConfig) -> None:
     """From now on the engine trains by another config."""
+    from bapo.engines.local.demonstrations import demonstrations  # noqa: PLC0415
+    from bapo.engines.local.prompts import encode_task  # noqa: PLC0415
     from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
 
     verl_engine._config = config
+    task = build_task(config.task)
+    prompts = encode_task(task, verl_engine._tokenizer, config.rollout, None)
+    verl_engine._demonstrations = demonstrations(config, task, verl_engine._tokenizer, prompts)
     verl_engine._trainer.actor_rollout_wg.set_loss_fn(BapoLoss(config.objective))
 
 

@@ -32,6 +32,7 @@ def _data(rows: list[dict[str, list[float]]], *, num_tokens: int, num_responses:
         loss.NUM_TOKENS: num_tokens,
         loss.NUM_RESPONSES: num_responses,
         loss.MEASURE_DISTANCE: True,
+        loss.SUPERVISED: False,
         loss.SOURCE_FIELD: torch.tensor([0 for _ in rows]),
         # The first row, and rows of padding, which are copies of one.
         loss.ON_POLICY_FIELD: torch.tensor([index != 1 for index in range(len(rows))]),
