@@ -427,7 +427,7 @@ def test_the_gradient_of_a_group_with_its_demonstration_is_that_of_both_computed
     weights = logprobs[num_sampled:].exp() / (logprobs[num_sampled:].exp() + 0.1)
     clipped = torch.maximum(0.5 * ratios, 0.5 * ratios.clamp(0.8, 1.2))
     ((clipped.sum() - 2 * weights.sum()) / (num_sampled + 4)).backward()
-    logprobs, ratios, weights = logprobs.detach(), ratios.detach(), weights.detach()
+    logprobs, entropies, ratios, weights = (each.detach() for each in (logprobs, entropies, ratios, weights))
 
     updater = Updater(toy_model, config)
     stats = updater.update([group], step=1)
