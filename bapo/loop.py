@@ -95,7 +95,7 @@ class Loop:
                 update = engine.update(batch.items, step=step, passes=method.num_passes(step))
         supervised = None
         if batch.supervised:
-            with _timed(timing, "supervised"):
+            with _timed(timing, "update"):
                 supervised = engine.supervise(batch.supervised, step=step)
 
         with _timed(timing, "batch"):

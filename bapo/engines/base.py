@@ -20,6 +20,11 @@ model with a head of one number in place of the vocabulary's, and a separate opt
 Groups of equal rewards have a gradient here. `BatchItem.advantages` is None in all of them. The statistics are
 `UpdateStats.critic`. `save` and `load` keep the critic's weights and its optimizer, so that a resumed run equals an
 undisturbed one. Weight decay, bound of the gradient norm, sizes of mini- and micro-batches are those of `training`.
+
+**Demonstrations.** Where `MethodSection.needs_demonstrations` is set, an engine verifies and encodes the worked
+solutions of the training problems when it is built, and marks each group whose prompt has one with
+`has_demonstration`. `update` trains on a demonstration as one more response of its group where
+`BatchItem.demonstration` is set; `supervise` learns from demonstrations alone.
 """
 
 from __future__ import annotations

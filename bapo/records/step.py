@@ -206,10 +206,10 @@ class StepRecord(Record):
     """Share of fresh responses cut at the token limit."""
     cost: Annotated[Cost, Metric("bapo/cost/")]
     timing: Annotated[Figures, Metric("timing_s/")]
-    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update`, `supervised` (a supervised step),
-    `step` (all of it), `step_cpu` (CPU time of the trainer process in the step), `journal` (writing the record before
-    this one), `elapsed` since the attempt began, and `unix_time` at the end of the step. Within these, under verl's
-    names, what verl did: `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers
-    together), `verl/log_prob`, `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
+    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update` (with the supervised step), `step`
+    (all of it), `step_cpu` (CPU time of the trainer process in the step), `journal` (writing the record before this
+    one), `elapsed` since the attempt began, and `unix_time` at the end of the step. Within these, under verl's names,
+    what verl did: `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together),
+    `verl/log_prob`, `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
     system: Annotated[Figures, Metric("bapo/system/")]
     """Memory in bytes, CPU and GPU utilisation in percent."""

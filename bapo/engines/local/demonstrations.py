@@ -54,7 +54,7 @@ class Demonstrations(NamedTuple):
 
     examples: Mapping[str, Example]
     counts: DemonstrationCounts | None
-    """None where the method needs none."""
+    """Numbers of usable and unusable worked solutions; None where the method needs none."""
 
 
 def demonstrations(

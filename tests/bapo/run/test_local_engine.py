@@ -186,5 +186,4 @@ def test_relift_takes_a_supervised_step_once_enough_prompts_were_unsolved(tmp_pa
     assert first.supervised is not None
     assert first.supervised.num_responses == 5
     assert first.cost.num_supervised_steps == 1
-    assert first.timing["supervised"] > 0
     assert steps[-1].cost.num_supervised_steps == sum(step.supervised is not None for step in steps)
