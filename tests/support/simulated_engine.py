@@ -70,9 +70,10 @@ class SimulatedEngine(DrawnEngine):
             step, purpose, self._rollout_weights if policy is Policy.ROLLOUT else self._weights
         )
         drawn = super().generate(problems, group_size=group_size, policy=policy, step=step, purpose=purpose)
-        is_shown = self._config.method.needs_demonstrations
+        is_demonstrated = self._config.method.needs_demonstrations
         groups = [
-            replace(group, payload=self._responses_of(group), has_demonstration=is_shown) for group in drawn.groups
+            replace(group, payload=self._responses_of(group), has_demonstration=is_demonstrated)
+            for group in drawn.groups
         ]
         lengths = [length for group in groups for length in group.payload.lengths]
         longest = self._config.rollout.max_response_tokens

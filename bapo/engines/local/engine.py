@@ -126,8 +126,10 @@ class LocalEngine:
                 rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
                 prompt_id = problem.prompt_id
                 payload = GroupPayload(self._prompts[prompt_id], group, rewards)
-                is_shown = prompt_id in self._demonstrations.examples
-                groups.append(RolloutGroup(prompt_id, sum(rewards), group_size, version, step, payload, is_shown))
+                is_demonstrated = prompt_id in self._demonstrations.examples
+                groups.append(
+                    RolloutGroup(prompt_id, sum(rewards), group_size, version, step, payload, is_demonstrated)
+                )
             generations[step] = Generation(groups, _generation_stats(of_step))
         return generations
 

@@ -349,12 +349,12 @@ class VerlEngine:
         """Take one optimizer step on a mini-batch, with the demonstrations of its items."""
         # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
         trained = [item for item in items if self._has_gradient(item)]
-        shown = [given[item.group.prompt_id] for item in items if item.demonstration is not None]
+        demonstrated = [given[item.group.prompt_id] for item in items if item.demonstration is not None]
         sampled = [response for item in items for response in responses_of(item)]
         sums = self._trainer.update_mini_batch(
             Rows.of(trained or items[:1], step=step, demonstrations=given),
-            num_tokens=sum(each.length for each in sampled) + sum(payload.num_tokens for payload in shown),
-            num_responses=len(sampled) + len(shown),
+            num_tokens=sum(each.length for each in sampled) + sum(payload.num_tokens for payload in demonstrated),
+            num_responses=len(sampled) + len(demonstrated),
             measure_distance=is_first,
             logprob_fields=list(logprob_fields(self._config.objective).values()),
         )

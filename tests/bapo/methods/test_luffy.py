@@ -17,13 +17,15 @@ def method(**own: Any) -> Luffy:
     return Luffy(config({"type": "luffy", **own}, batch_size=3))
 
 
-def shown(prompt_id: str, rewards: str) -> RolloutGroup:
+def demonstrated(prompt_id: str, rewards: str) -> RolloutGroup:
     """A group of step 1 whose prompt has a demonstration."""
     return replace(group(prompt_id, rewards, 1), has_demonstration=True)
 
 
 def test_advantages_are_relative_to_the_responses_and_the_demonstration_together() -> None:
-    some, none, every = take_step(method(), 1, [shown("a", "0100"), shown("b", "0000"), shown("c", "1111")]).items
+    some, none, every = take_step(
+        method(), 1, [demonstrated("a", "0100"), demonstrated("b", "0000"), demonstrated("c", "1111")]
+    ).items
     # Rewards 0, 1, 0, 0 and the demonstration's 1: mean 2/5, variance 6/25.
     deviation = math.sqrt(0.24 + 1e-6)
     assert some.advantages == pytest.approx([-0.4 / deviation, 0.6 / deviation, -0.4 / deviation, -0.4 / deviation])
@@ -37,7 +39,9 @@ def test_advantages_are_relative_to_the_responses_and_the_demonstration_together
 
 def test_the_released_code_takes_the_mean_of_the_responses_alone_and_no_deviation() -> None:
     some, none, every = take_step(
-        method(advantage="on_policy"), 1, [shown("a", "0100"), shown("b", "0000"), shown("c", "1111")]
+        method(advantage="on_policy"),
+        1,
+        [demonstrated("a", "0100"), demonstrated("b", "0000"), demonstrated("c", "1111")],
     ).items
     assert (some.advantages, some.demonstration) == ((-0.25, 0.75, -0.25, -0.25), 0.75)
     # No response is pushed down; only the demonstration is pushed up.
@@ -53,7 +57,7 @@ def test_a_group_without_a_demonstration_is_trained_on_as_in_grpo() -> None:
 
 
 def test_demonstrations_take_no_room_in_the_batch() -> None:
-    batch = take_step(method(), 1, [shown(name, "0100") for name in "abcd"])
+    batch = take_step(method(), 1, [demonstrated(name, "0100") for name in "abcd"])
     assert [item.group.prompt_id for item in batch.items] == ["a", "b", "c"]
     assert [visit.reason for visit in batch.visits] == [None, None, None, "no_room"]
     assert (batch.counts.x1, batch.counts.batch, batch.counts.fill_rate) == (3, 3, 1.0)
