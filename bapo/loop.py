@@ -11,7 +11,7 @@ from typing import Any
 from bapo.engines.base import Generation, LoopEngine, Policy, joined
 from bapo.methods.base import ComposedBatch, Method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import ThresholdValues, UpdateStats
+from bapo.records import SupervisedStats, ThresholdValues, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -34,6 +34,8 @@ class StepOutcome:
     """Thresholds in force in this step."""
     timing: dict[str, float] = field(default_factory=dict)
     """Seconds per phase, the engine's own included."""
+    supervised: SupervisedStats | None = None
+    """`None` if no supervised step followed the update."""
 
 
 class Loop:
@@ -91,6 +93,10 @@ class Loop:
         if batch.items:
             with _timed(timing, "update"):
                 update = engine.update(batch.items, step=step, passes=method.num_passes(step))
+        supervised = None
+        if batch.supervised:
+            with _timed(timing, "update"):
+                supervised = engine.supervise(batch.supervised, step=step)
 
         with _timed(timing, "batch"):
             method.finish_step(step)
@@ -98,7 +104,7 @@ class Loop:
             for phase, seconds in (part.timing if part else {}).items():
                 timing[phase] = timing.get(phase, 0.0) + seconds
         return StepOutcome(
-            step, self._rollout_version, fresh, num_rounds, reevaluated, batch, update, thresholds, timing
+            step, self._rollout_version, fresh, num_rounds, reevaluated, batch, update, thresholds, timing, supervised
         )
 
     def _roll_out(self, step: int, timing: dict[str, float]) -> Generation:

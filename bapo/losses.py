@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -50,11 +51,22 @@ class LossInputs:
     """log π_ref(token) of the reference policy, where the objective needs it."""
     current_logprobs: Tokens | None = None
     """log π_k(token) of the policy before the step's first update, where the objective needs it."""
+    is_given: Bool[Tensor, "tokens"] | None = None
+    """True at tokens of demonstrations, whose `rollout_logprobs` are 0; None without any."""
+
+
+class DemonstrationTerm(NamedTuple):
+    """Losses and probabilities π_θ of the tokens of demonstrations, without gradient."""
+
+    losses: Tokens
+    probabilities: Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class LossOutput:
-    """The loss with what is worth recording of each token; all but the loss without gradient."""
+    """The loss with what is worth recording of each token, all but the loss without gradient; of demonstrations' tokens
+    only `demonstrations`.
+    """
 
     loss: Float[Tensor, ""]
     """These tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
@@ -66,6 +78,8 @@ class LossOutput:
     """True if clipping took the token's policy gradient away."""
     reference_kl: Tokens | None
     """The same of KL(π_θ ‖ π_ref); `None` without a reference policy."""
+    entropies: Tokens
+    demonstrations: DemonstrationTerm | None = None
 
 
 class PolicyTerm(NamedTuple):
@@ -88,12 +102,39 @@ def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
     if inputs.reference_logprobs is not None:
         to_reference = _cut(inputs.policy_logprobs - inputs.reference_logprobs)
     losses = add_kl_penalty(term.losses, to_behaviour, to_reference, config)
+    if inputs.is_given is not None:
+        losses = torch.where(inputs.is_given, demonstration_losses(inputs, config), losses)
+    given = None if inputs.is_given is None else _given(inputs, losses.detach())
     if config.entropy_coefficient:
         losses = losses - config.entropy_coefficient * inputs.entropies
     with torch.no_grad():
         kl = kl_penalty(to_behaviour, to_behaviour, "unbiased")
         reference_kl = None if to_reference is None else kl_penalty(to_behaviour, to_reference, "unbiased")
-    return LossOutput((inputs.weights * losses).sum(), term.ratios.detach(), kl, term.is_clipped, reference_kl)
+    sampled = slice(None) if inputs.is_given is None else ~inputs.is_given
+    return LossOutput(
+        (inputs.weights * losses).sum(),
+        term.ratios.detach()[sampled],
+        kl[sampled],
+        term.is_clipped[sampled],
+        None if reference_kl is None else reference_kl[sampled],
+        inputs.entropies.detach()[sampled],
+        given,
+    )
+
+
+def demonstration_losses(inputs: LossInputs, config: Objective) -> Tokens:
+    """Return the loss of each token as one of a demonstration, whose own probability counts as 1; nothing is clipped.
+
+    -f(π_θ)·Â,  f(π) = π / (π + γ)
+
+    Source: arXiv:2504.14945, policy shaping. f(π) is the logistic function of log π - log γ.
+    """
+    assert config.demonstration_shaping is not None, "the objective holds no demonstrations"
+    return -torch.sigmoid(inputs.policy_logprobs - math.log(config.demonstration_shaping)) * inputs.advantages
+
+
+def _given(inputs: LossInputs, losses: Tokens) -> DemonstrationTerm:
+    return DemonstrationTerm(losses[inputs.is_given], inputs.policy_logprobs.detach()[inputs.is_given].exp())
 
 
 def surrogate(inputs: LossInputs, config: Objective) -> PolicyTerm:

@@ -81,6 +81,9 @@ class RolloutGroup:
     step: int
     """Training step in which the group was generated, from 1."""
     payload: Any = None
+    has_demonstration: bool = False
+    """True if the engine holds a verified worked solution of the prompt that a method may train on; checkpoints do not
+    say."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.num_correct <= self.group_size:

@@ -15,6 +15,7 @@ from bapo.config import RunConfig
 from bapo.config.method import has_trait
 from bapo.engines.base import (
     BatchItem,
+    DemonstrationCounts,
     Generation,
     GenerationStats,
     Policy,
@@ -30,6 +31,7 @@ from bapo.records import (
     EvaluationRecord,
     EventRecord,
     Interval,
+    SupervisedStats,
     TrackingRecord,
     UpdateStats,
 )
@@ -113,6 +115,16 @@ class DrawnEngine:
             tv_sequences={source: 0.1 + 0.1 * draw.random() for source in BatchSource if source in present},
             critic=self._critic(step) if self._has_critic else None,
         )
+
+    def supervise(self, prompt_ids: Sequence[str], *, step: int) -> SupervisedStats:
+        """Return made-up values."""
+        return SupervisedStats(
+            num_responses=len(prompt_ids), loss=1.5 * math.exp(-step / LEARNING_STEPS), grad_norm=0.5
+        )
+
+    def demonstrations(self) -> DemonstrationCounts | None:
+        """Return None: groups have no demonstration."""
+        return None
 
     def _critic(self, step: int) -> CriticStats:
         """Return statistics of a critic whose values approach the returns."""

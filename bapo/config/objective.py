@@ -63,6 +63,8 @@ class Objective:
     ratio_level: RatioLevel = "token"
     sample_deviation: bool = False
     """Divide by the sample deviation of a group's rewards, in place of the population's."""
+    demonstration_shaping: float | None = None
+    """γ of the weight π/(π + γ) of a demonstration's tokens; None if the loss holds no demonstrations."""
     drops_overlong: bool = False
     """Leave responses that were cut at the token limit out of the loss."""
 

@@ -172,6 +172,7 @@ class RunConfig(Section):
             aggregation=method.aggregation if loss.aggregation == "auto" else loss.aggregation,
             ratio_level=method.ratio_level if loss.ratio_level == "auto" else loss.ratio_level,
             sample_deviation=method.sample_deviation,
+            demonstration_shaping=method.demonstration_shaping(),
             drops_overlong=loss.drops_overlong,
         )
 

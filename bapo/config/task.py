@@ -171,7 +171,7 @@ class FileTaskConfig(AnsweredTaskSection):
     """Column of the images, if the file has one: lists of {bytes, path}, as in Hugging Face datasets. Paths are
     relative to the file's folder."""
     solution_column: ColumnName = "solution"
-    """Column of worked solutions, if the file has one: `bapo warm-start --from solutions` learns from them."""
+    """Column of worked solutions, if the file has one: a warm start, LUFFY and ReLIFT learn from them."""
     instruction: Annotated[str, Field(max_length=10_000)] | None = None
     """Text after each prompt in the last user message, separated by an empty line. Empty: a sentence that asks for
     `answer_format` where that is set, else nothing."""

@@ -20,6 +20,11 @@ model with a head of one number in place of the vocabulary's, and a separate opt
 Groups of equal rewards have a gradient here. `BatchItem.advantages` is None in all of them. The statistics are
 `UpdateStats.critic`. `save` and `load` keep the critic's weights and its optimizer, so that a resumed run equals an
 undisturbed one. Weight decay, bound of the gradient norm, sizes of mini- and micro-batches are those of `training`.
+
+**Demonstrations.** Where `MethodSection.needs_demonstrations` is set, an engine verifies and encodes the worked
+solutions of the training problems when it is built, and marks each group whose prompt has one with
+`has_demonstration`. `update` trains on a demonstration as one more response of its group where
+`BatchItem.demonstration` is set; `supervise` learns from demonstrations alone.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from bapo.records import UpdateStats
+from bapo.records import SupervisedStats, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -116,6 +121,8 @@ class BatchItem:
     """Positions of the responses trained on; None for all."""
     advantages: tuple[float, ...] | None = None
     """Â of each response trained on; None where they follow from these responses' rewards (Eq. 2), or the critic."""
+    demonstration: float | None = None
+    """Â of the prompt's demonstration, which is trained on with the group; None: it is not."""
 
     @property
     def num_responses(self) -> int:
@@ -149,9 +156,35 @@ class LoopEngine(Protocol):
         Raises ValueError on an empty batch: the loop skips those.
         """
 
+    def supervise(self, prompt_ids: Sequence[str], *, step: int) -> SupervisedStats:
+        """Take one optimizer step on the cross-entropy of these prompts' demonstrations, after the update."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemonstrationCounts:
+    """The training problems by whether a method can learn from their worked solutions."""
+
+    num_usable: int
+    num_missing: int
+    """Problems without a worked solution."""
+    num_rejected: int
+    """Worked solutions that the verifier rejects."""
+    num_too_long: int
+    """Right ones longer than `rollout.max_response_tokens`."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.num_usable:,} problems have a demonstration; {self.num_missing:,} have no worked solution, the "
+            f"verifier rejects those of {self.num_rejected:,}, and {self.num_too_long:,} are longer than "
+            "rollout.max_response_tokens"
+        )
+
 
 class Engine(LoopEngine, Protocol):
     """The engine of a whole run."""
+
+    def demonstrations(self) -> DemonstrationCounts | None:
+        """Return what became of the worked solutions; None where the method needs none."""
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
         """Answer the fresh prompts of several steps with α in one call; return the groups of each step.

@@ -26,6 +26,8 @@ class ComposedBatch:
     counts: SourceCounts
     visits: Sequence[PromptVisit]
     """Every fresh and re-evaluated group, and every reused one."""
+    supervised: Sequence[str] = ()
+    """Prompts whose demonstrations the step trains on in a supervised step, after its update."""
 
 
 class Method(Protocol):

@@ -39,16 +39,23 @@ class Composition:
         *,
         responses: tuple[int, ...] | None = None,
         advantages: tuple[float, ...] | None = None,
+        demonstration: float | None = None,
     ) -> None:
-        """Add a group, or some of its responses, to the batch."""
+        """Add a group, or some of its responses, to the batch; with its demonstration if that has an advantage."""
         assert self.room > 0, "the batch is full"
-        self.items.append(BatchItem(group, source, responses, advantages))
+        self.items.append(BatchItem(group, source, responses, advantages, demonstration))
         self._visits.append(_visit(group, source, None))
 
-    def train_on_fresh(self, group: RolloutGroup) -> None:
+    def train_on_fresh(
+        self,
+        group: RolloutGroup,
+        *,
+        advantages: tuple[float, ...] | None = None,
+        demonstration: float | None = None,
+    ) -> None:
         """Add a fresh group, or record that the batch had no room for it."""
         if self.room:
-            self.train_on(group, BatchSource.FRESH)
+            self.train_on(group, BatchSource.FRESH, advantages=advantages, demonstration=demonstration)
         else:
             self.leave_out(group, BatchSource.FRESH, "no_room")
 

@@ -16,7 +16,15 @@ from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
 from bapo.records.metric_names import metrics
 from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
 from bapo.records.step import BufferState, Cost, Rewards, SourceCounts, StepRecord, ThresholdValues
-from bapo.records.update import BoundTerms, CriticStats, LogprobGap, UpdateStats, effective_sample_share
+from bapo.records.update import (
+    BoundTerms,
+    CriticStats,
+    DemonstrationStats,
+    LogprobGap,
+    SupervisedStats,
+    UpdateStats,
+    effective_sample_share,
+)
 from bapo.records.visits import PromptVisit, PromptVisits, visit_columns
 
 __all__ = [
@@ -31,6 +39,7 @@ __all__ = [
     "Counts",
     "CriticStats",
     "DeclaredMetric",
+    "DemonstrationStats",
     "EvaluationRecord",
     "EventRecord",
     "Figures",
@@ -46,6 +55,7 @@ __all__ = [
     "SampledResponse",
     "SourceCounts",
     "StepRecord",
+    "SupervisedStats",
     "ThresholdValues",
     "TrackingRecord",
     "UpdateStats",

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from bapo.records.base import SCHEMA, Counts, Figures, Record, SchemaNumber
 from bapo.records.metric import Metric
-from bapo.records.update import UpdateStats
+from bapo.records.update import SupervisedStats, UpdateStats
 from bapo.records.visits import PromptVisits
 
 
@@ -115,6 +115,11 @@ class Cost(Record):
         ),
     ] = None
     """Responses generated ahead that no step used, as after a change of v; also part of the rollouts."""
+    num_supervised_steps: Annotated[
+        int | None,
+        Metric("num_supervised_steps", "Supervised steps", "steps", tab="batch", only_recorded=True),
+    ] = None
+    """Supervised steps on demonstrations."""
     num_tracking_rollouts: int | None = None
     num_evaluation_rollouts: int | None = None
 
@@ -174,6 +179,8 @@ class StepRecord(Record):
     high_quality_buffer: Annotated[BufferState | None, Metric("bapo/buffer/high_quality/")] = None
     update: Annotated[UpdateStats | None, Metric("")] = None
     """`None` in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
+    supervised: Annotated[SupervisedStats | None, Metric("bapo/supervised/")] = None
+    """`None` in a step without a supervised step."""
     metrics: Figures = {}
     """Figures that an observed trainer logged for the step, by its own names."""
     rewards: Rewards | None = None
@@ -199,10 +206,10 @@ class StepRecord(Record):
     """Share of fresh responses cut at the token limit."""
     cost: Annotated[Cost, Metric("bapo/cost/")]
     timing: Annotated[Figures, Metric("timing_s/")]
-    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update`, `step` (all of it), `step_cpu` (CPU
-    time of the trainer process in the step), `journal` (writing the record before this one), `elapsed` since the
-    attempt began, and `unix_time` at the end of the step. Within these, under verl's names, what verl did:
-    `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together), `verl/log_prob`,
-    `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
+    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update` (with the supervised step), `step`
+    (all of it), `step_cpu` (CPU time of the trainer process in the step), `journal` (writing the record before this
+    one), `elapsed` since the attempt began, and `unix_time` at the end of the step. Within these, under verl's names,
+    what verl did: `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together),
+    `verl/log_prob`, `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
     system: Annotated[Figures, Metric("bapo/system/")]
     """Memory in bytes, CPU and GPU utilisation in percent."""

@@ -13,7 +13,7 @@ from typing import Any
 from bapo.engines.base import BatchItem, Engine, Generation, Policy
 from bapo.methods.base import Method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import UpdateStats
+from bapo.records import SupervisedStats, UpdateStats
 from bapo.tasks.base import Problem
 
 MOST_STEPS = 16
@@ -61,6 +61,10 @@ class LookAhead:
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3."""
         return self._engine.update(batch, step=step, passes=passes)
+
+    def supervise(self, prompt_ids: Sequence[str], *, step: int) -> SupervisedStats:
+        """Take one supervised step on these prompts' demonstrations."""
+        return self._engine.supervise(prompt_ids, step=step)
 
     def take_cost(self) -> Mapping[str, int]:
         """Return what to add to the cost of the steps' own groups since the last call, so that each response counts

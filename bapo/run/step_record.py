@@ -16,10 +16,12 @@ NO_COST = Cost(num_rollouts=0, num_tokens=0, num_tracking_rollouts=0, num_evalua
 
 
 def cost_after(cost: Cost, outcome: StepOutcome) -> Cost:
-    """Return the cost with a step's fresh and re-evaluated responses added, trained on or not."""
+    """Return the cost with a step's fresh and re-evaluated responses, trained on or not, and supervised step."""
     generations = [each for each in (outcome.fresh, outcome.reevaluated) if each is not None]
     num_rollouts = sum(group.group_size for generation in generations for group in generation.groups)
-    return plus(cost, num_rollouts=num_rollouts, num_tokens=sum(each.stats.num_tokens for each in generations))
+    supervised = {} if outcome.supervised is None else {"num_supervised_steps": 1}
+    num_tokens = sum(each.stats.num_tokens for each in generations)
+    return plus(cost, num_rollouts=num_rollouts, num_tokens=num_tokens, **supervised)
 
 
 def plus(cost: Cost, **added: int) -> Cost:
@@ -70,6 +72,7 @@ def step_record(
         difficult_buffer=difficult_buffer,
         high_quality_buffer=high_quality_buffer,
         update=outcome.update,
+        supervised=outcome.supervised,
         reward_mean=_reward_mean(fresh.groups),
         batch_reward_mean=_trained_reward_mean(batch.items) if batch.items else None,
         response_length_mean=fresh.stats.response_length_mean,

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -164,6 +165,9 @@ class _Attempt:
         self._resume_or_start()
         for warning in self.config.warnings:
             self._event("warning", str(warning), {"field": warning.field})
+        counts = self._engine.demonstrations()
+        if counts is not None and counts.num_usable < len(self._task.train):
+            self._event("warning", str(counts), {"field": "method.type", **asdict(counts)})
         if self._completed == 0:
             self._evaluate()
         while self._completed < self._num_steps:
@@ -296,15 +300,17 @@ class _Attempt:
 
     def _check_finite(self, outcome: StepOutcome) -> None:
         """Raise ConfigError where an engine reports a loss or gradient that is NaN or infinite."""
-        update = outcome.update
-        if update is None:
-            return
+        update, supervised = outcome.update, outcome.supervised
         try:
-            require_finite("the policy's loss", update.loss)
-            require_finite("the norm of the gradient of the policy", update.grad_norm)
-            if update.critic is not None:
-                require_finite("the critic's loss", update.critic.loss)
-                require_finite("the norm of the gradient of the critic", update.critic.grad_norm)
+            if update is not None:
+                require_finite("the policy's loss", update.loss)
+                require_finite("the norm of the gradient of the policy", update.grad_norm)
+                if update.critic is not None:
+                    require_finite("the critic's loss", update.critic.loss)
+                    require_finite("the norm of the gradient of the critic", update.critic.grad_norm)
+            if supervised is not None:
+                require_finite("the supervised loss", supervised.loss)
+                require_finite("the norm of the gradient of the policy", supervised.grad_norm)
         except NotFiniteError as error:
             raise update_problem(error, self.config, outcome.step) from None
 

@@ -20,7 +20,7 @@ from bapo.tasks.countdown.task import countdown_problems
 from bapo.tasks.listed import ListedTask
 from bapo.tasks.problem_files import file_problems
 from bapo.tasks.reasoning_gym import reasoning_gym_problems
-from bapo.tasks.verifiers import Verifier, load_verifier
+from bapo.tasks.verifiers import Verifier, load_verifier, solution_of
 
 SHIPPED: Mapping[type[TaskSection], Callable[[Any], Problems]] = {
     CountdownTaskConfig: countdown_problems,
@@ -74,4 +74,4 @@ def verifier(section: TaskSection) -> Verifier:
     return load_verifier(section.verifier, section.answer_format if isinstance(section, AnsweredTaskSection) else None)
 
 
-__all__ = ["Problem", "Problems", "Task", "Verifier", "build_task", "prompt_identity", "verifier"]
+__all__ = ["Problem", "Problems", "Task", "Verifier", "build_task", "prompt_identity", "solution_of", "verifier"]

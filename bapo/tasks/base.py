@@ -37,7 +37,7 @@ class Problem:
     turns: tuple[Turn, ...] = ()
     """The messages of the prompt; empty for one of the user, whose content is `prompt`."""
     solution: str | None = field(default=None, compare=False, repr=False)
-    """Worked solution, a response that a warm start may learn from; None where the data have none."""
+    """Worked solution, a response that a warm start or a method may learn from; None where the data have none."""
 
     @property
     def messages(self) -> Sequence[Turn]:

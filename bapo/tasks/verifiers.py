@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bapo.answer_text import ANSWER_TEXT, last_answer
 from bapo.config import plugins
@@ -20,6 +20,7 @@ from bapo.config.verifiers import checked_reference, installed_verifiers
 from bapo.tasks.answer_formats import ANSWER_FORMATS, Extract
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.expression import countdown_answer_problem, countdown_reward
+from bapo.tasks.countdown.solver import countdown_solution
 from bapo.tasks.mathematics import math_reward
 from bapo.tasks.reasoning_gym import entry_problem, reasoning_gym_reward
 
@@ -53,10 +54,12 @@ class BuiltIn(NamedTuple):
     """Those of `OF_ANSWERS` also take `extract`, the function that returns a response's answer."""
     answer_problem: Callable[[Mapping[str, object]], str | None]
     """Returns why this verifier cannot use a problem's answer; None if it can."""
+    solve: Callable[[Mapping[str, Any]], str | None] | None = None
+    """Returns a right response, found from a problem's answer; None where there is none, or too much to search."""
 
 
 BUILT_IN: Mapping[str, BuiltIn] = {
-    "countdown": BuiltIn(countdown_reward, countdown_answer_problem),
+    "countdown": BuiltIn(countdown_reward, countdown_answer_problem, countdown_solution),
     "exact": BuiltIn(exact_reward, text_answer_problem),
     "math": BuiltIn(math_reward, text_answer_problem),
     "reasoning_gym": BuiltIn(reasoning_gym_reward, entry_problem),
@@ -132,6 +135,12 @@ def load_verifier(reference: str, answer_format: AnswerFormatName | None = None)
 def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:
     """Return why a verifier cannot use an answer; None if it can, or if only the user's function knows."""
     return BUILT_IN[reference].answer_problem(answer) if reference in BUILT_IN else None
+
+
+def solution_of(problem: Problem, reference: str) -> str | None:
+    """Return a problem's worked solution, that of the data or one that a solver of its verifier finds; None without."""
+    solve = BUILT_IN[reference].solve if reference in BUILT_IN else None
+    return solve(problem.answer) if problem.solution is None and solve is not None else problem.solution
 
 
 def _installed(name: str) -> RewardFunction:

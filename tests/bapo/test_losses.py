@@ -239,3 +239,59 @@ def test_the_gradient_of_a_sequence_ratio_is_that_of_eq_5() -> None:
     first, second = math.exp(0.01), math.exp(-0.02)
     assert output.loss.item() == pytest.approx(-first + second / 2)
     assert gradient.tolist() == pytest.approx([-first * 2 / 6] * 3 + [second / 2])
+
+
+@pytest.mark.parametrize(
+    ("probability", "loss", "gradient"),
+    [
+        # f(0.1) = 0.1/0.2; by log π, γ·π/(π + γ)² = 0.01/0.04.
+        (0.1, -0.5, -0.25),
+        # f(0.9) = 0.9/1; 0.09/1.
+        (0.9, -0.9, -0.09),
+        # f(0.01) = 0.01/0.11; 0.001/0.0121: eight times π, the gradient without shaping.
+        (0.01, -1 / 11, -0.001 / 0.0121),
+    ],
+)
+def test_a_demonstrations_token_has_a_shaped_weight(probability: float, loss: float, gradient: float) -> None:
+    policy = torch.tensor([probability], dtype=torch.float64).log().requires_grad_()
+    output = demonstrated(policy, [1.0], [True], demonstration_shaping=0.1)
+    (found,) = torch.autograd.grad(output.loss, policy)
+    assert output.loss.item() == pytest.approx(loss)
+    assert float(found) == pytest.approx(gradient)
+
+
+def demonstrated(policy: Tensor, advantages: list[float], is_given: list[bool], **config: Any) -> LossOutput:
+    """The loss where some tokens are of demonstrations; the others' behaviour policy is π_θ."""
+    given = torch.tensor(is_given)
+    return policy_loss(
+        LossInputs(
+            policy,
+            policy.detach().where(~given, 0.0),
+            torch.tensor(advantages, dtype=torch.float64),
+            torch.tensor([0.5] * len(advantages), dtype=torch.float64),
+            torch.ones(len(advantages), dtype=torch.float64),
+            [1] * len(advantages),
+            is_given=given,
+        ),
+        Objective(**config),
+    )
+
+
+def test_other_tokens_are_clipped_and_recorded_as_without_demonstrations() -> None:
+    policy = torch.tensor([0.25, 0.1], dtype=torch.float64).log()
+    output = demonstrated(policy, [2.0, 4.0], [False, True], demonstration_shaping=0.1)
+    # -1 · 2 of the response, and -0.1/0.2 · 4 of the demonstration, whose ratio of 0.1 would be clipped to 0.8.
+    assert float(output.loss) == pytest.approx(-4.0)
+    assert (output.ratios.tolist(), output.kl.tolist(), output.is_clipped.tolist()) == ([1.0], [0.0], [False])
+    assert output.entropies.tolist() == [0.5]
+    assert output.demonstrations is not None
+    assert output.demonstrations.losses.tolist() == pytest.approx([-2.0])
+    assert output.demonstrations.probabilities.tolist() == pytest.approx([0.1])
+
+
+def test_a_demonstration_has_no_kl_penalty_but_an_entropy_bonus() -> None:
+    policy = torch.tensor([0.1], dtype=torch.float64).log()
+    penalised = demonstrated(policy, [1.0], [True], demonstration_shaping=0.1, kl_coefficient=5.0)
+    assert float(penalised.loss) == pytest.approx(-0.5)
+    rewarded = demonstrated(policy, [1.0], [True], demonstration_shaping=0.1, entropy_coefficient=0.2)
+    assert float(rewarded.loss) == pytest.approx(-0.5 - 0.2 * 0.5)

@@ -21,7 +21,7 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.paths import shipped_models
 from bapo.draws import generator
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
-from bapo.records import UpdateStats
+from bapo.records import SupervisedStats, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 from benchmarks.simulation import DrawnEngine
@@ -70,7 +70,11 @@ class SimulatedEngine(DrawnEngine):
             step, purpose, self._rollout_weights if policy is Policy.ROLLOUT else self._weights
         )
         drawn = super().generate(problems, group_size=group_size, policy=policy, step=step, purpose=purpose)
-        groups = [replace(group, payload=self._responses_of(group)) for group in drawn.groups]
+        is_demonstrated = self._config.method.needs_demonstrations
+        groups = [
+            replace(group, payload=self._responses_of(group), has_demonstration=is_demonstrated)
+            for group in drawn.groups
+        ]
         lengths = [length for group in groups for length in group.payload.lengths]
         longest = self._config.rollout.max_response_tokens
         stats = GenerationStats(
@@ -89,7 +93,14 @@ class SimulatedEngine(DrawnEngine):
             time.sleep(self._seconds_per_step)
         self._draws = self._draws_of(step, "update", self._weights)
         trained = [
-            (item.source, item.responses, item.advantages, item.group.without_payload(), _responses(item.group))
+            (
+                item.source,
+                item.responses,
+                item.advantages,
+                item.group.without_payload(),
+                _responses(item.group),
+                *([] if item.demonstration is None else [item.demonstration]),
+            )
             for item in batch
         ]
         self._weights = hashlib.sha256(repr((self._weights, step, passes, trained)).encode()).hexdigest()
@@ -105,6 +116,11 @@ class SimulatedEngine(DrawnEngine):
             ),
         }
         return super().update(batch, step=step, passes=passes).model_copy(update=changes)
+
+    def supervise(self, prompt_ids: Sequence[str], *, step: int) -> SupervisedStats:
+        """Mix the prompts into the weights."""
+        self._weights = hashlib.sha256(repr((self._weights, step, prompt_ids)).encode()).hexdigest()
+        return super().supervise(prompt_ids, step=step)
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
         """Say of each response whether it is right."""

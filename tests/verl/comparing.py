@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,14 @@ def run_config(**changes: Any) -> RunConfig:
 
 def configure(verl_engine: Any, config: RunConfig) -> None:
     """From now on the engine trains by another config."""
+    from bapo.engines.local.demonstrations import demonstrations  # noqa: PLC0415
+    from bapo.engines.local.prompts import encode_task  # noqa: PLC0415
     from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
 
     verl_engine._config = config
+    task = build_task(config.task)
+    prompts = encode_task(task, verl_engine._tokenizer, config.rollout, None)
+    verl_engine._demonstrations = demonstrations(config, task, verl_engine._tokenizer, prompts)
     verl_engine._trainer.actor_rollout_wg.set_loss_fn(BapoLoss(config.objective))
 
 
@@ -91,17 +97,14 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415
 
     before, after = folder / "before", folder / "after"
-    before.mkdir()
+    local = _saved_for(before, verl_engine, config)
     after.mkdir()
-    verl_engine.save(before, ())
-    explicit = apply_changes(config.model_dump(mode="json"), {"model.path": str(before / "actor" / "huggingface")})
-    local = LocalEngine(resolve(explicit).config, build_task(config.task))
     if local._critic is not None:
         local._critic.model.load_state_dict(weights(before / "critic"))
     if local._reference is not None:
         base = LocalEngine(config, build_task(config.task))._model
         local._reference.load_state_dict(base.state_dict())
-    local_batch = [BatchItem(local_group(item.group), item.source, item.responses, item.advantages) for item in batch]
+    local_batch = [replace(item, group=local_group(item.group)) for item in batch]
     local_stats = local.update(local_batch, step=2)
     stats = verl_engine.update(batch, step=2)
     verl_engine.save(after, ())
@@ -118,6 +121,10 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     else:
         assert stats.reference_kl == pytest.approx(local_stats.reference_kl, rel=1e-3)
     assert stats.entropy == pytest.approx(local_stats.entropy, rel=1e-4)
+    if local_stats.demonstrations is None:
+        assert stats.demonstrations is None
+    else:
+        assert stats.demonstrations.model_dump() == pytest.approx(local_stats.demonstrations.model_dump(), rel=1e-3)
     assert stats.clip_fraction == pytest.approx(local_stats.clip_fraction, abs=2 / stats.num_tokens)
     for source in {item.source for item in batch}:
         assert stats.tv_tokens[source] == pytest.approx(local_stats.tv_tokens[source], rel=1e-3, abs=1e-5)
@@ -129,6 +136,30 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
         for name, value in local_stats.critic.model_dump().items():
             assert getattr(stats.critic, name) == pytest.approx(value, rel=1e-3, abs=1e-5), name
     return stats
+
+
+def _saved_for(folder: Path, verl_engine: Any, config: RunConfig) -> Any:
+    """A local engine with the weights of the verl engine, which are saved in the folder."""
+    from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415
+
+    folder.mkdir()
+    verl_engine.save(folder, ())
+    explicit = apply_changes(config.model_dump(mode="json"), {"model.path": str(folder / "actor" / "huggingface")})
+    return LocalEngine(resolve(explicit).config, build_task(config.task))
+
+
+def assert_equal_supervised_steps(verl_engine: Any, prompt_ids: Sequence[str], config: RunConfig, folder: Path) -> None:
+    """Both engines take a supervised step from the same weights: the same loss, and the same gradient."""
+    before, after = folder / "before", folder / "after"
+    local = _saved_for(before, verl_engine, config)
+    after.mkdir()
+    local_stats = local.supervise(prompt_ids, step=2)
+    stats = verl_engine.supervise(prompt_ids, step=2)
+    verl_engine.save(after, ())
+    assert stats.num_responses == local_stats.num_responses == len(prompt_ids)
+    assert stats.loss == pytest.approx(local_stats.loss, rel=1e-4)
+    assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
+    _assert_close(_gradient(before / "actor", after / "actor"), _first_gradient(local._updater.optimizer))
 
 
 def weights(folder: Path) -> dict[str, Any]:

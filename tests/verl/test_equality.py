@@ -13,7 +13,15 @@ import pytest
 from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem, Task
-from tests.verl.comparing import GROUP_SIZE, assert_equal_updates, configured, local_group, rows, run_config
+from tests.verl.comparing import (
+    GROUP_SIZE,
+    assert_equal_supervised_steps,
+    assert_equal_updates,
+    configured,
+    local_group,
+    rows,
+    run_config,
+)
 
 NUM_PROBLEMS = 12
 
@@ -270,6 +278,38 @@ def test_a_penalty_to_the_base_model_and_a_shifted_clip_range_have_the_same_grad
     # Before the first update the range lies around the ratios, far as these are from 1.
     assert stats.ratio_max > 1.05
     assert stats.clip_fraction == 0
+
+
+def test_groups_with_demonstrations_have_the_same_gradient(
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    config = run_config(method={"type": "luffy"})
+    with configured(verl_engine, config):
+        groups = _off_policy_groups(verl_engine, problems)
+        assert all(group.has_demonstration for group in groups)
+        # The last without its demonstration.
+        batch = [BatchItem(group, BatchSource.FRESH, None, (-0.5, 0.5, -1.0, 0.0), 2.0) for group in groups[:-1]]
+        batch.append(BatchItem(groups[-1], BatchSource.FRESH))
+        stats = assert_equal_updates(verl_engine, batch, config, tmp_path)
+    assert stats.demonstrations.num_responses == NUM_PROBLEMS - 1
+    assert stats.num_tokens == sum(group.payload.num_tokens for group in groups)
+
+
+def test_a_supervised_step_has_the_same_gradient_and_leaves_the_rollout_policy(
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    from benchmarks.gpu_acceptance.verl import digest  # noqa: PLC0415
+
+    config = run_config(method={"type": "relift"})
+    verl_engine.sync_rollout_policy(0)
+    with configured(verl_engine, config):
+        verl_engine.generate(problems[:1], group_size=2, policy=Policy.ROLLOUT, step=2, purpose="before")
+        of_rollout = digest(verl_engine)
+        assert_equal_supervised_steps(verl_engine, [problem.prompt_id for problem in problems[:5]], config, tmp_path)
+        verl_engine.generate(problems[:1], group_size=2, policy=Policy.CURRENT, step=3, purpose="current")
+        assert digest(verl_engine) != of_rollout
+        verl_engine.generate(problems[:1], group_size=2, policy=Policy.ROLLOUT, step=3, purpose="delayed")
+        assert digest(verl_engine) == of_rollout
 
 
 def test_a_machine_is_judged_by_whether_weights_reach_vllm_exactly(verl_engine: Any, task: Task) -> None:

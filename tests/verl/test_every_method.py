@@ -50,6 +50,19 @@ def test_bapo_trains_on_fresh_reevaluated_and_reused_groups(verl_engine: Any, be
 WITHOUT_CRITIC = [name for name, each in METHODS.classes.items() if not each.has_critic]
 
 
-@pytest.mark.parametrize("name", [name for name in WITHOUT_CRITIC if name != "bapo"])
+def test_luffy_and_relift_learn_from_worked_solutions(verl_engine: Any, before: Path, tmp_path: Path) -> None:
+    for step in _train(verl_engine, before, of_method("luffy"), tmp_path / "luffy"):
+        assert step.update is not None
+        assert step.update.demonstrations is not None
+        assert step.update.demonstrations.num_responses == step.counts.batch
+    config = of_method("relift", **{"method.supervised_batch_size": 2})
+    steps = _train(verl_engine, before, config, tmp_path / "relift")
+    assert any(step.supervised is not None and step.supervised.grad_norm > 0 for step in steps)
+
+
+LEARNING_FROM_SOLUTIONS = [name for name, each in METHODS.classes.items() if each.needs_demonstrations]
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT_CRITIC if name not in ("bapo", *LEARNING_FROM_SOLUTIONS)])
 def test_a_method_trains_stops_and_resumes(verl_engine: Any, before: Path, name: str, tmp_path: Path) -> None:
     _train(verl_engine, before, of_method(name), tmp_path / "run")

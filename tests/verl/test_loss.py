@@ -32,6 +32,7 @@ def _data(rows: list[dict[str, list[float]]], *, num_tokens: int, num_responses:
         loss.NUM_TOKENS: num_tokens,
         loss.NUM_RESPONSES: num_responses,
         loss.MEASURE_DISTANCE: True,
+        loss.SUPERVISED: False,
         loss.SOURCE_FIELD: torch.tensor([0 for _ in rows]),
         # The first row, and rows of padding, which are copies of one.
         loss.ON_POLICY_FIELD: torch.tensor([index != 1 for index in range(len(rows))]),
@@ -98,6 +99,42 @@ def test_a_reference_and_the_policy_before_the_update_come_with_the_rows() -> No
     assert float(value) == pytest.approx(-math.exp(0.5) + 0.1 * kl)
     assert _values(metrics)["bapo/reference_kl"] == pytest.approx(kl)
     assert _values(metrics)["bapo/clipped"] == 0
+
+
+def test_a_demonstrations_row_has_a_shaped_weight_and_sums_of_its_own() -> None:
+    import torch  # noqa: PLC0415
+
+    from bapo.engines.verl.loss import GIVEN, SOURCE_FIELD, BapoLoss  # noqa: PLC0415
+
+    data = _data([_row(1, -1.0, 1.0), _row(2, 0.0, 2.0), _row(1, 0.0, 0.0, mask=0)], num_tokens=3, num_responses=2)
+    # The row of padding is a copy of the demonstration's.
+    data[SOURCE_FIELD] = torch.tensor([0, GIVEN, GIVEN])
+    chances = [[9.0, -1.0, 9.0], [9.0, math.log(0.1), math.log(0.3), 9.0], [9.0, -7.0, 9.0]]
+    output = {"log_probs": _nested(chances), "entropy": _nested([[0.5] * len(row) for row in chances])}
+    value, metrics = BapoLoss(Objective(demonstration_shaping=0.1))(output, data)
+    # The response has ρ = 1. The demonstration has 0.1/0.2 and 0.3/0.4, times its advantage of 2.
+    assert float(value) == pytest.approx((-1 - 2 * 0.5 - 2 * 0.75) * SHARE)
+    sums = _values(metrics)
+    assert [sums[f"bapo/{name}"] for name in ("tokens", "entropy", "tv_token_count_fresh", "gap_tokens")] == [
+        1,
+        0.5,
+        1,
+        1,
+    ]
+    assert sums["bapo/given_tokens"] == 2
+    assert sums["bapo/given_loss"] == pytest.approx(-2.5)
+    assert sums["bapo/given_probability"] == pytest.approx(0.4)
+
+
+def test_a_supervised_step_takes_the_mean_cross_entropy_of_its_tokens() -> None:
+    from bapo.engines.verl.loss import NUM_TOKENS, SUPERVISED, BapoLoss  # noqa: PLC0415
+
+    rows = [_row(2, 0.0, 0.0), _row(1, 0.0, 0.0), _row(1, 0.0, 0.0, mask=0)]
+    data = {**_data(rows, num_tokens=3, num_responses=2), SUPERVISED: True, NUM_TOKENS: 3}
+    logprobs = _nested([[9.0, -1.0, -2.0, 9.0], [9.0, -0.6, 9.0], [9.0, -7.0, 9.0]])
+    value, metrics = BapoLoss(Objective())({"log_probs": logprobs}, data)
+    assert float(value) == pytest.approx(1.2)
+    assert _values(metrics) == {"bapo/loss": pytest.approx(1.2)}
 
 
 def test_parts_on_two_ranks_add_up_to_the_whole_after_averaging() -> None:

@@ -23,6 +23,9 @@ LEAST_GRADED_STEPS = 10
 def groups_without_gradient(stream: RunStream) -> Outcome:
     """Return the share in the last part of the run, what it cost, and what a larger group or another method would
     bring."""
+    if stream.config.method.demonstration_shaping() is not None:
+        # A demonstration gives all-wrong groups a gradient.
+        return None
     visits, group_size = stream.visits, stream.visits.group_size
     first = stream.first_recent_step()
     rows = stream.fresh_rows(first)

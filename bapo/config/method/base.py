@@ -80,6 +80,8 @@ class MethodSection(TypedSection):
     """May roll out several batches of prompts in one step."""
     has_critic: ClassVar[bool] = False
     """True if the method trains a value model next to the policy."""
+    needs_demonstrations: ClassVar[bool] = False
+    """Trains on worked solutions, which the engine verifies and encodes before the run begins."""
     is_replayable: ClassVar[bool] = False
     """What-if can replay it: by BAPO's rules where `as_bapo` gives any, by DAPO's where it is derived from its config;
     else a batch is its step's fresh groups, up to B of them."""
@@ -116,6 +118,10 @@ class MethodSection(TypedSection):
     def kl_reference_share(self) -> float:
         """Return the share of the KL penalty that is to the reference policy where `loss.kl_to` is `auto`."""
         return float(self.kl_to == "reference")
+
+    def demonstration_shaping(self) -> float | None:
+        """Return γ of the weight π/(π + γ) of a demonstration's tokens; None if the loss holds no demonstrations."""
+        return None
 
     def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:
         """Return the penalty on long responses; None if there is none."""

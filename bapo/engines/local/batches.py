@@ -26,11 +26,18 @@ class TrainingGroup:
     """Â of each response token, on the CPU."""
     is_on_policy: bool = False
     """True if the weights before the update generated it."""
+    num_given_tokens: int = 0
+    """Tokens of the demonstration, which is the last response; 0 without one."""
 
     @property
     def num_tokens(self) -> int:
         """Response tokens."""
         return sum(self.payload.sampled.lengths)
+
+    @property
+    def num_sampled_tokens(self) -> int:
+        """Response tokens but for the demonstration's."""
+        return self.num_tokens - self.num_given_tokens
 
 
 def training_group(
@@ -39,6 +46,7 @@ def training_group(
     advantages: tuple[float, ...] | None = None,
     *,
     is_on_policy: bool = False,
+    num_given_tokens: int = 0,
 ) -> TrainingGroup:
     """Return the group with these advantages of its responses, or those of its rewards relative to itself (Eq. 2)."""
     if advantages is None:
@@ -46,7 +54,7 @@ def training_group(
     else:
         of_responses = torch.tensor(advantages)
     of_tokens = of_responses.repeat_interleave(torch.tensor(payload.sampled.lengths))
-    return TrainingGroup(payload, source, of_tokens, is_on_policy)
+    return TrainingGroup(payload, source, of_tokens, is_on_policy, num_given_tokens)
 
 
 def mini_batches(

@@ -19,13 +19,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, Qwen2Config, 
 from bapo.config.task import CountdownTaskConfig
 from bapo.config.warm_start import SupervisedRecipe
 from bapo.draws import generator
+from bapo.engines.local.demonstrations import encode_response
 from bapo.engines.local.model_card import model_card
 from bapo.engines.local.policy import LanguageModel, encode_problems
 from bapo.engines.local.supervised import Example, TrainingProgress, train_on
 from bapo.engines.local.tokenizer import countdown_tokenizer
 from bapo.engines.local.warm_start import (
     WarmStartReport,
-    encode_response,
     evaluate,
     evaluation_summary,
     require_empty,

@@ -20,11 +20,12 @@ from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
-from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
+from bapo.engines.base import BatchItem, DemonstrationCounts, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
 from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
+from bapo.engines.local.demonstrations import demonstrations
 from bapo.engines.local.device import device_of
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
@@ -33,7 +34,7 @@ from bapo.engines.local.repeatable import use_repeatable_algorithms
 from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
-from bapo.records import UpdateStats
+from bapo.records import SupervisedStats, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task, has_images
 
@@ -72,6 +73,7 @@ class LocalEngine:
         self._eos_token_ids = language_model.eos_token_ids
         context = getattr(self._model.config, "max_position_embeddings", None)
         self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
+        self._demonstrations = demonstrations(config, task, self._tokenizer, self._prompts)
         self._critic = Critic(self._model, config, config.critic) if config.critic else None
         # Checkpoints do not hold it: it is the model that every attempt of the run loads first.
         self._reference = copy.deepcopy(self._model) if config.objective.needs_reference else None
@@ -122,8 +124,12 @@ class LocalEngine:
             groups = []
             for problem, group in zip(problems, of_step, strict=True):
                 rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
-                payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
-                groups.append(RolloutGroup(problem.prompt_id, sum(rewards), group_size, version, step, payload))
+                prompt_id = problem.prompt_id
+                payload = GroupPayload(self._prompts[prompt_id], group, rewards)
+                is_demonstrated = prompt_id in self._demonstrations.examples
+                groups.append(
+                    RolloutGroup(prompt_id, sum(rewards), group_size, version, step, payload, is_demonstrated)
+                )
             generations[step] = Generation(groups, _generation_stats(of_step))
         return generations
 
@@ -199,11 +205,37 @@ class LocalEngine:
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch, ConfigError where a value is NaN or infinite."""
         self._keep_rollout_weights()
-        groups = [_training_group(item, step) for item in shaped_batch(batch, self._config, _responses)]
+        groups = [self._training_group(item, step) for item in shaped_batch(batch, self._config, _responses)]
         try:
             return self._updater.update(groups, step=step, passes=passes)
         except NotFiniteError as error:
             raise update_problem(error, self._config, step) from None
+
+    def supervise(self, prompt_ids: Sequence[str], *, step: int) -> SupervisedStats:
+        """Take one optimizer step on the cross-entropy of these prompts' demonstrations.
+
+        Raises ConfigError where a value is NaN or infinite.
+        """
+        self._keep_rollout_weights()
+        try:
+            return self._updater.supervise([self._demonstrations.examples[prompt_id] for prompt_id in prompt_ids])
+        except NotFiniteError as error:
+            raise update_problem(error, self._config, step) from None
+
+    def demonstrations(self) -> DemonstrationCounts | None:
+        """Return what became of the worked solutions; None where the method needs none."""
+        return self._demonstrations.counts
+
+    def _training_group(self, item: BatchItem, step: int) -> TrainingGroup:
+        payload, advantages, num_given_tokens = _trained_payload(item), item.advantages, 0
+        if item.demonstration is not None:
+            assert advantages is not None, "of the union of a group with its demonstration"
+            given = self._demonstrations.examples[item.group.prompt_id].response
+            payload, advantages = payload.with_demonstration(given), (*advantages, item.demonstration)
+            num_given_tokens = len(given)
+        return training_group(
+            payload, item.source, advantages, is_on_policy=item.is_on_policy(step), num_given_tokens=num_given_tokens
+        )
 
     def _keep_rollout_weights(self) -> None:
         """Give α its own weights before the current ones change."""
@@ -308,11 +340,6 @@ def _responses(item: BatchItem) -> list[_Response]:
     payload = _trained_payload(item)
     sampled = payload.sampled
     return [_Response(*each) for each in zip(payload.rewards, sampled.lengths, sampled.ended, strict=True)]
-
-
-def _training_group(item: BatchItem, step: int) -> TrainingGroup:
-    payload = _trained_payload(item)
-    return training_group(payload, item.source, item.advantages, is_on_policy=item.is_on_policy(step))
 
 
 def _trained_payload(item: BatchItem) -> GroupPayload:

@@ -27,6 +27,10 @@ class GroupPayload:
         """Return the group with only these of its responses."""
         return GroupPayload(self.prompt, self.sampled.only(responses), tuple(self.rewards[i] for i in responses))
 
+    def with_demonstration(self, response: Sequence[int]) -> GroupPayload:
+        """Return the group with a right response that the data give, of probability 1, as its last one."""
+        return GroupPayload(self.prompt, self.sampled.with_given(response), (*self.rewards, 1))
+
 
 def write_payloads(file: Path, payloads: Sequence[GroupPayload]) -> None:
     """Write groups as one safetensors file, each kind of value as one long tensor with the lengths to cut it."""

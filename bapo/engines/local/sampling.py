@@ -36,6 +36,15 @@ class SampledGroup:
             tuple(self.ended[i] for i in responses),
         )
 
+    def with_given(self, response: Sequence[int]) -> SampledGroup:
+        """Return the group with one more response, whose tokens count as of probability 1."""
+        return SampledGroup(
+            torch.cat([self.token_ids, torch.tensor(response)]),
+            torch.cat([self.logprobs, torch.zeros(len(response))]),
+            (*self.lengths, len(response)),
+            (*self.ended, True),
+        )
+
     def responses(self) -> list[list[int]]:
         """Return the token ids of each response."""
         return [part.tolist() for part in torch.split(self.token_ids, list(self.lengths))]

@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
 from bapo.config.warm_start import SupervisedRecipe
+from bapo.engines.local.repeatable import backward
 
 _FINAL_LEARNING_RATE_SHARE = 0.05
 _IGNORED = -100
@@ -61,16 +62,22 @@ def train_on(
             group["lr"] = recipe.learning_rate * _learning_rate_share(step, recipe)
         examples = batch_of(step)
         optimizer.zero_grad()
-        loss = 0.0
-        for part in _losses(model, examples, padding):
-            part.backward()  # type: ignore[no-untyped-call]
-            loss += part.item()
+        loss = add_gradient(model, examples, padding=padding)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(loss)
         if on_progress is not None:
             on_progress(TrainingProgress(step, recipe.num_steps, loss, time.perf_counter() - begin))
     return losses
+
+
+def add_gradient(model: PreTrainedModel, examples: Sequence[Example], *, padding: int) -> float:
+    """Add the gradient of the mean cross-entropy to those of the weights; return it, in nats per response token."""
+    loss = 0.0
+    for part in _losses(model, examples, padding):
+        backward(part)
+        loss += part.item()
+    return loss
 
 
 @torch.inference_mode()

@@ -19,9 +19,10 @@ from bapo.engines.local.memory import tokens_per_gradient
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.padding import padding_budget
 from bapo.engines.local.repeatable import backward
+from bapo.engines.local.supervised import Example, add_gradient
 from bapo.engines.local.update_stats import UpdateStatsCollector, rollout_logprobs
 from bapo.losses import LossInputs, policy_loss, token_weights
-from bapo.records import UpdateStats
+from bapo.records import SupervisedStats, UpdateStats
 
 
 class Updater:
@@ -77,9 +78,25 @@ class Updater:
             self._train(batch, stats, current, reference, is_first=is_first, moves=not is_warm_up)
         return stats.summary(
             num_groups_skipped=sum(not self._has_gradient(group) for group in groups),
+            num_demonstrations=sum(group.num_given_tokens > 0 for group in groups),
             learning_rate=training.learning_rate,
             critic=critic_stats,
             bound=bound_terms(groups, stats.before, self._logprobs(self._model, one_pass)) if stats.before else None,
+        )
+
+    def supervise(self, examples: Sequence[Example]) -> SupervisedStats:
+        """Take one optimizer step on the examples' mean cross-entropy, at temperature 1.
+
+        Raises NotFiniteError where a value is NaN or infinite.
+        """
+        self.optimizer.zero_gradients()
+        with forward_passes(self._config.engine, self._model.device):
+            # Any token would do in place of padding.
+            loss = add_gradient(self._model, examples, padding=0)
+        return SupervisedStats(
+            num_responses=len(examples),
+            loss=require_finite("the supervised loss", loss),
+            grad_norm=self.optimizer.step(),
         )
 
     def _train(
@@ -118,12 +135,13 @@ class Updater:
                 lengths=lengths,
                 reference_logprobs=_joined(reference, micro_batch) if reference else None,
                 current_logprobs=_joined(current, micro_batch) if self._objective.needs_current else None,
+                is_given=_is_given(micro_batch, logprobs.device),
             )
             output = policy_loss(inputs, self._objective)
             loss += require_finite("the policy's loss", output.loss.item())
             if moves:
                 backward(output.loss)
-            stats.add_trained(output, entropies.detach())
+            stats.add_trained(output)
         stats.add_step(loss, self.optimizer.step() if moves else 0.0)
 
     @torch.no_grad()
@@ -167,6 +185,13 @@ class Updater:
         """
         objective = self._objective
         return bool(group.advantages.any() or objective.kl_coefficient or objective.entropy_coefficient)
+
+
+def _is_given(groups: Sequence[TrainingGroup], device: torch.device) -> Tensor | None:
+    """Return which tokens are of demonstrations; None if there are none."""
+    if not any(group.num_given_tokens for group in groups):
+        return None
+    return torch.cat([torch.arange(each.num_tokens) >= each.num_sampled_tokens for each in groups]).to(device)
 
 
 def _joined(logprobs: Mapping[TrainingGroup, Tensor], groups: Sequence[TrainingGroup]) -> Tensor:

@@ -11,8 +11,15 @@ from torch import Tensor
 from bapo.config.objective import Objective
 from bapo.engines.local.batches import TrainingGroup
 from bapo.logprob_gap import GapSums, gap_sums
-from bapo.losses import LossOutput
-from bapo.records import RATIO_BIN_EDGES, BoundTerms, CriticStats, UpdateStats, effective_sample_share
+from bapo.losses import DemonstrationTerm, LossOutput
+from bapo.records import (
+    RATIO_BIN_EDGES,
+    BoundTerms,
+    CriticStats,
+    DemonstrationStats,
+    UpdateStats,
+    effective_sample_share,
+)
 from bapo.rollout import BatchSource
 
 
@@ -33,6 +40,7 @@ class UpdateStatsCollector:
     reference_kl: list[Tensor] = field(default_factory=list)
     is_clipped: list[Tensor] = field(default_factory=list)
     entropies: list[Tensor] = field(default_factory=list)
+    demonstrations: list[DemonstrationTerm] = field(default_factory=list)
     token_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     sequence_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     gap: GapSums = field(default_factory=GapSums)
@@ -45,22 +53,25 @@ class UpdateStatsCollector:
         if self.before is not None:
             self.before |= zip(groups, torch.split(logprobs, sizes), strict=True)
         log_ratios = logprobs.cpu() - rollout_logprobs(groups)
-        for group, part in zip(groups, torch.split(log_ratios, sizes), strict=True):
-            lengths = list(group.payload.sampled.lengths)
+        for group, of_group in zip(groups, torch.split(log_ratios, sizes), strict=True):
+            part = of_group[: group.num_sampled_tokens]
+            lengths = list(group.payload.sampled.lengths)[: -1 if group.num_given_tokens else None]
             sums = torch.stack([each.sum() for each in torch.split(part, lengths)])
             for distances, values in ((self.token_distances, part), (self.sequence_distances, sums)):
                 distances.setdefault(group.source, []).append(values.clamp(-20, 20).expm1().abs())
             if group.is_on_policy:
                 self.gap += gap_sums(part, lengths, self.objective)
 
-    def add_trained(self, output: LossOutput, entropies: Tensor) -> None:
+    def add_trained(self, output: LossOutput) -> None:
         """Add the tokens of one forward and backward pass."""
         self.ratios.append(output.ratios.cpu())
         self.kl.append(output.kl.cpu())
         if output.reference_kl is not None:
             self.reference_kl.append(output.reference_kl.cpu())
         self.is_clipped.append(output.is_clipped.cpu())
-        self.entropies.append(entropies.cpu())
+        self.entropies.append(output.entropies.cpu())
+        if output.demonstrations is not None:
+            self.demonstrations.append(output.demonstrations)
 
     def add_step(self, loss: float, grad_norm: float) -> None:
         """Add the loss and gradient norm of one optimizer step."""
@@ -68,7 +79,13 @@ class UpdateStatsCollector:
         self.grad_norms.append(grad_norm)
 
     def summary(
-        self, *, num_groups_skipped: int, learning_rate: float, critic: CriticStats | None, bound: BoundTerms | None
+        self,
+        *,
+        num_groups_skipped: int,
+        num_demonstrations: int,
+        learning_rate: float,
+        critic: CriticStats | None,
+        bound: BoundTerms | None,
     ) -> UpdateStats:
         """Return means over the tokens trained on. If all groups were skipped: no deviation, ratio 1."""
         ratios = torch.cat(self.ratios) if self.ratios else torch.empty(0)
@@ -94,8 +111,18 @@ class UpdateStatsCollector:
             tv_tokens=_half_means(self.token_distances),
             tv_sequences=_half_means(self.sequence_distances),
             critic=critic,
+            demonstrations=self._demonstration_stats(num_demonstrations),
             logprob_gap=self.gap.gap(),
             bound=bound,
+        )
+
+    def _demonstration_stats(self, num_responses: int) -> DemonstrationStats | None:
+        if not num_responses:
+            return None
+        return DemonstrationStats(
+            num_responses=num_responses,
+            loss=token_mean([term.losses.cpu() for term in self.demonstrations]),
+            probability=token_mean([term.probabilities.cpu() for term in self.demonstrations]),
         )
 
 

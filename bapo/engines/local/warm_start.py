@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 import transformers
@@ -22,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.warm_start import NUM_ANSWERS, NUM_SAMPLES, SupervisedRecipe
 from bapo.draws import generator, seed_of
+from bapo.engines.local.demonstrations import Trace, TraceMaker
 from bapo.engines.local.device import device_of
 from bapo.engines.local.model_card import trace_card
 from bapo.engines.local.policy import LanguageModel, encode_problems, load_language_model, model_folder
@@ -80,13 +81,6 @@ class TraceCounts:
     seconds: float
 
 
-class Trace(NamedTuple):
-    """A problem with a right response, as tokens with the end token."""
-
-    problem: Problem
-    response: Sequence[int]
-
-
 def warm_start(
     config: RunConfig,
     task: Task,
@@ -116,7 +110,7 @@ def warm_start(
     limit = config.rollout.max_response_tokens
 
     begin = time.perf_counter()
-    maker = _TraceMaker(base.tokenizer, task, limit)
+    maker = TraceMaker(base.tokenizer, task, limit)
     source = section.source
     if source == "auto":
         source = "solutions" if any(problem.solution for problem in task.train) else "base"
@@ -127,7 +121,7 @@ def warm_start(
         traces = maker.of_solutions(problems, wanted)
     else:
         say(f"the base answers {section.num_answered} problems × {NUM_ANSWERS}")
-        traces = maker.of_responses(base, problems[: section.num_answered], section.temperature, recipe.seed)
+        traces = _of_responses(maker, base, problems[: section.num_answered], config)
     learned, held_out = _divided(traces)
     if len(learned) < LEAST_TRACES:
         raise _too_few(source, len(traces), maker)
@@ -179,51 +173,20 @@ def require_empty(out_dir: Path) -> None:
         raise _problem("--out", str(out_dir), "the folder is not empty: name a new one")
 
 
-class _TraceMaker:
-    """Makes traces of a task, and counts the responses that are none."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_response_tokens: int) -> None:
-        self._tokenizer = tokenizer
-        self._task = task
-        self._max_response_tokens = max_response_tokens
-        self.num_wrong = self.num_too_long = 0
-
-    def of_solutions(self, problems: Sequence[Problem], wanted: int) -> list[Trace]:
-        """Return the worked solutions that the verifier accepts, until there are as many as are wanted."""
-        traces: list[Trace] = []
-        for problem in problems:
-            if len(traces) < wanted and problem.solution is not None:
-                traces += self._accepted(problem, [problem.solution])
-        return traces
-
-    def of_responses(
-        self, base: LanguageModel, problems: Sequence[Problem], temperature: float, seed: int
-    ) -> list[Trace]:
-        """Return right responses of the base, at most `MOST_OF_A_PROBLEM` to each problem."""
-        texts = _responses(
-            base,
-            problems,
-            group_size=NUM_ANSWERS,
-            temperature=temperature,
-            max_response_tokens=self._max_response_tokens,
-            seed=seed_of(seed, 0, "warm start responses"),
-        )
-        groups = zip(problems, texts, strict=True)
-        return [trace for problem, each in groups for trace in self._accepted(problem, each)[:MOST_OF_A_PROBLEM]]
-
-    def _accepted(self, problem: Problem, responses: Sequence[str]) -> list[Trace]:
-        right = [text for text in dict.fromkeys(responses) if self._task.reward(problem, text)]
-        self.num_wrong += sum(text not in right for text in responses)
-        traces = [Trace(problem, encode_response(self._tokenizer, text)) for text in right]
-        fitting = [trace for trace in traces if len(trace.response) <= self._max_response_tokens]
-        self.num_too_long += len(traces) - len(fitting)
-        return fitting
-
-
-def encode_response(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
-    """Return the token ids of a response that ends by itself."""
-    assert tokenizer.eos_token_id is not None, "checked when the model was loaded"
-    return [*tokenizer(text, add_special_tokens=False)["input_ids"], int(tokenizer.eos_token_id)]
+def _of_responses(
+    maker: TraceMaker, base: LanguageModel, problems: Sequence[Problem], config: RunConfig
+) -> list[Trace]:
+    """Return right responses of the base, at most `MOST_OF_A_PROBLEM` to each problem."""
+    texts = _responses(
+        base,
+        problems,
+        group_size=NUM_ANSWERS,
+        temperature=config.warm_start.temperature,
+        max_response_tokens=config.rollout.max_response_tokens,
+        seed=seed_of(config.warm_start.seed, 0, "warm start responses"),
+    )
+    groups = zip(problems, texts, strict=True)
+    return [trace for problem, each in groups for trace in maker.accepted(problem, each)[:MOST_OF_A_PROBLEM]]
 
 
 def evaluate(
@@ -359,7 +322,7 @@ def _base_files(base: Path) -> Iterator[Path]:
     yield from (path for pattern in ("README.md", *_LICENCES) for path in base.glob(pattern) if path.is_file())
 
 
-def _too_few(source: TraceSource, num_traces: int, maker: _TraceMaker) -> ConfigError:
+def _too_few(source: TraceSource, num_traces: int, maker: TraceMaker) -> ConfigError:
     others = f"{maker.num_wrong} were judged wrong, {maker.num_too_long} are longer than rollout.max_response_tokens"
     remedy = (
         "name the column of worked solutions (task.solution_column), take a task that knows them, such as gsm_symbolic "

@@ -19,9 +19,10 @@ from transformers import AutoConfig, GenerationConfig
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
-from bapo.engines.base import TRAINED_PURPOSES, BatchItem, Generation, Policy, ResponseSample
+from bapo.engines.base import TRAINED_PURPOSES, BatchItem, DemonstrationCounts, Generation, Policy, ResponseSample
 from bapo.engines.finite_values import generation_problem
 from bapo.engines.local.batches import mini_batches
+from bapo.engines.local.demonstrations import demonstrations
 from bapo.engines.local.policy import load_tokenizer, model_folder
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.shaping import shaped_batch
@@ -42,7 +43,7 @@ from bapo.engines.verl.loss import (
     recorded_gap,
     recorded_sums,
 )
-from bapo.engines.verl.payload import GroupPayload, read_payloads, write_payloads
+from bapo.engines.verl.payload import GroupPayload, put_demonstrations, read_payloads, write_payloads
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows, responses_of
 from bapo.engines.verl.saved_weights import name_number_format
@@ -53,7 +54,7 @@ from bapo.engines.verl.vision import check_images
 from bapo.engines.verl.worker import REFERENCE, ROLLOUT
 from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossInputs, policy_loss, token_weights
-from bapo.records import UpdateStats
+from bapo.records import SupervisedStats, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem, Task
 
@@ -81,7 +82,9 @@ class VerlEngine:
         # Of a model that reads images as well, the part that writes.
         model = AutoConfig.from_pretrained(folder).get_text_config()
         check_images(config, task, folder)
-        encode_task(task, self._tokenizer, config.rollout, getattr(model, "max_position_embeddings", None))
+        context = getattr(model, "max_position_embeddings", None)
+        prompts = encode_task(task, self._tokenizer, config.rollout, context)
+        self._demonstrations = demonstrations(config, task, self._tokenizer, prompts)
         self._end_token_ids = _end_token_ids(folder, model.eos_token_id, self._tokenizer.eos_token_id)
         _check_sampling(config)
         settings = verl_settings(config, model_folder=str(folder), on_cpu=on_cpu)
@@ -155,7 +158,15 @@ class VerlEngine:
             version=version,
         )
         groups = [
-            RolloutGroup(problem.prompt_id, sum(payload.rewards), group_size, version, step, payload)
+            RolloutGroup(
+                problem.prompt_id,
+                sum(payload.rewards),
+                group_size,
+                version,
+                step,
+                payload,
+                has_demonstration=problem.prompt_id in self._demonstrations.examples,
+            )
             for (step, problem), payload in zip(asked, payloads, strict=True)
         ]
         if self._config.objective.ratio_level == "sequence" and purpose.partition(":")[0] in TRAINED_PURPOSES:
@@ -283,16 +294,17 @@ class VerlEngine:
         one_pass = batches[: len(batches) // passes]
         critic_stats = None
         with self._cluster.plain_errors("the update failed"):
+            given = self._put_demonstrations([item.group.prompt_id for item in batch if item.demonstration is not None])
             if self._critic is not None:
                 critic_stats = self._critic.update(batch, batches)
             later, gap = self._distances_of_later(one_pass[1:], step)
-            self._put_logprobs(batch)
+            self._put_logprobs(batch, given)
             if self._critic is not None and self._critic.warms_up(step):
                 sums = [self._measure(items, step, is_first=index == 0) for index, items in enumerate(one_pass)]
             else:
                 if self._rollout == self._current:
                     self._trainer.actor_rollout_wg.keep_weights(ROLLOUT)
-                sums = [self._train(items, step, is_first=index == 0) for index, items in enumerate(batches)]
+                sums = [self._train(items, given, step, is_first=index == 0) for index, items in enumerate(batches)]
                 self._current += 1
         num_skipped = sum(not self._has_gradient(item) for item in batch)
         return update_stats(
@@ -300,19 +312,49 @@ class VerlEngine:
             later,
             gap + self._recomputed_in(step),
             num_groups_skipped=num_skipped,
+            num_demonstrations=len(given),
             learning_rate=self._config.training.learning_rate,
             timing=self._phases.take(),
             critic=critic_stats,
         )
 
-    def _train(self, items: Sequence[BatchItem], step: int, *, is_first: bool) -> dict[str, float]:
-        """Take one optimizer step on a mini-batch."""
+    def supervise(self, prompt_ids: Sequence[str], *, step: int) -> SupervisedStats:
+        """Take one optimizer step on the cross-entropy of these prompts' demonstrations."""
+        self._sleep()
+        with self._cluster.plain_errors("the supervised step failed"):
+            given = self._put_demonstrations(prompt_ids)
+            rows = Rows.of(())
+            for payload in given.values():
+                rows.add_demonstration(payload)
+            if self._rollout == self._current:
+                self._trainer.actor_rollout_wg.keep_weights(ROLLOUT)
+            sums = self._trainer.supervise(rows)
+            self._current += 1
+        return SupervisedStats(num_responses=len(given), loss=sums["bapo/loss"], grad_norm=sums["grad_norm"])
+
+    def demonstrations(self) -> DemonstrationCounts | None:
+        """Return what became of the worked solutions; None where the method needs none."""
+        return self._demonstrations.counts
+
+    def _put_demonstrations(self, prompt_ids: Sequence[str]) -> dict[str, GroupPayload]:
+        """Put the demonstrations' rows into TransferQueue, for as long as what is returned lives."""
+        payloads = put_demonstrations([self._demonstrations.examples[prompt_id] for prompt_id in prompt_ids])
+        for payload in payloads:
+            self._watch(payload)
+        return dict(zip(prompt_ids, payloads, strict=True))
+
+    def _train(
+        self, items: Sequence[BatchItem], given: Mapping[str, GroupPayload], step: int, *, is_first: bool
+    ) -> dict[str, float]:
+        """Take one optimizer step on a mini-batch, with the demonstrations of its items."""
         # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
         trained = [item for item in items if self._has_gradient(item)]
+        demonstrated = [given[item.group.prompt_id] for item in items if item.demonstration is not None]
+        sampled = [response for item in items for response in responses_of(item)]
         sums = self._trainer.update_mini_batch(
-            Rows.of(trained or items[:1], step=step),
-            num_tokens=sum(response.length for item in items for response in responses_of(item)),
-            num_responses=sum(item.num_responses for item in items),
+            Rows.of(trained or items[:1], step=step, demonstrations=given),
+            num_tokens=sum(each.length for each in sampled) + sum(payload.num_tokens for payload in demonstrated),
+            num_responses=len(sampled) + len(demonstrated),
             measure_distance=is_first,
             logprob_fields=list(logprob_fields(self._config.objective).values()),
         )
@@ -343,7 +385,7 @@ class VerlEngine:
             **{name: data[field].values() for name, field in known.items()},
         )
         output = policy_loss(inputs, objective)
-        sums = recorded_sums(output, inputs.entropies)
+        sums = recorded_sums(output)
         if is_first:
             log_ratios = inputs.policy_logprobs - rollout_logprobs
             gap = gap_on_policy(log_ratios, lengths, rows.is_on_policy, objective)
@@ -352,9 +394,9 @@ class VerlEngine:
         named = {f"bapo/{name}": float(value) for name, value in sums.items()}
         return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
 
-    def _put_logprobs(self, batch: Sequence[BatchItem]) -> None:
+    def _put_logprobs(self, batch: Sequence[BatchItem], given: Mapping[str, GroupPayload]) -> None:
         """Add log-probabilities of other policies to the rows, if the objective needs them."""
-        fields, rows = logprob_fields(self._config.objective).values(), Rows.of(batch)
+        fields, rows = logprob_fields(self._config.objective).values(), Rows.of(batch, demonstrations=given)
         if CURRENT_FIELD in fields:
             self._trainer.put_logprobs(rows, CURRENT_FIELD)
         if REFERENCE_FIELD in fields:
@@ -387,7 +429,7 @@ class VerlEngine:
             return True
         objective = self._config.objective
         if item.advantages is not None:
-            has_advantages = any(item.advantages)
+            has_advantages = any(item.advantages) or bool(item.demonstration)
         else:
             has_advantages = len({response.reward for response in responses_of(item)}) > 1
         return bool(has_advantages or objective.kl_coefficient or objective.entropy_coefficient)

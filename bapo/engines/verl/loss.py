@@ -19,7 +19,9 @@ from bapo.rollout import BatchSource
 
 SOURCES = tuple(BatchSource)
 SOURCE_FIELD = "bapo_source"
-"""Row field: position in SOURCES."""
+"""Row field: position in SOURCES, or GIVEN."""
+GIVEN = -1
+"""Source of a demonstration, which no policy generated."""
 ON_POLICY_FIELD = "bapo_on_policy"
 """Row field: whether the weights before the step's update generated the response."""
 REFERENCE_FIELD = "reference_log_probs"
@@ -32,6 +34,8 @@ NUM_RESPONSES = "bapo_num_responses"
 """Batch-level: responses of the whole mini-batch, likewise."""
 MEASURE_DISTANCE = "bapo_measure_distance"
 """Batch-level: whether the forward pass is one before the step's first update."""
+SUPERVISED = "bapo_supervised"
+"""Batch-level: whether the rows are demonstrations of a supervised step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +51,21 @@ class BapoLoss:
         """Compute the loss from the nested `log_probs` and `entropy` over prompt and response tokens."""
         is_response, lengths = _response_tokens(data)
         logprobs = _at_responses(model_output["log_probs"], data)[is_response]
+        if data[SUPERVISED]:
+            loss = -logprobs.sum() / data[NUM_TOKENS]
+            return loss * data["dp_size"], _summed({"loss": loss.detach()}, data["dp_size"])
         entropies = _at_responses(model_output["entropy"], data)[is_response]
         rollout_logprobs = data["rollout_log_probs"].values()[is_response]
         weights = token_weights(
             lengths, self.objective.aggregation, num_tokens=data[NUM_TOKENS], num_responses=data[NUM_RESPONSES]
         )
+        sources = data[SOURCE_FIELD]
         output = policy_loss(
             LossInputs(
                 policy_logprobs=logprobs,
                 rollout_logprobs=rollout_logprobs,
                 advantages=data["advantages"].values()[is_response],
+                is_given=_is_given(sources, lengths) if self.objective.demonstration_shaping is not None else None,
                 entropies=entropies,
                 weights=weights.to(logprobs.device),
                 lengths=lengths,
@@ -64,11 +73,11 @@ class BapoLoss:
             ),
             self.objective,
         )
-        sums = recorded_sums(output, entropies)
+        sums = recorded_sums(output)
         largest = {"ratio_largest": largest_ratio(output)}
         if data[MEASURE_DISTANCE]:
             log_ratios = (logprobs.detach() - rollout_logprobs).cpu()
-            sums |= distance_sums(log_ratios, lengths, data[SOURCE_FIELD].tolist())
+            sums |= distance_sums(log_ratios, lengths, sources.tolist())
             gap = gap_on_policy(log_ratios, lengths, data[ON_POLICY_FIELD].tolist(), self.objective)
             sums |= recorded_gap(gap)
             largest["gap_largest"] = gap.largest
@@ -113,16 +122,29 @@ def _summed(sums: Mapping[str, Any], dp_size: int) -> dict[str, Metric]:
     return {f"bapo/{name}": Metric(AggregationType.SUM, value * dp_size) for name, value in sums.items()}
 
 
-def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
+def _is_given(sources: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Return which tokens are of demonstrations, from the sources and lengths of all rows."""
+    return (sources == GIVEN).repeat_interleave(torch.tensor(lengths, device=sources.device))
+
+
+def recorded_sums(output: LossOutput) -> dict[str, Any]:
     """Return the recorded statistics of one forward pass, as sums over its tokens."""
     bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
     counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
-    reference = {} if output.reference_kl is None else {"reference_kl": output.reference_kl.double().sum()}
+    further: dict[str, Any] = {}
+    if output.reference_kl is not None:
+        further["reference_kl"] = output.reference_kl.double().sum()
+    if (given := output.demonstrations) is not None:
+        further |= {
+            "given_tokens": float(len(given.losses)),
+            "given_loss": given.losses.double().sum(),
+            "given_probability": given.probabilities.double().sum(),
+        }
     return {
-        **reference,
+        **further,
         "loss": output.loss.detach(),
         "tokens": float(len(output.ratios)),
-        "entropy": entropies.detach().double().sum(),
+        "entropy": output.entropies.double().sum(),
         "kl": output.kl.double().sum(),
         "clipped": output.is_clipped.double().sum(),
         "ratio": output.ratios.double().sum(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
+from bapo.engines.local.supervised import Example
 from bapo.engines.verl.agent_loop import PARTITION, ResponseSummary
 
 ROWS_FILE = "rows.safetensors"
@@ -80,10 +82,43 @@ def read_payloads(folder: Path) -> list[GroupPayload]:
             rows[int(index)][field][rest[0]] = tensor
         else:
             rows[int(index)][field] = tensor
+    _put(payloads, rows)
+    return payloads
+
+
+def put_demonstrations(examples: Sequence[Example]) -> list[GroupPayload]:
+    """Put worked solutions into TransferQueue as groups of one right response, whose tokens count as of probability
+    1.
+    """
+    payloads, rows = [], []
+    for prompt, response in examples:
+        summary = ResponseSummary(
+            len(prompt), len(response), ended=True, reward=1, reward_failed=False, logprob_sum=0.0
+        )
+        payloads.append(GroupPayload(uuid.uuid4().hex, (summary,)))
+        scores = torch.zeros(len(response))
+        scores[-1] = 1.0
+        rows.append(
+            {
+                "uid": payloads[-1].uid,
+                "prompts": torch.tensor(prompt),
+                "responses": torch.tensor(response),
+                "response_mask": torch.ones(len(response), dtype=torch.long),
+                "position_ids": torch.arange(len(prompt) + len(response)),
+                "rollout_log_probs": torch.zeros(len(response)),
+                "rm_scores": scores,
+                _INPUTS: {},
+            }
+        )
+    _put(payloads, rows)
+    return payloads
+
+
+def _put(payloads: Sequence[GroupPayload], rows: Sequence[dict[str, Any]]) -> None:
+    """Put the rows of the groups' responses into TransferQueue, with the fields that follow from others."""
     for row in rows:
         row["input_ids"] = torch.cat([row["prompts"], row["responses"]])
         row["loss_mask"] = row["response_mask"]
     if rows:
         keys = [key for payload in payloads for key in payload.keys]
-        tq.kv_batch_put(keys=keys, partition_id=PARTITION, fields=list_of_dict_to_tensordict(rows))
-    return payloads
+        tq.kv_batch_put(keys=keys, partition_id=PARTITION, fields=list_of_dict_to_tensordict(list(rows)))

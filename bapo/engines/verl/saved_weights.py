@@ -32,5 +32,6 @@ def largest_weight(folder: Path) -> int:
     largest = 0
     for file in folder.glob("*.safetensors"):
         with safe_open(file, framework="pt") as tensors:
-            largest = max(largest, *(prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()))
+            names = tensors.keys()
+            largest = max(largest, *(prod(tensors.get_slice(name).get_shape()) for name in names))
     return largest

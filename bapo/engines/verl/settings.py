@@ -185,13 +185,14 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         "checkpoint_engine.engine_kwargs": {OPTIONS: {WEIGHT_UPDATE_SECONDS: verl.weight_update_seconds}},
     }
     if on_cpu:
+        # verl sends float32 weights through shared memory of this size then, each weight in one piece.
+        piece_mib = -(-4 * largest_weight(Path(model_folder)) >> 20)
         actor |= {"use_torch_compile": False, "fsdp_config.use_torch_compile": False}
         server |= {
             "enforce_eager": True,
             "enable_sleep_mode": False,
             "free_cache_engine": False,
-            # Without a GPU, verl sends float32 weights through this much shared memory, each weight in one piece.
-            "checkpoint_engine.update_weights_bucket_megabytes": max(16, -(-4 * largest_weight(Path(model_folder)) >> 20)),
+            "checkpoint_engine.update_weights_bucket_megabytes": max(16, piece_mib),
         }
         if verl.tensor_parallel == 1:
             # By its path: vllm/platforms/cpu.py:147 turns the name "uni" into "mp", a process more that imports all of

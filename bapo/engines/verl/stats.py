@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from bapo.engines.base import GenerationStats
 from bapo.engines.verl.payload import GroupPayload
 from bapo.logprob_gap import GapSums
-from bapo.records import RATIO_BIN_EDGES, CriticStats, UpdateStats, effective_sample_share
+from bapo.records import RATIO_BIN_EDGES, CriticStats, DemonstrationStats, UpdateStats, effective_sample_share
 from bapo.rollout import BatchSource
 
 
@@ -31,6 +31,7 @@ def update_stats(
     gap: GapSums,
     *,
     num_groups_skipped: int,
+    num_demonstrations: int,
     learning_rate: float,
     timing: Mapping[str, float],
     critic: CriticStats | None,
@@ -59,6 +60,14 @@ def update_stats(
                 found[source] = distance / count / 2
         return found
 
+    given_tokens = total("given_tokens")
+    demonstrations = None
+    if num_demonstrations:
+        demonstrations = DemonstrationStats(
+            num_responses=num_demonstrations,
+            loss=total("given_loss") / given_tokens if given_tokens else 0.0,
+            probability=total("given_probability") / given_tokens if given_tokens else 0.0,
+        )
     gap += GapSums(
         int(total("gap_tokens")),
         total("gap_total"),
@@ -84,5 +93,6 @@ def update_stats(
         tv_sequences=half_means("sequence"),
         timing=timing,
         critic=critic,
+        demonstrations=demonstrations,
         logprob_gap=gap.gap(),
     )

@@ -31,6 +31,7 @@ from bapo.engines.verl.loss import (
     NUM_TOKENS,
     ON_POLICY_FIELD,
     SOURCE_FIELD,
+    SUPERVISED,
     BapoLoss,
     BapoValueLoss,
 )
@@ -222,8 +223,27 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
                 NUM_TOKENS: num_tokens,
                 NUM_RESPONSES: num_responses,
                 MEASURE_DISTANCE: measure_distance,
+                SUPERVISED: False,
             }
         )
+        return self._update_actor(batch)
+
+    def supervise(self, rows: Rows) -> dict[str, float]:
+        """Take one optimizer step on the mean cross-entropy of these rows, at temperature 1."""
+        batch = self._balanced(rows.keys, rows.lengths)
+        batch.fields = INPUT_FIELDS
+        batch.extra_info.update(
+            {
+                **self._one_step(batch),
+                "temperature": 1.0,
+                "calculate_entropy": False,
+                NUM_TOKENS: sum(rows.response_lengths),
+                SUPERVISED: True,
+            }
+        )
+        return self._update_actor(batch)
+
+    def _update_actor(self, batch: KVBatchMeta) -> dict[str, float]:
         with self._phases.timed("update_actor"):
             output = self.actor_rollout_wg.update_actor(batch)
         _clear_padding(batch)

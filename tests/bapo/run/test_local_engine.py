@@ -12,7 +12,7 @@ import pytest
 
 from bapo.config.method import METHODS
 from bapo.engines.base import Policy
-from bapo.records import EvaluationRecord, StepRecord, TrackingRecord
+from bapo.records import EvaluationRecord, StepRecord, TrackingRecord, metrics
 from bapo.rollout import BatchSource
 from bapo.run.engine import local_engine
 from bapo.run.fork import ForkOrigin, begin_fork
@@ -20,7 +20,7 @@ from bapo.run.journal import merged_records
 from bapo.run.trainer import train
 from bapo.tasks import build_task
 from tests.support import small_runs
-from tests.support.small_runs import OF_ANY_METHOD, config, config_of, lines, steps_of
+from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of
 
 train_until = partial(small_runs.train_until, train=train)
 TRAINING_ALONE = {"evaluation.enabled": False, "tracking.num_prompts": 0}
@@ -145,6 +145,9 @@ def test_every_method_trains(tmp_path: Path, method: str) -> None:
         {"method.type": "dapo", "method.overlong_buffer_tokens": 8},
         # Single responses of stored groups.
         {"method.type": "repo", "method.strategy": "variance", "method.retrieved_responses": 5},
+        # Demonstrations in the batch, and in supervised steps for which prompts wait across the resume.
+        {"method.type": "luffy"},
+        {"method.type": "relift", "method.supervised_batch_size": 5},
     ],
     ids=lambda own: own["method.type"],
 )
@@ -156,3 +159,32 @@ def test_a_resumed_method_equals_an_undisturbed_one(tmp_path: Path, own: dict[st
     shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000003")
     train(tmp_path / "resumed", settings)
     assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
+
+
+def test_luffy_trains_on_a_demonstration_with_every_group(tmp_path: Path) -> None:
+    settings = config_of(OF_ANY_METHOD, TRAINING_ALONE, {"method.type": "luffy", "training.steps": 2})
+    train(tmp_path, settings)
+    for step in steps_of(tmp_path):
+        assert step.update is not None
+        assert step.update.demonstrations is not None
+        # Countdown's solver finds one for every problem, and none of them is counted as a group.
+        assert step.update.demonstrations.num_responses == step.counts.batch == step.counts.x1
+        assert 0 < step.update.demonstrations.probability < 1
+        assert metrics(step)["bapo/demonstrations/num_responses"] == step.counts.batch
+    assert events(tmp_path, "warning") == []
+
+
+def test_relift_takes_a_supervised_step_once_enough_prompts_were_unsolved(tmp_path: Path) -> None:
+    own = {"method.type": "relift", "method.supervised_batch_size": 5, "training.steps": 6}
+    train(tmp_path, config_of(OF_ANY_METHOD, TRAINING_ALONE, own))
+    steps = steps_of(tmp_path)
+    unsolved: set[str] = set()
+    first = next(step for step in steps if step.supervised is not None)
+    for step in steps[: first.step]:
+        assert len(unsolved) < 5
+        unsolved |= {visit.prompt_id for visit in step.prompts if not visit.num_correct}
+    assert len(unsolved) >= 5
+    assert first.supervised is not None
+    assert first.supervised.num_responses == 5
+    assert first.cost.num_supervised_steps == 1
+    assert steps[-1].cost.num_supervised_steps == sum(step.supervised is not None for step in steps)

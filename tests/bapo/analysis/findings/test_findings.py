@@ -46,6 +46,15 @@ def test_half_of_the_groups_without_a_gradient_is_a_finding_with_its_split() -> 
     assert finding.remedies == []
 
 
+def test_groups_with_a_demonstration_are_not_counted_as_without_a_gradient() -> None:
+    counts = [[0] * 30 + [8] * 10 + [4] * 40] * 20
+    luffy = resolve({"method": {"type": "luffy"}}).config
+    assert groups_without_gradient(stream(counts, config=luffy)) is None
+    # Of ReLIFT's, only those that its supervised steps take have one.
+    relift = resolve({"method": {"type": "relift"}}).config
+    assert found(groups_without_gradient(stream(counts, config=relift))).finding.severity == "note"
+
+
 def test_a_larger_group_brings_gradients_where_prompts_were_unlucky() -> None:
     # p = 0.1: (0.9)^8 = 43 % all wrong, (0.9)^16 = 18.5 %.
     counts = np.random.default_rng(2).binomial(8, 0.1, (40, 100))

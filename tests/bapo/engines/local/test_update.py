@@ -24,6 +24,7 @@ with late_imports():
     from bapo.engines.local import forward, update
     from bapo.engines.local.batches import TrainingGroup, mini_batches, training_group
     from bapo.engines.local.forward import response_logprobs
+    from bapo.engines.local.supervised import Example
     from bapo.engines.local.update import Updater
     from bapo.losses import LossInputs, policy_loss, token_weights
 
@@ -406,3 +407,64 @@ def test_a_restored_optimizer_goes_on_bit_for_bit(toy_model: PreTrainedModel, gr
     restored.optimizer.load_state({name: value.clone() for name, value in updater.optimizer.state().items()})
     assert updater.update(groups, step=2) == restored.update(groups, step=2)
     assert all(torch.equal(one, other) for one, other in zip(toy_model.parameters(), twin.parameters(), strict=True))
+
+
+def test_the_gradient_of_a_group_with_its_demonstration_is_that_of_both_computed_plainly(
+    toy_model: PreTrainedModel, random_payload: Any
+) -> None:
+    config = run_config(method__type="luffy")
+    sampled = random_payload(3, prompt_length=4, max_length=7, rewards=[0] * 4)
+    given = [5, 9, 4, 1]
+    # All responses are wrong, and the demonstration is right: -1/2 each, and 2.
+    advantages = (-0.5,) * 4 + (2.0,)
+    group = training_group(
+        sampled.with_demonstration(given), BatchSource.FRESH, advantages, is_on_policy=True, num_given_tokens=4
+    )
+    expected = copy.deepcopy(toy_model)
+    logprobs, entropies = plain_logprobs(expected, [group], config)
+    num_sampled = sum(sampled.sampled.lengths)
+    ratios = (logprobs[:num_sampled] - sampled.sampled.logprobs).exp()
+    weights = logprobs[num_sampled:].exp() / (logprobs[num_sampled:].exp() + 0.1)
+    clipped = torch.maximum(0.5 * ratios, 0.5 * ratios.clamp(0.8, 1.2))
+    ((clipped.sum() - 2 * weights.sum()) / (num_sampled + 4)).backward()
+    logprobs, entropies, ratios, weights = (each.detach() for each in (logprobs, entropies, ratios, weights))
+
+    updater = Updater(toy_model, config)
+    stats = updater.update([group], step=1)
+    for name, parameter in toy_model.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected.get_parameter(name).grad, msg=name, atol=1e-5, rtol=1e-4)
+    # The means are those of the responses alone.
+    assert stats.num_tokens == sum(stats.ratio_histogram) == num_sampled
+    assert stats.ratio_mean == pytest.approx(float(ratios.mean()), rel=1e-4)
+    assert stats.entropy == pytest.approx(float(entropies[:num_sampled].mean()), rel=1e-4)
+    assert stats.tv_tokens[BatchSource.FRESH] == pytest.approx(float((ratios - 1).abs().mean() / 2), rel=1e-4)
+    assert stats.logprob_gap is not None
+    assert stats.logprob_gap.num_tokens == num_sampled
+    assert stats.demonstrations is not None
+    assert stats.demonstrations.num_responses == 1
+    assert stats.demonstrations.loss == pytest.approx(float(-2 * weights.mean()), rel=1e-4)
+    assert stats.demonstrations.probability == pytest.approx(float(logprobs[num_sampled:].exp().mean()), rel=1e-4)
+
+
+def test_a_supervised_step_follows_the_gradient_of_the_mean_cross_entropy(toy_model: PreTrainedModel) -> None:
+    examples = [Example([3, 4, 5], [6, 1]), Example([7, 8], [9, 10, 11, 1])]
+    expected = copy.deepcopy(toy_model)
+    sums = []
+    for prompt, response in examples:
+        logits = expected(input_ids=torch.tensor([[*prompt, *response]]), use_cache=False).logits[0]
+        sums.append(logits.log_softmax(-1)[len(prompt) - 1 : -1].gather(1, torch.tensor([response]).T).sum())
+    # The mean over all 2 + 4 tokens, not over the responses.
+    loss = -(sums[0] + sums[1]) / 6
+    loss.backward()
+
+    updater = Updater(toy_model, run_config(method__type="relift"))
+    before = copy.deepcopy(toy_model)
+    stats = updater.supervise(examples)
+    assert stats.num_responses == 2
+    assert stats.loss == pytest.approx(float(loss), rel=1e-5)
+    for name, parameter in toy_model.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected.get_parameter(name).grad, msg=name, atol=1e-5, rtol=1e-4)
+        # The first step of Adam moves each weight by the learning rate.
+        moved = (parameter - before.get_parameter(name)).detach().abs().max()
+        assert float(moved) == pytest.approx(0.01, rel=1e-2), name
+    assert updater.supervise(examples).loss < stats.loss
