@@ -15,12 +15,10 @@ from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import console, notes, user_text
 from bapo.observe.dumps.columns import parsed_columns
-from bapo.observe.dumps.dump_file import dump_error
 from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
-from bapo.observe.dumps.formats import Dump, Format, open_dump
-from bapo.observe.dumps.lines import lines_of_evaluations, lines_of_step
-from bapo.observe.dumps.parse_report import ParseReport
-from bapo.observe.dumps.steps import DumpedStep, read_steps, sizes_ahead
+from bapo.observe.dumps.formats import Dump, Format, ParseReport, open_dump
+from bapo.observe.dumps.rows import dump_error
+from bapo.observe.dumps.steps import DumpedStep, lines_of_evaluations, lines_of_step, read_steps, sizes_ahead
 from bapo.observe.folder import FOLDERS
 from bapo.observe.group import Group, RejectedGroupError, prompt_text
 from bapo.observe.observation import Observation

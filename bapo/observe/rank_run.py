@@ -9,9 +9,9 @@ from typing import NamedTuple
 from bapo.config import RunConfig
 from bapo.observe.observation import Lines
 from bapo.observe.observed_run import ObservedRun
-from bapo.observe.parts import RankObservation
 from bapo.observe.rank_files import open_rank_file
 from bapo.observe.rank_merge import Merger
+from bapo.observe.rank_reports import RankObservation
 from bapo.run.journal import LineWriter
 
 

@@ -15,9 +15,9 @@ from bapo.methods.observed import ObservedConfig
 from bapo.observe import folder as folders
 from bapo.observe.observation import Observation, whole
 from bapo.observe.observed_run import ObservedRun
-from bapo.observe.parts import RankObservation
 from bapo.observe.rank_files import MOST_RANKS, starting
 from bapo.observe.rank_merge import Merger, merge_rest
+from bapo.observe.rank_reports import RankObservation
 from bapo.observe.rank_run import RankRun
 from bapo.run.journal import Journal
 from bapo.run.run_folder import exclusive, next_attempt
@@ -46,7 +46,7 @@ def run(
 
     `config`: the trainer's own settings, nested or flat. `reward_threshold`: a response counts as correct where its
     reward is above it. `samples_per_step`: groups whose responses are kept as text. `rank`: of this process, by default
-    the variable RANK; only rank 0 records, unless `world_size` says that so many ranks each tell their own groups, in
+    the variable RANK; only rank 0 records, unless `world_size` says that so many ranks each report their own groups, in
     one `folder`. With `server`, or the variable BAPO_SERVER, the run is shown there live.
 
     Raises ConfigError for arguments that cannot be, and for a folder that another process or another run uses.
@@ -100,8 +100,8 @@ def run(
     if num_steps is not None:
         data["num_steps"] = num_steps
     resumed = observation.attempt > 1
-    told = f"observed {trainer or 'a trainer'}, {'again' if resumed else 'from its start'}"
-    observed.tell("resumed" if resumed else "started", told, data)
+    message = f"observed {trainer or 'a trainer'}, {'again' if resumed else 'from its start'}"
+    observed.record_event("resumed" if resumed else "started", message, data)
     # With it comes the client, which no other process of verl needs: each of them loads this module.
     from bapo.observe.live import live_upload  # noqa: PLC0415
 

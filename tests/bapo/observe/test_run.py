@@ -357,7 +357,7 @@ def test_a_forked_process_records_nothing_and_ends_no_run(tmp_path: Path, caplog
 
         def leave() -> None:
             run.step(1, groups=two_groups())
-            run.tell("warning", "of the worker")
+            run.record_event("warning", "of the worker")
             run.__exit__(SystemExit, SystemExit(0), None)
             (tmp_path / "said").write_text(caplog.text)
 
