@@ -41,7 +41,7 @@ from backend.readings.visits.cache import VisitCache
 from backend.readings.what_if.service import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 
 MOST_REQUESTS_BY_LINK = 600
 """Requests from one address in a minute, per process: pages behind links send one for each panel."""

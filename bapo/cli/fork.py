@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bapo.analysis.number_format import counted
-from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
+from bapo.api.artifacts import CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunCreate, RunFork
 from bapo.api.studies import StudyWrite
 from bapo.cli.artifacts import size_text

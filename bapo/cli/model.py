@@ -13,7 +13,7 @@ from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.output import JsonOption, notes, print_json, print_table, say, table, tell
 from bapo.config.model_catalogue import CATALOGUE
-from bapo.pretrained.errors import PretrainedError, UnreachableError
+from bapo.pretrained import PretrainedError, UnreachableError
 from bapo.pretrained.folders import DEFAULT_DTYPE, fetch, local_models, models_folder, remove, source_of
 from bapo.pretrained.gguf_model import NUM_BYTES, Dtype
 

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from bapo.analysis.number_format import counted
-from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
+from bapo.analysis.what_if.answer import DEFAULT_DRAWS, WhatIfAnswer, WhatIfTotal
+from bapo.api.readings import WhatIfRequest
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors

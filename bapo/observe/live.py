@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bapo.api.imports import ImportInfo
 from bapo.client import BapoError, Client
-from bapo.client.retries import Retries
+from bapo.client.call import Retries
 from bapo.client.servers import SERVER_VARIABLE, ServerLogin, find_server
 from bapo.config import ConfigError
 from bapo.observe.upload import SentFile, describe_folder, files_of, refuse_other_copy

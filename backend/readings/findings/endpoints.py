@@ -11,7 +11,7 @@ from backend.readings.findings import service
 from backend.readings.findings.service import with_cost
 from backend.runs import repository as runs
 from backend.runs.export import csv_lines
-from bapo.api.findings import FindingKind, FindingsReport, ListedPrompt, PromptList
+from bapo.analysis.findings.finding import FindingKind, FindingsReport, ListedPrompt, PromptList
 
 router = new_router("findings")
 COLUMNS = tuple(ListedPrompt.model_fields)

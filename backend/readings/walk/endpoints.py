@@ -11,7 +11,8 @@ from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
 from backend.readings.walk import service
 from backend.runs import repository as runs
-from bapo.api.walk import StepWalk, WalkRequest
+from bapo.analysis.walk.answer import StepWalk
+from bapo.api.readings import WalkRequest
 
 router = new_router("walk")
 

@@ -9,7 +9,8 @@ from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
 from backend.readings.what_if import service
 from backend.runs import repository as runs
-from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
+from bapo.analysis.what_if.answer import WhatIfAnswer
+from bapo.api.readings import WhatIfRequest
 
 router = new_router("what-if")
 

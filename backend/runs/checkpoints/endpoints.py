@@ -6,7 +6,7 @@ from backend.kit.context import DbSession, new_router
 from backend.kit.permissions import Reader
 from backend.runs import repository as runs
 from backend.runs.checkpoints import service
-from bapo.api.checkpoints import CheckpointPage
+from bapo.api.artifacts import CheckpointPage
 
 router = new_router("checkpoints")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
-from bapo.api.checkpoints import CheckpointPage
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage, CheckpointPage
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,

@@ -10,8 +10,7 @@ from bapo.config.task import CountdownTaskConfig
 from bapo.draws import generator
 from bapo.tasks.base import Problems
 from bapo.tasks.countdown.files import read_problems
-from bapo.tasks.countdown.generation import ProblemRange, Split, distinct_problems
-from bapo.tasks.countdown.problems import CountdownProblem, as_problems
+from bapo.tasks.countdown.generation import CountdownProblem, ProblemRange, Split, as_problems, distinct_problems
 
 CD_34 = "CD-34"
 """Held-out problems of three or four numbers."""

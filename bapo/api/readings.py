@@ -1,13 +1,28 @@
-"""A recorded step of a run, walked line by line along its method's rule."""
+"""Requests for readings of a run: what-if analysis under other settings, and a walk through a step line by line."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from bapo.analysis.walk.answer import StepWalk, WalkGroup, WalkLine, WalkOutcome
-from bapo.api.base import Parameters, Text
+from bapo.analysis.findings.finding import FindingsReport, PromptList
+from bapo.analysis.walk.answer import StepWalk
+from bapo.analysis.what_if.answer import DEFAULT_DRAWS, WhatIfAnswer
+from bapo.api.base import Body, JsonObject, Parameters, Text
 
-__all__ = ["StepWalk", "WalkGroup", "WalkLine", "WalkOutcome", "WalkRequest"]
+__all__ = ["FindingsReport", "PromptList", "StepWalk", "WalkRequest", "WhatIfAnswer", "WhatIfRequest"]
+
+
+class WhatIfRequest(Body):
+    """Fields to change; other fields keep the values that they had in each step."""
+
+    set: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "method.m": 2}])
+    """Dotted fields and their new values, from the first step on."""
+    draws: int = Field(default=DEFAULT_DRAWS, ge=2, le=200)
+    """Number of random draws of answers that no policy gave: re-evaluations that never happened, DAPO's further rounds,
+    groups of another size. More draws give steadier intervals."""
+    max_points: int | None = Field(default=None, ge=2, le=100_000)
+    """About this many steps at most, keeping the extremes of each column. Empty: every step."""
+
 
 MAX_STEP = 2**31 - 1
 
