@@ -32,8 +32,16 @@ from bapo.records import StepRecord, metrics
 from benchmarks.browser import Window, chromium
 from benchmarks.dashboard import COMPARED_PROMPTS, COMPARED_SEEDS, compared_config, compared_runs
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.peer_environments import ENVIRONMENTS, PINS, CannotInstallError, environment_of
-from benchmarks.peer_servers import PeerError, Shown, fill, serving
+from benchmarks.peer_servers import (
+    ENVIRONMENTS,
+    PINS,
+    CannotInstallError,
+    PeerError,
+    Shown,
+    environment_of,
+    fill,
+    serving,
+)
 from benchmarks.peer_views import (
     CHARTS,
     LISTS,
