@@ -78,10 +78,10 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
     with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
         task = progress.add_task("reading", total=total)
 
-        def tell(step: int, num_bytes: int) -> None:
+        def show(step: int, num_bytes: int) -> None:
             progress.update(task, completed=num_bytes, description=f"step {step:,}")
 
-        return import_dump(dump.training, dump.evaluations, out, settings, tell)
+        return import_dump(dump.training, dump.evaluations, out, settings, show)
 
 
 def describe_import(result: Imported) -> None:

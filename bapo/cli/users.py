@@ -19,7 +19,7 @@ from bapo.api.people import (
     PersonPage,
     PersonUpdate,
 )
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
@@ -129,41 +129,41 @@ def _print_link(client: Client, made: PasswordLink) -> None:
 
 
 @app.command("role")
-@telling
+@answering
 def change_role(
     client: Client, name: NameArgument, role: Annotated[RoleName, typer.Argument(help="New role.")]
-) -> Told:
+) -> Answer:
     """Change a user's highest role."""
     return _updated(client, name, PersonUpdate(role=role.value))
 
 
 @app.command("email")
-@telling
+@answering
 def change_email(
     client: Client,
     name: NameArgument,
     email: Annotated[str, typer.Argument(help="E-mail address; empty to remove it.")],
-) -> Told:
+) -> Answer:
     """Set a user's e-mail address, by which a first single sign-on can find the account."""
     now = client.update_person(find_user(client, name).id, PersonUpdate.model_construct(email=email))
     return now, f"{now.name}: {now.email or 'no e-mail address'}"
 
 
 @app.command("disable")
-@telling
-def disable(client: Client, name: NameArgument) -> Told:
+@answering
+def disable(client: Client, name: NameArgument) -> Answer:
     """Lock a user out: their sessions and tokens end, their runs stay."""
     return _updated(client, name, PersonUpdate(disabled=True))
 
 
 @app.command("enable")
-@telling
-def enable(client: Client, name: NameArgument) -> Told:
+@answering
+def enable(client: Client, name: NameArgument) -> Answer:
     """Let a disabled user log in again."""
     return _updated(client, name, PersonUpdate(disabled=False))
 
 
-def _updated(client: Client, name: str, change: PersonUpdate) -> Told:
+def _updated(client: Client, name: str, change: PersonUpdate) -> Answer:
     now = client.update_person(find_user(client, name).id, change)
     return now, f"{now.name}: {now.role}{', disabled' if now.disabled_at else ''}"
 
