@@ -1,4 +1,4 @@
-"""What benchmarks share: their command line, and the files of results with the machine on which they were measured."""
+"""The command line of benchmarks, and the files of results with the machine on which they were measured."""
 
 from __future__ import annotations
 

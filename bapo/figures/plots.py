@@ -21,10 +21,14 @@ from bapo.figures.online_filters import filter_groups, online_filters_data, onli
 from bapo.figures.paper_figure_8 import batch_compositions_data, batch_compositions_figure
 from bapo.figures.recorded import RecordedRun, load_run, with_named_sets
 from bapo.figures.results_table import results_table_data, results_table_figure
-from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
+from bapo.figures.reward_curves import (
+    reward_curves_data,
+    reward_curves_figure,
+    training_dynamics_data,
+    training_dynamics_figure,
+)
 from bapo.figures.theme import LIGHT, Palette, template
 from bapo.figures.time_table import time_table_data, time_table_figure
-from bapo.figures.training_dynamics import training_dynamics_data, training_dynamics_figure
 from bapo.figures.unlock_comparison import unlock_comparison_data, unlock_comparison_figure
 
 Runs = Sequence[RecordedRun | Path | str]

@@ -7,22 +7,55 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.patterns import visible
 from bapo.methods.observed import ObservedConfig
 from bapo.observe import folder as folders
-from bapo.observe.observation import Observation, whole
+from bapo.observe.observation import Lines, Observation, whole
 from bapo.observe.observed_run import ObservedRun
-from bapo.observe.rank_files import MOST_RANKS, starting
+from bapo.observe.rank_files import MOST_RANKS, open_rank_file, starting
 from bapo.observe.rank_merge import Merger, merge_rest
 from bapo.observe.rank_reports import RankObservation
-from bapo.observe.rank_run import RankRun
-from bapo.run.journal import Journal
+from bapo.run.journal import Journal, LineWriter
 from bapo.run.run_folder import exclusive, next_attempt
 
 LOG = logging.getLogger("bapo.observe")
+
+
+class _Files(NamedTuple):
+    """All of a rank goes into one file."""
+
+    records: LineWriter
+    samples: LineWriter
+
+
+class RankRun(ObservedRun):
+    """The run as one rank sees it."""
+
+    def __init__(self, folder: Path, observation: RankObservation, config: RunConfig, held: ExitStack) -> None:
+        """Begin the rank's file; `starting` is held. Raises ConfigError where the rank is running already."""
+        writer = open_rank_file(folder, observation.rank, observation.world_size, held)
+        super().__init__(folder, observation, config, _Files(writer, writer), held)
+        self.merger: Merger | None = None
+        """Merger of rank 0; `None` in other ranks."""
+        # The config is completed by what is merged.
+        self._has_sizes = True
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """End this rank; rank 0 waits a while for the others, and ends the run."""
+        if self._is_forked:
+            return
+        super().finish(error)
+        merger, self.merger = self.merger, None
+        if merger is not None:
+            merger.finish(error)
+
+    def _write(self, lines: Lines, *, is_event: bool = False) -> None:
+        super()._write(lines, is_event=is_event)
+        if self.merger is not None:
+            self.merger.wake()
 
 
 def run(

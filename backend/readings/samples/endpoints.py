@@ -12,7 +12,7 @@ from backend.kit.cursors import decode_numbers, encode
 from backend.kit.permissions import Reader
 from backend.readings.samples import repository, service
 from backend.runs import repository as runs
-from bapo.api.samples import SampleFilter, SamplePage
+from bapo.api.readings import SampleFilter, SamplePage
 
 router = new_router("samples")
 

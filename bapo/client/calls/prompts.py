@@ -28,8 +28,7 @@ from bapo.api.prompts import (
     PromptInRuns,
     PromptPage,
 )
-from bapo.api.readings import FindingsReport, PromptList, StepWalk, WalkRequest, WhatIfAnswer, WhatIfRequest
-from bapo.api.samples import SamplePage
+from bapo.api.readings import FindingsReport, PromptList, SamplePage, StepWalk, WalkRequest, WhatIfAnswer, WhatIfRequest
 from bapo.client.call import Call, Endpoint, InQuery, get, joined, route, run_path
 from bapo.rollout import BatchSource
 

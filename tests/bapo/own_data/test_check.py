@@ -17,11 +17,11 @@ import pytest
 from bapo.config.task import FileTaskConfig
 from bapo.isolation.function import CallCancelledError
 from bapo.own_data.check import CheckedData, OtherData, check
-from bapo.own_data.countdown_solutions import solution
 from bapo.own_data.formats import FormatError, check_beginning, preview, read
 from bapo.own_data.job import CheckJob, CheckResult, FileReadError, carry_out, read_isolated
 from bapo.own_data.mapping import mapped, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview
+from bapo.own_data.trials import solution
 from bapo.tasks.countdown.expression import is_solution
 from bapo.tasks.problem_files import RowError, read_problems
 
