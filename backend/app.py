@@ -40,7 +40,7 @@ from backend.readings.visits.cache import VisitCache
 from backend.readings.what_if import RecordingCache
 from backend.settings.environment import Settings
 from bapo import __version__
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.deploy.http_server import Server
 
 MOST_REQUESTS_BY_LINK = 600

@@ -51,11 +51,18 @@ def last_boxed(text: str) -> str | None:
 
 
 def answer_span(text: str) -> Span | None:
-    """Return the span of the answer, in the first form of these that the text has: tags, box, `Answer:`, `####`.
+    """Return the span of the answer, in the first form of these that holds one: tags, box, `Answer:`, `####`.
 
     It is without the spaces around it; None where the text has no answer.
     """
-    return _explicit_span(text) or _line_span(text) or _hashes_span(text)
+    spans = (form(text) for form in (_explicit_span, _line_span, _hashes_span))
+    return next((span for span in spans if span is not None and span[0] < span[1]), None)
+
+
+def stated_answer(text: str) -> str | None:
+    """Return the answer at `answer_span`, numbers after `####` without their commas; None where the text has none."""
+    span = answer_span(text)
+    return after_hashes(text) if span == _hashes_span(text) else _piece(text, span)
 
 
 def box_at(text: str, start: int) -> Span | None:

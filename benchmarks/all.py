@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from bapo.config import resolve
 from benchmarks import api_reads, ingest, many_runs, what_if
 from benchmarks.deployment import deployment
-from benchmarks.growth.measuring import measure as measure_growth
-from benchmarks.peer_environments import ENVIRONMENTS
+from benchmarks.growth import measure as measure_growth
+from benchmarks.peer_servers import ENVIRONMENTS
 from benchmarks.report import FOLDER, table
 
 HISTORY, RUNS, REPETITIONS = 10_000, 50, 20

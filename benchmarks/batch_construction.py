@@ -9,7 +9,6 @@ steps of a run. CPU time of the process. Writes docs/benchmarks/batch_constructi
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from statistics import median
 from bapo.config import resolve
 from bapo.methods import Method, build_method
 from bapo.rollout import RolloutGroup
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 GOAL_MICROSECONDS = 5.0
 """Per group that a step generates, with the paper's limit of three steps on reuse."""
@@ -167,10 +166,7 @@ def markdown(figures: Sequence[Figures]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--repetitions", type=int, default=5)
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=20, repetitions=5)
     figures = [
         min(
             (measure(size, num_steps=options.steps) for _ in range(options.repetitions)),

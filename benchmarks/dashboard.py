@@ -29,7 +29,7 @@ from bapo.config import RunConfig
 from bapo.records import AnyRecord, StepRecord
 from benchmarks.browser import WATCH, Window, chromium, delays
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 from benchmarks.volume import Upload, config_of, records, store
 
 COMPARED_STEPS, COMPARED_PROMPTS, COMPARED_SEEDS = 2_000, 512, range(1, 6)
@@ -447,13 +447,14 @@ def _until(journal: Iterator[AnyRecord], step: int) -> Iterator[AnyRecord]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=5_000)
-    parser.add_argument("--viewers", type=int, default=20)
-    parser.add_argument("--compared", type=int, default=50)
-    parser.add_argument("--history", type=int, default=10_000)
-    parser.add_argument("--live", action="store_true", help="the live run alone, printed and not written")
-    options = parser.parse_args()
+    options = command_line(
+        __doc__,
+        steps=5_000,
+        viewers=20,
+        compared=50,
+        history=10_000,
+        live=(False, "the live run alone, printed and not written"),
+    )
     results = measure_live(options) if options.live else measure(options)
     rows = [
         [name, f"{figures['median']:.0f}", f"{figures['p95']:.0f}", f"{figures['count']}"]

@@ -8,7 +8,6 @@ and at `window` in turns, and reads the journal. Writes docs/benchmarks/demo_cos
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import tempfile
@@ -20,7 +19,7 @@ from statistics import fmean, median, quantiles
 from bapo.records import EvaluationRecord, StepRecord, TrackingRecord
 from bapo.run.journal import merged_records
 from benchmarks.demo import train_command
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 MODES = ("off", "window")
 """Values of `rollout.ahead`."""
@@ -62,10 +61,7 @@ def run_once(steps: int, ahead: str, folder: Path) -> dict[str, float]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--repetitions", type=int, default=3)
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=150, repetitions=3)
     runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
     for _ in range(options.repetitions):
         for mode in MODES:

@@ -11,7 +11,6 @@ Thresholds were chosen on seeds 0 to 59; docs/findings.md says which others were
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from bapo.analysis.findings.search import Search, find
 from bapo.analysis.findings.stream import Curve, HeldOutSet, Response, ResponseGroup, RunStream
 from bapo.analysis.visits import Visits
 from bapo.config import RunConfig
+from benchmarks.report import command_line
 
 GROUP_SIZE = 8
 LIMIT = 512
@@ -264,10 +264,7 @@ def seconds_of(function: Callable[[], Any]) -> float:
 
 def main() -> None:
     """Print all figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--first-seed", type=int, default=5_000)
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__, runs=200, first_seed=5_000)
     num_runs, first = arguments.runs, arguments.first_seed
     num_alarmed, kinds = false_alarms(num_runs, first)
     print(f"healthy runs with a finding: {num_alarmed} of {num_runs}; {dict(kinds)}")

@@ -25,9 +25,8 @@ from typing import Any
 from bapo.api.runs import RunCreate
 from bapo.records import StepRecord, metrics
 from bapo.run.journal import Journal
-from benchmarks.claiming import ClaimingWorker
-from benchmarks.deployment import Deployment, deployment
-from benchmarks.peer_environments import ENVIRONMENTS, PINS, CannotInstallError, environment_of
+from benchmarks.deployment import ClaimingWorker, Deployment, deployment
+from benchmarks.peer_servers import ENVIRONMENTS, PINS, CannotInstallError, environment_of
 from benchmarks.report import table, write_report
 from benchmarks.volume import config_of, records
 from worker.supervision import POLL_SECONDS

@@ -10,7 +10,6 @@ latency.md.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +19,7 @@ from bapo.api.runs import TERMINAL_STATUSES, RunCreate
 from bapo.client import Client
 from benchmarks.browser import WATCH, chromium, delays
 from benchmarks.demo import product
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 
 def watch_run(url: str, token: str, steps: int, tab: str, chart: str) -> dict[int, float]:
@@ -39,11 +38,7 @@ def watch_run(url: str, token: str, steps: int, tab: str, chart: str) -> dict[in
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--tab", default="overview")
-    parser.add_argument("--chart", default="rewards")
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=150, tab="overview", chart="rewards")
     with tempfile.TemporaryDirectory() as folder, product(Path(folder) / "data") as (url, token):
         latencies = watch_run(url, token, options.steps, options.tab, options.chart)
     # The first points wait for the page to load; a page that is open is what the figure is about.

@@ -8,7 +8,6 @@ same. Writes docs/benchmarks/learning.json and learning.md.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -17,7 +16,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from benchmarks.demo import train_demo
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 
 def run_once(method: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
@@ -67,12 +66,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--methods", nargs="+", default=["grpo", "bapo"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args()
+    options = command_line(__doc__, methods=["grpo", "bapo"], seeds=[1, 2, 3, 4, 5], steps=150, processes=2)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.processes) as pool:
         jobs = [
             pool.submit(run_once, method, seed, options.steps, Path(folder))

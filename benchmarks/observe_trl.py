@@ -10,7 +10,6 @@ docs/benchmarks/observe_trl.json and observe_trl.md.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from importlib.metadata import version
@@ -22,7 +21,7 @@ import torch
 from transformers import TrainerCallback
 
 from bapo.observe.trl import observe_trl
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 from benchmarks.stopwatch import Stopwatch
 from examples.observe_trl import make_trainer
 
@@ -50,9 +49,7 @@ class Clock(TrainerCallback):  # type: ignore[misc, unused-ignore]
 
 def main() -> None:
     """Measure and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=200)
-    options = parser.parse_args()
+    options = command_line(__doc__.splitlines()[0], steps=200)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(folder, options.steps + WARM_UP_STEPS)

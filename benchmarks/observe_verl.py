@@ -9,7 +9,6 @@ machine does not hide. Writes docs/benchmarks/observe_verl.json and observe_verl
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from bapo.config.recipes import load_recipe
 from bapo.engines.verl.environment import prepare_environment
 from bapo.engines.verl.versions import check_versions
 from benchmarks import plain_verl
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.verl_step_time import settings
 
@@ -53,9 +52,7 @@ def observe_every_second(ends: list[float]) -> Stopwatch:
 
 def main() -> None:
     """Measure and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=40)
-    options = parser.parse_args()
+    options = command_line(__doc__.splitlines()[0], steps=40)
     changes = apply_changes(load_recipe("countdown-demo").explicit, settings("grpo", options.steps))
     prepare_environment(resolve(changes).config, check_versions())
     ends: list[float] = []

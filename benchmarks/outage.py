@@ -11,7 +11,6 @@ and outage.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -27,7 +26,7 @@ import psutil
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from benchmarks.demo import product
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 RUN = {
     "task.num_train": 512,
@@ -137,10 +136,7 @@ def measure(folder: Path, minutes: float) -> dict[str, Any]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--quick", action="store_true", help="a quarter of a minute, printed and not written")
-    options = parser.parse_args()
+    options = command_line(__doc__, minutes=10.0, quick=(False, "a quarter of a minute, printed and not written"))
     with tempfile.TemporaryDirectory(prefix="bapo-outage-") as folder:
         results = measure(Path(folder), QUICK_MINUTES if options.quick else options.minutes)
     if options.quick:

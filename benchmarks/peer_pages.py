@@ -32,8 +32,16 @@ from bapo.records import StepRecord, metrics
 from benchmarks.browser import Window, chromium
 from benchmarks.dashboard import COMPARED_PROMPTS, COMPARED_SEEDS, compared_config, compared_runs
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.peer_environments import ENVIRONMENTS, PINS, CannotInstallError, environment_of
-from benchmarks.peer_servers import PeerError, Shown, fill, serving
+from benchmarks.peer_servers import (
+    ENVIRONMENTS,
+    PINS,
+    CannotInstallError,
+    PeerError,
+    Shown,
+    environment_of,
+    fill,
+    serving,
+)
 from benchmarks.peer_views import (
     CHARTS,
     LISTS,
@@ -223,7 +231,7 @@ def paragraphs(options: argparse.Namespace, missing: Mapping[str, str], load: fl
     """Return what was measured, the signs that a page is drawn, and the biases for or against each tool."""
     charts = {OURS: OUR_CHARTS, **CHARTS}
     lists = {OURS: OUR_LIST, **LISTS}
-    told = [f"- {NAMES[tool]}: {charts[tool].told}. List: {lists[tool].told}." for tool in NAMES]
+    summaries = [f"- {NAMES[tool]}: {charts[tool].summary}. List: {lists[tool].summary}." for tool in NAMES]
     without = [f"{NAMES[tool]} {reason}." for tool, reason in missing.items()]
     return [
         f"{options.compared} runs of {options.steps:,} steps and {len(METRICS) + len(OTHERS)} metrics: five seeds of "
@@ -239,7 +247,7 @@ def paragraphs(options: argparse.Namespace, missing: Mapping[str, str], load: fl
         "hold up the others. MLflow's panel of its assistant is open, as on every first visit. Lists: runs of one "
         "point of two metrics (ours: copies of a row of the history).",
         "What is waited for:",
-        "\n".join(told),
+        "\n".join(summaries),
         *without,
     ]
 

@@ -38,7 +38,7 @@ class View(NamedTuple):
     address: Callable[[Shown], str]
     is_drawn: str
     """A JavaScript function of {charts, runs}, or, if `settles`, one that returns canvases or null."""
-    told: str
+    summary: str
     """The sign that the page is drawn, in words."""
     settles: bool = False
 

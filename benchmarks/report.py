@@ -1,7 +1,8 @@
-"""Files of the results, with the machine on which they were measured."""
+"""The command line of benchmarks, and the files of results with the machine on which they were measured."""
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,20 @@ from bapo.study.folder import machine
 from bapo.study.tables import Table
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
+
+
+def command_line(description: str | None, **options: Any) -> argparse.Namespace:
+    """Parse the command line: options with their defaults, each alone or with its help as (default, help)."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, given in options.items():
+        default, about = given if isinstance(given, tuple) else (given, None)
+        kind: dict[str, Any] = {"type": type(default)}
+        if default is False:
+            kind = {"action": "store_true"}
+        elif isinstance(default, list):
+            kind = {"type": type(default[0]), "nargs": "+"}
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default, help=about, **kind)
+    return parser.parse_args()
 
 
 def write_report(

@@ -8,7 +8,6 @@ docs/benchmarks/verl_learning.json and verl_learning.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from bapo.records import Interval
 from benchmarks.demo import train_demo
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 
 def rise(base: Sequence[float], final: Sequence[float]) -> Interval:
@@ -70,11 +69,7 @@ def markdown(figures: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--problems", type=int, default=400, help="in each held-out set")
-    parser.add_argument("--seed", type=int, default=42)
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=40, problems=(400, "in each held-out set"), seed=42)
     with tempfile.TemporaryDirectory() as folder:
         figures = train(options.steps, options.problems, options.seed, Path(folder) / "run")
     write_report(

@@ -8,7 +8,6 @@ than measuring it scatters, or something is left behind. Writes docs/benchmarks/
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from bapo.engines.verl.leftovers import PREFIXES, SHARED_MEMORY
 from bapo.records import StepRecord
 from bapo.run.journal import merged_records
 from benchmarks.demo import train_command
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 EARLY = slice(10, 20)
 LATE = slice(-10, None)
@@ -105,9 +104,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=50)
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=50)
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(options.steps, Path(folder))
     write_report(

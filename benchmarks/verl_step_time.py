@@ -10,7 +10,6 @@ docs/benchmarks/verl_step_time.json and verl_step_time.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -22,7 +21,7 @@ from bapo.config import apply_changes, resolve
 from bapo.config.recipes import load_recipe
 from bapo.engines.verl.interpreter import trainer_python
 from benchmarks.demo import output_of, train_demo
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 WARM_UP_STEPS = 5
 PAPER = {"planning": 0.89, "mathematics": 1.14}
@@ -94,9 +93,7 @@ def markdown(rows: dict[str, dict[str, Any]]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=15)
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=15)
     with tempfile.TemporaryDirectory() as folder:
         rows = {
             "plain verl GRPO": plain(options.steps, Path(folder)),

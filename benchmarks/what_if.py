@@ -11,7 +11,6 @@ docs/benchmarks/what_if.json and what_if.md.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
@@ -25,7 +24,7 @@ from bapo.analysis.what_if.recording import BufferSizes, Recording
 from bapo.config import RunConfig, resolve
 from bapo.methods import build_method
 from bapo.rollout import RolloutGroup
-from benchmarks.report import table, write_report
+from benchmarks.report import command_line, table, write_report
 
 GOAL_MILLISECONDS = 300.0
 FIRST_DRAWS, SETTLED_DRAWS = 4, 20
@@ -123,12 +122,7 @@ def markdown(figures: Sequence[Figures]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=471)
-    parser.add_argument("--prompts", type=int, default=256)
-    parser.add_argument("--pool", type=int, default=40_192)
-    parser.add_argument("--repetitions", type=int, default=5)
-    options = parser.parse_args()
+    options = command_line(__doc__, steps=471, prompts=256, pool=40_192, repetitions=5)
     sizes = {"batch_size": options.prompts}
     config = resolve({"rollout": sizes, "training": sizes | {"steps": options.steps}}).config
     recording = make_recording(config, options.steps, options.pool)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from bapo.deploy.foreign_variables import is_foreign
+from bapo.deploy.processes import is_foreign
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0

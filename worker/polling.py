@@ -9,7 +9,7 @@ import time
 
 from bapo.api.workers import LONGEST_WAIT_SECONDS, AssignedRunsRequest
 from bapo.client import BapoError, Client
-from bapo.client.retries import Retries
+from bapo.client.call import Retries
 
 TIMEOUT_SECONDS = LONGEST_WAIT_SECONDS + 15.0
 """Timeout of a request, which the server answers after `LONGEST_WAIT_SECONDS` at the latest."""

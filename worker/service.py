@@ -18,7 +18,7 @@ import httpx
 
 from bapo.api.workers import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, BapoError, Client, InvalidRequestError
-from bapo.deploy.stop import Stop
+from bapo.deploy.processes import Stop
 from bapo.run.zygote_client import Zygote
 from worker import health, metrics, polling
 from worker.attempts import Attempt, AttemptStore

@@ -10,7 +10,7 @@ from sqlalchemy import delete, event, func, select, text
 from sqlalchemy.orm import Session, SessionTransaction
 
 from backend.models import Run, StreamRow
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.runs import RunStatus
 
 CHANNEL = "bapo_stream"

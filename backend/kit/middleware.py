@@ -20,7 +20,7 @@ from backend.kit.callers import RecentCallers
 from backend.kit.errors import DATABASE_AWAY, Problem, problem_response
 from backend.kit.principal import Principal
 from bapo.client import SESSION_COOKIE
-from bapo.deploy.origins import is_own_origin
+from bapo.deploy.proxies import is_own_origin
 from bapo.deploy.service_log import about, bind
 
 LOG = logging.getLogger(__name__)

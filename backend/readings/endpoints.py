@@ -23,11 +23,11 @@ from backend.readings.samples import repository as stored_samples
 from backend.readings.samples import service as samples
 from backend.readings.walk import walk
 from backend.records.parameters import MAX_STEP
+from bapo.analysis.findings.finding import FindingKind, FindingsReport, ListedPrompt, PromptList
+from bapo.analysis.walk.answer import StepWalk
+from bapo.analysis.what_if.answer import WhatIfAnswer
 from bapo.api.difficulty import Flows, Migration, MigrationKind
-from bapo.api.findings import FindingKind, FindingsReport, ListedPrompt, PromptList
-from bapo.api.samples import SampleFilter, SamplePage
-from bapo.api.walk import StepWalk, WalkRequest
-from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
+from bapo.api.readings import SampleFilter, SamplePage, WalkRequest, WhatIfRequest
 
 router = new_router()
 

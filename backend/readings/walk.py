@@ -14,10 +14,11 @@ from backend.records import series
 from backend.records.repository import StepRange
 from backend.runs.repository import applied_changes
 from bapo.analysis.visits import Visits
+from bapo.analysis.walk.answer import StepWalk
 from bapo.analysis.walk.recorded import DifficultColumns, places_of, recorded_step, walk_of
 from bapo.analysis.walk.thresholds import Wanted
 from bapo.analysis.walk.walk import Listing
-from bapo.api.walk import StepWalk, WalkRequest
+from bapo.api.readings import WalkRequest
 from bapo.config import RunConfig
 from bapo.records import StepRecord
 

@@ -18,9 +18,10 @@ from backend.records.curves import extreme_rows
 from backend.records.repository import StepRange
 from backend.runs.repository import applied_changes
 from bapo.analysis.visits import Visits
+from bapo.analysis.what_if.answer import Band, ForecastBatches, RecordedBatches, WhatIfAnswer
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import BufferSizes, ParameterChange, Recording
-from bapo.api.what_if import Band, ForecastBatches, RecordedBatches, WhatIfAnswer, WhatIfRequest
+from bapo.api.readings import WhatIfRequest
 from bapo.config import RunConfig
 
 SIZE_KEYS = ("bapo/buffer/difficult/size", "bapo/buffer/high_quality/size")

@@ -16,7 +16,7 @@ from backend.kit.response_cache import revisions
 from backend.prices.service import prices_in_force
 from backend.runs import columns, export, filters, groups, listing, presentation, repository
 from backend.runs.checkpoints import service as checkpoints
-from bapo.api.checkpoints import CheckpointPage
+from bapo.api.artifacts import CheckpointPage
 from bapo.api.runs import (
     History,
     RunColumns,

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bapo.analysis.findings.answers import agreed_wrong, extracted, plain
+from bapo.analysis.findings.answers import agreed_wrong, plain
 from bapo.analysis.findings.estimates import Estimate
 from bapo.analysis.findings.finding import FindingKind
 from bapo.analysis.findings.stream import ResponseGroup
 from bapo.analysis.prompt_outcomes import answered
 from bapo.analysis.visits import Visits
+from bapo.answer_text import stated_answer
 
 Integers = NDArray[np.int64]
 SUSPECTING: tuple[FindingKind, ...] = ("label_suspected", "answer_format")
@@ -140,7 +141,7 @@ def agreement(groups: Iterable[tuple[str, ResponseGroup]]) -> Agreement:
         for response in group.responses:
             num_responses += 1
             num_correct += response.is_correct
-            answer = extracted(response.text)
+            answer = stated_answer(response.text)
             if answer is None:
                 num_without += 1
                 continue

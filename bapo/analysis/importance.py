@@ -289,13 +289,13 @@ def _of_ranks(factors: Sequence[Factor], y: Floats, reason: str) -> Importance:
     ranks = _ranks(y)
     n, total = len(ranks), _squares(ranks)
     classes = {factor.fields: _classes(factor) for factor in factors}
-    told = [factor for factor in factors if 1 < classes[factor.fields].max() + 1 <= n // 2]
-    if not told:
+    readable = [factor for factor in factors if 1 < classes[factor.fields].max() + 1 <= n // 2]
+    if not readable:
         reason = f"{reason}; and every field has another value in almost every run, so that none can be read alone"
         return Importance(decomposition=None, reason=reason, num_runs=n)
     shuffled = _shuffled(ranks)
     shares = []
-    for factor in told:
+    for factor in readable:
         codes = classes[factor.fields]
         num_classes = int(codes.max()) + 1
         freedom, noise_freedom = num_classes - 1, n - num_classes
@@ -305,7 +305,7 @@ def _of_ranks(factors: Sequence[Factor], y: Floats, reason: str) -> Importance:
         by_chance = _chance(codes, shuffled, total)
         low, high = strength_interval(freedom, noise_freedom, ratio)
         effect = _Effect((factor,), num_classes, freedom, squares)
-        null = float(np.quantile(by_chance, 1 - LEVEL / len(told), method="higher"))
+        null = float(np.quantile(by_chance, 1 - LEVEL / len(readable), method="higher"))
         share = _share(
             effect,
             (squares - freedom * mean_noise) / total,
@@ -314,7 +314,7 @@ def _of_ranks(factors: Sequence[Factor], y: Floats, reason: str) -> Importance:
         )
         mates = [
             other.fields[0]
-            for other in told
+            for other in readable
             if other is not factor and _association(codes, classes[other.fields]) >= ENTANGLED
         ]
         shares.append(share.model_copy(update={"entangled_with": mates}))

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
+from bapo.analysis.findings.finding import LABELS, FindingKind, Severity
 from bapo.api.base import Body, Name, Page, Text
-from bapo.api.findings import LABELS, FindingKind, Severity
 from bapo.config import patterns
 
 Steps = Annotated[int, Field(ge=1, le=1_000)]

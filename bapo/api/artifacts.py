@@ -1,8 +1,8 @@
-"""Downloads of runs."""
+"""Downloads of runs, and the checkpoints that can be downloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Self
 
@@ -59,3 +59,27 @@ class ArtifactPage(Page):
     """The downloads of a run, newest first."""
 
     items: Sequence[ArtifactInfo]
+
+
+class CheckpointInfo(Body):
+    """A checkpoint of a run."""
+
+    step: int
+    """Completed training steps."""
+    name: str
+    """Name, such as `step-000025`."""
+    attempt: int
+    """The attempt that wrote it."""
+    written_at: datetime | None = None
+    num_bytes: int | None = None
+    """Total size with the optimizer; null if not measured yet."""
+    evaluations: Mapping[str, float] = {}
+    """Accuracy of the evaluations at that step, by name, such as "CD-34 avg@8"."""
+
+
+class CheckpointPage(Page):
+    """All checkpoints of a run, newest first."""
+
+    items: Sequence[CheckpointInfo]
+    host: str | None = None
+    """The machine that has them; null if no worker trained the run, as after an import."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bapo.buffers.flow import Flow
+from bapo.buffers.store import Flow
 from bapo.records import BufferState
 
 

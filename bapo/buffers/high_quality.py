@@ -6,27 +6,17 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bapo.buffers.flow import Flow
-from bapo.records import BufferState
+from bapo.buffers.store import GroupStore
 from bapo.rollout import RolloutGroup
 
 
-class HighQualityBuffer:
+class HighQualityBuffer(GroupStore[str]):
     """One group per prompt, the newest wins; groups leave when they are older than `max_age_steps`, if that is set."""
 
     def __init__(self, capacity: int | None, max_age_steps: int | None) -> None:
+        super().__init__()
         self.capacity = capacity
         self.max_age_steps = max_age_steps
-        # Not a plain dict: taking its first entry passes over the places of all those taken before.
-        self._groups: OrderedDict[str, RolloutGroup] = OrderedDict()
-        self._flow = Flow()
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def begin_step(self) -> None:
-        """Start counting the flow of a new step."""
-        self._flow = Flow()
 
     def put(self, group: RolloutGroup) -> None:
         """Store a group of the current step, replacing one of the same prompt; the oldest makes room."""
@@ -39,10 +29,6 @@ class HighQualityBuffer:
             self._groups.popitem(last=False)
             self._flow.evicted += 1
 
-    def groups(self) -> Sequence[RolloutGroup]:
-        """Return all groups, the longest stored first."""
-        return list(self._groups.values())
-
     def expire(self, next_step: int) -> None:
         """Remove the groups that will be older than `max_age_steps` in `next_step`."""
         if self.max_age_steps is None:
@@ -50,15 +36,6 @@ class HighQualityBuffer:
         while self._groups and next_step - next(iter(self._groups.values())).step > self.max_age_steps:
             self._groups.popitem(last=False)
             self._flow.expired += 1
-
-    def state(self, step: int) -> BufferState:
-        """Return size, ages and flow after the step."""
-        ages = [step - group.step for group in self._groups.values()]
-        return self._flow.state(ages, self.capacity)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the groups in order, ready for JSON, without payloads."""
-        return {"groups": [group.without_payload() for group in self._groups.values()]}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         """Restore the state from `state_dict`, with the payloads of `groups()`."""

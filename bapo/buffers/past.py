@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bapo.buffers.flow import Flow
-from bapo.records import BufferState
+from bapo.buffers.store import Flow, GroupStore
 from bapo.rollout import RolloutGroup
 
 
-class PastGroups:
-    """The newest `groups_per_prompt` groups of each prompt; those older than `max_age_steps`, if set, are removed."""
+class PastGroups(GroupStore[tuple[str, int]]):
+    """The newest `groups_per_prompt` groups of each prompt; those older than `max_age_steps`, if set, are removed.
+
+    Keys are prompt and step; every stored group counts as entered.
+    """
 
     def __init__(self, groups_per_prompt: int, max_age_steps: int | None) -> None:
+        super().__init__()
         self.groups_per_prompt = groups_per_prompt
         self.max_age_steps = max_age_steps
-        # Not a plain dict: taking its first entry passes over the places of all those taken before.
-        self._groups: OrderedDict[tuple[str, int], RolloutGroup] = OrderedDict()
-        """All groups by prompt and step, the longest stored first."""
         self._steps: dict[str, list[int]] = {}
         """The steps of each prompt's groups, oldest first."""
-        self._flow = Flow()
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def begin_step(self) -> None:
-        """Start counting the flow of a new step."""
-        self._flow = Flow()
 
     def put(self, group: RolloutGroup) -> None:
         """Store a group of the current step; the oldest of its prompt makes room."""
@@ -48,10 +39,6 @@ class PastGroups:
         """Return the prompt's groups, oldest first."""
         return [self._groups[prompt_id, step] for step in self._steps.get(prompt_id, ())]
 
-    def groups(self) -> Sequence[RolloutGroup]:
-        """Return all groups, the longest stored first."""
-        return list(self._groups.values())
-
     def expire(self, next_step: int) -> None:
         """Remove the groups that will be older than `max_age_steps` in `next_step`."""
         if self.max_age_steps is None:
@@ -66,14 +53,6 @@ class PastGroups:
             if not self._steps[prompt_id]:
                 del self._steps[prompt_id]
             self._flow.expired += 1
-
-    def state(self, step: int) -> BufferState:
-        """Return size, ages and flow after the step; every stored group counts as entered."""
-        return self._flow.state([step - group.step for group in self._groups.values()], None)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the groups in order, ready for JSON, without payloads."""
-        return {"groups": [group.without_payload() for group in self._groups.values()]}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         """Restore the state from `state_dict`, with the payloads of `groups()`; a fork may hold fewer per prompt."""

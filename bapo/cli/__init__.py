@@ -44,7 +44,7 @@ PANELS = (
             LazyCommand("login", "login:login", "Log in to a server and save the login."),
             LazyCommand("logout", "login:logout", "Remove a saved login."),
             LazyCommand("whoami", "login:whoami", "Show the current server and user."),
-            LazyCommand("completion", "completion:completion", "Print a shell completion script."),
+            LazyCommand("completion", "complete:completion", "Print a shell completion script."),
         ),
     ),
     Panel(
@@ -116,7 +116,7 @@ PANELS = (
             LazyCommand("projects", "projects:app", "Manage projects and their members."),
             LazyCommand("users", "users:app", "Manage users; for administrators."),
             LazyCommand("tokens", "tokens:app", "Manage API tokens."),
-            LazyCommand("audit", "audit:audit", "Show the audit trail; for administrators."),
+            LazyCommand("audit", "users:audit", "Show the audit trail; for administrators."),
         ),
     ),
     Panel(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bapo.api.alerts import AlertInfo, AlertPage, PreviewFiring, PreviewRun, RuleDraft, RuleInfo, RulePage, RuleWrite
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.drafts import checked, parse_value
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
@@ -86,8 +86,8 @@ def list_alerts(
 
 
 @app.command("ack")
-@telling
-def acknowledge(client: Client, ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Alert ids.")]) -> Told:
+@answering
+def acknowledge(client: Client, ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Alert ids.")]) -> Answer:
     """Acknowledge alerts."""
     answer = client.acknowledge_alerts(ids)
     return answer, f"{answer.num_acknowledged} acknowledged"
@@ -143,12 +143,12 @@ class RuleOptions:
 
 
 @rules.command("add")
-@telling
+@answering
 def add_rule(
     client: Client,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the rule.")],
     options: RuleOptions,
-) -> Told:
+) -> Answer:
     """Create a rule.
 
     [bold]bapo alerts rules add "Batches not filled" fill_rate --with below=0.5 --with steps=10[/bold]
@@ -180,8 +180,8 @@ def try_rule(client: Client, options: RuleOptions, as_json: JsonOption = False) 
 
 
 @rules.command("delete")
-@telling
-def delete_rule(client: Client, rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule id.")]) -> Told:
+@answering
+def delete_rule(client: Client, rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule id.")]) -> Answer:
     """Delete a rule; its alerts stay."""
     client.delete_alert_rule(rule)
     return {"id": rule, "done": "deleted"}, f"{rule}: deleted"

@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
@@ -117,12 +117,12 @@ def _fetched(client: Client, artifact: ArtifactInfo, out: Path | None, timeout: 
 
 
 @app.command("delete")
-@telling
+@answering
 def delete(
     client: Client,
     run: RunArgument,
     artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="File id; see `bapo artifacts list`.")],
-) -> Told:
+) -> Answer:
     """Delete a packed file; it can be requested again."""
     client.delete_artifact(find_run(client, run).id, artifact)
     return {"id": artifact, "done": "deleted"}, f"{artifact}: deleted"

@@ -14,7 +14,7 @@ import typer
 
 from bapo.analysis.number_format import counted
 from bapo.cli.failures import Exit
-from bapo.cli.output import JsonOption, tell
+from bapo.cli.output import JsonOption, print_answer
 from bapo.deploy.backup.archive import BackupError, Manifest
 from bapo.deploy.backup.embedded import Deployment, back_up, back_up_folder, restore_folder
 from bapo.deploy.backup.embedded import restore as restore_deployment
@@ -99,4 +99,4 @@ def _tell(manifest: Manifest, file: Path, done: str, *, as_json: bool) -> None:
         f"bapo: {done} {file}: {counted(manifest.num_runs, 'run')}, {counted(len(manifest.members), 'file')}, "
         f"{size / 1e6:.1f} MB, schema {manifest.revision}, of {manifest.created_at:%Y-%m-%d %H:%M} UTC"
     )
-    tell(facts, line, as_json=as_json)
+    print_answer(facts, line, as_json=as_json)

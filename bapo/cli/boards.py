@@ -24,7 +24,7 @@ from bapo.api.boards import (
     PanelData,
     Template,
 )
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.drafts import checked, object_in_file
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
@@ -116,7 +116,7 @@ def _line(panel_id: str, kind: str, data: PanelData) -> str:
 
 
 @app.command("make")
-@telling
+@answering
 def make(
     client: Client,
     source: Annotated[
@@ -133,7 +133,7 @@ def make(
     replace: Annotated[
         str | None, typer.Option(metavar="BOARD", help="Save it as the next version of this board instead.")
     ] = None,
-) -> Told:
+) -> Answer:
     """Make a board from a file, or begin an empty one.
 
     [bold]bapo boards make --name "Paper" --as-the-paper --where "group = sweep-3"[/bold]
@@ -158,8 +158,8 @@ def _board(model: type[T], content: dict[str, Any], where: Sequence[str] | None)
 
 
 @app.command("delete")
-@telling
-def delete(client: Client, board: BoardArgument) -> Told:
+@answering
+def delete(client: Client, board: BoardArgument) -> Answer:
     """Delete a board and its links permanently. Its runs are not affected."""
     found = client.board(board)
     client.delete_board(board)
@@ -167,12 +167,12 @@ def delete(client: Client, board: BoardArgument) -> Told:
 
 
 @app.command("share")
-@telling
+@answering
 def share(
     client: Client,
     board: BoardArgument,
     days: Annotated[int, typer.Option(min=1, max=365, help="Days until the link expires.")] = 30,
-) -> Told:
+) -> Answer:
     """Make a read-only link, which opens the board without a login. It is printed only now."""
     made = client.share_board(board, BoardLinkCreate(expires_in_days=days))
     return (
@@ -189,8 +189,10 @@ def links(client: Client, board: BoardArgument) -> BoardLinkPage:
 
 
 @app.command("revoke")
-@telling
-def revoke(client: Client, board: BoardArgument, link: Annotated[str, typer.Argument(help="ID of the link.")]) -> Told:
+@answering
+def revoke(
+    client: Client, board: BoardArgument, link: Annotated[str, typer.Argument(help="ID of the link.")]
+) -> Answer:
     """End a read-only link at once."""
     ended = client.revoke_board_link(board, link)
     return ended, f"link {ended.prefix}…: revoked"

@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from http.client import HTTPException
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
+
+import typer
+from typer._completion_shared import get_completion_script
 
 from bapo.client.servers import find_server, is_loopback, read_servers
 
@@ -107,3 +111,26 @@ def _ask(path: str, **query: Any) -> dict[str, Any]:
     except (OSError, ValueError, HTTPException):
         # Nothing is completed; the command itself reports the error.
         return {}
+
+
+VARIABLE = "_BAPO_COMPLETE"
+
+
+class Shell(StrEnum):
+    """Supported shells."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+    """Print a shell's completion script.
+
+    bash: [bold]echo 'eval "$(bapo completion bash)"' >> ~/.bashrc[/bold]
+
+    zsh: [bold]echo 'eval "$(bapo completion zsh)"' >> ~/.zshrc[/bold]
+
+    fish: [bold]bapo completion fish > ~/.config/fish/completions/bapo.fish[/bold]
+    """
+    print(get_completion_script(prog_name="bapo", complete_var=VARIABLE, shell=shell))

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.option_sets import option, parameters_of, with_option_sets, wrapper
-from bapo.cli.output import JsonOption, tell
+from bapo.cli.output import JsonOption, print_answer
 from bapo.client import SCRIPT_RETRIES, Client
 from bapo.client.servers import SERVER_VARIABLE, TOKEN_VARIABLE, ServerLogin, find_server
 
@@ -76,15 +76,15 @@ def online(command: Callable[Concatenate[Client, P], None]) -> Callable[..., Non
     return with_option_sets(wrapper(connected_command, command, shown))
 
 
-Told = tuple[BaseModel | dict[str, Any], str]
+Answer = tuple[BaseModel | dict[str, Any], str]
 """The answer to a change: for programs, and as one line for people."""
 
 
-def telling(command: Callable[Concatenate[Client, P], Told]) -> Callable[..., None]:
+def answering(command: Callable[Concatenate[Client, P], Answer]) -> Callable[..., None]:
     """Make a command of a function that changes something: it gains `--json` and the options of `online`."""
 
-    def telling_command(client: Client, /, *, as_json: bool, **given: Any) -> None:
-        tell(*command(client, **given), as_json=as_json)  # type: ignore[call-arg] # as above
+    def answering_command(client: Client, /, *, as_json: bool, **given: Any) -> None:
+        print_answer(*command(client, **given), as_json=as_json)  # type: ignore[call-arg] # as above
 
     shown = [*parameters_of(command), option("as_json", JsonOption, default=False)]
-    return online(wrapper(telling_command, command, shown))
+    return online(wrapper(answering_command, command, shown))

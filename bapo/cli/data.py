@@ -10,7 +10,7 @@ import typer
 from bapo.analysis.findings.finding import Evidence
 from bapo.analysis.number_format import counted, percent
 from bapo.api.resources import DataProbe, ResourceVersion
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing
@@ -112,7 +112,7 @@ def _report(preparation: Preparation, folder: Path, *, is_new: bool) -> None:
 
 
 @app.command("upload")
-@telling
+@answering
 def upload_dataset(
     client: Client,
     file: Annotated[
@@ -139,7 +139,7 @@ def upload_dataset(
     description: Annotated[str, typer.Option("--description", help="Notes for its users.")] = "",
     project: Annotated[str | None, typer.Option("--project", help="Project whose runs may use it.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Register it despite warnings of the check.")] = False,
-) -> Told:
+) -> Answer:
     """Upload a data set or a model, or have it fetched and checked, and register it. Run it again to resume."""
     wishes = Wishes(name, tuple(column or ()), verifier, licence, description, project, accepts_warnings=yes)
     made = upload(client, file, wishes)

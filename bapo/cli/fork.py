@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bapo.analysis.number_format import counted
-from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
+from bapo.api.artifacts import CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunCreate, RunFork
 from bapo.api.studies import StudyWrite
 from bapo.cli.artifacts import size_text
@@ -90,7 +90,7 @@ def fork(
         return
     content = {**labels.of_child(parent, name), "step": step, "changes": changes, "start": not draft}
     made = client.fork(parent.id, RunFork.model_validate(content), idempotency_key=submission.key)
-    submission.tell(client, made)
+    submission.print_made(client, made)
 
 
 def _submit_experiment(
@@ -107,7 +107,7 @@ def _submit_experiment(
         return
     study = client.create_study(create_of(plan, labels, start=not is_draft), idempotency_key=submission.key)
     say(f"study {study.id}: {counted(study.num_runs, 'run')}; `bapo study show {study.id}` compares them")
-    submission.tell(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
+    submission.print_made(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
 
 
 @online
@@ -144,4 +144,4 @@ def clone(
         changes = {**changes, EXCLUDED: list(dict.fromkeys([*before, *listed]))}
     name = f"{parent.name} {label or 'again'}"
     body = RunCreate.model_validate({**labels.of_child(parent, name), "changes": changes, "start": not draft})
-    submission.tell(client, client.clone(parent.id, body, idempotency_key=submission.key))
+    submission.print_made(client, client.clone(parent.id, body, idempotency_key=submission.key))

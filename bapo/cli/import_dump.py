@@ -15,12 +15,10 @@ from bapo.cli.extras import remedy
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import console, notes, user_text
 from bapo.observe.dumps.columns import parsed_columns
-from bapo.observe.dumps.dump_file import dump_error
 from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
-from bapo.observe.dumps.formats import Dump, Format, open_dump
-from bapo.observe.dumps.lines import lines_of_evaluations, lines_of_step
-from bapo.observe.dumps.parse_report import ParseReport
-from bapo.observe.dumps.steps import DumpedStep, read_steps, sizes_ahead
+from bapo.observe.dumps.formats import Dump, Format, ParseReport, open_dump
+from bapo.observe.dumps.rows import dump_error
+from bapo.observe.dumps.steps import DumpedStep, lines_of_evaluations, lines_of_step, read_steps, sizes_ahead
 from bapo.observe.folder import FOLDERS
 from bapo.observe.group import Group, RejectedGroupError, prompt_text
 from bapo.observe.observation import Observation
@@ -80,10 +78,10 @@ def written(dump: OpenedDump, out: Path, settings: Settings) -> Imported:
     with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
         task = progress.add_task("reading", total=total)
 
-        def tell(step: int, num_bytes: int) -> None:
+        def show(step: int, num_bytes: int) -> None:
             progress.update(task, completed=num_bytes, description=f"step {step:,}")
 
-        return import_dump(dump.training, dump.evaluations, out, settings, tell)
+        return import_dump(dump.training, dump.evaluations, out, settings, show)
 
 
 def describe_import(result: Imported) -> None:

@@ -18,7 +18,6 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bapo.cli.extras import extra_with, missing_packages, remedy
-from bapo.cli.plain_help import make_plain
 from bapo.cli.streams import replace_what_cannot_be_written
 from bapo.run.lasting_modules import lasting_modules
 
@@ -156,3 +155,26 @@ def _leave(missing: Sequence[str], extra: str) -> NoReturn:
         named += f" and {len(missing) - MAX_NAMED} more"
     print(f"bapo: this needs {named}, not installed here; {remedy(extra)}", file=sys.stderr)
     raise SystemExit(1)
+
+
+PLAIN_HELP_WIDTH = 120
+"""Characters per line, so that few examples are broken."""
+
+
+def make_plain(command: Any) -> None:
+    """Let a command and those beneath it print their help as plain text."""
+    from rich.text import Text  # noqa: PLC0415 - only help and errors need it
+
+    def without_markup(text: str | None) -> str | None:
+        return None if text is None else Text.from_markup(text).plain
+
+    command.rich_markup_mode = None
+    command.context_settings = {**command.context_settings, "terminal_width": PLAIN_HELP_WIDTH}
+    command.help = without_markup(command.help)
+    if command.short_help is None and command.help:
+        # Lists of commands cut what they take from the help.
+        command.short_help = " ".join(command.help.partition("\n\n")[0].split())
+    for parameter in command.params:
+        parameter.help = without_markup(getattr(parameter, "help", None))
+    for each in getattr(command, "commands", {}).values():
+        make_plain(each)

@@ -14,7 +14,7 @@ from bapo.cli.complete import complete_servers
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.option_sets import with_option_sets
-from bapo.cli.output import JsonOption, print_json, print_table, say, table, tell, user_text
+from bapo.cli.output import JsonOption, print_answer, print_json, print_table, say, table, user_text
 from bapo.cli.tokens import ScopeName
 from bapo.client import Client
 from bapo.client.servers import (
@@ -83,7 +83,7 @@ def login(
         label = name or (known[0] if known else url.partition("://")[2])
         write_servers(saved.with_login(label, ServerLogin(url, token, me.name)))
     line = f"logged in to {url} as {me.name} ({me.role}), saved as {label!r}"
-    tell({"server": url, "name": label, "user": me.model_dump(mode="json")}, line, as_json=as_json)
+    print_answer({"server": url, "name": label, "user": me.model_dump(mode="json")}, line, as_json=as_json)
 
 
 DEFAULT_SCOPES = (ScopeName.READ, ScopeName.WRITE)
@@ -138,7 +138,7 @@ def logout(
             raise RefusedError(f"no server is saved{f' as {server!r}' if server else ''}: nothing to forget")
         write_servers(saved.without(known[0]))
     line = f"forgot {known[0]!r} ({known[1].url})"
-    tell({"server": known[1].url, "name": known[0], "done": "forgotten"}, line, as_json=as_json)
+    print_answer({"server": known[1].url, "name": known[0], "done": "forgotten"}, line, as_json=as_json)
 
 
 @with_option_sets
@@ -157,7 +157,7 @@ def whoami(
         with Client(found.url, token=found.token) as client:
             user = client.me()
         body = {"server": found.url, "user": user.model_dump(mode="json")}
-        tell(body, f"{user.name} ({user.role}) at {found.url}", as_json=as_json)
+        print_answer(body, f"{user.name} ({user.role}) at {found.url}", as_json=as_json)
 
 
 def _list(saved: SavedServers, *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from bapo.analysis.number_format import counted
 from bapo.api.runs import RunSummary, RunUpdate
 from bapo.api.storage import DeletionItem, DeletionPreview, DeletionRequest
 from bapo.cli.artifacts import size_text
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import RefusedError
 from bapo.cli.life import bulk
 from bapo.cli.output import JsonOption, clean, print_json, say
@@ -81,10 +81,10 @@ def note(
         print(f"{found.id} {clean(found.name)}: notes saved")
 
 
-@telling
+@answering
 def rename(
     client: Client, run: RunArgument, name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")]
-) -> Told:
+) -> Answer:
     """Rename a run."""
     found = client.update_run(find_run(client, run).id, RunUpdate(name=name))
     return found, f"{found.id} {found.name}: renamed"

@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from bapo.cli.artifacts import size_text
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, notes, print_json, print_table, say, table, tell
+from bapo.cli.output import JsonOption, notes, print_answer, print_json, print_table, say, table
 from bapo.config.model_catalogue import CATALOGUE
-from bapo.pretrained.errors import PretrainedError, UnreachableError
+from bapo.pretrained import PretrainedError, UnreachableError
 from bapo.pretrained.folders import DEFAULT_DTYPE, fetch, local_models, models_folder, remove, source_of
 from bapo.pretrained.gguf_model import NUM_BYTES, Dtype
 
@@ -74,7 +74,7 @@ def get_model(
             except PretrainedError as error:
                 raise RefusedError(str(error)) from None
     line = f"{'fetched' if is_new else 'there already'}, licence {model.licence}: set model.path = {out or name}"
-    tell({**model.model_dump(), "folder": str(folder), "is_new": is_new}, line, as_json=as_json)
+    print_answer({**model.model_dump(), "folder": str(folder), "is_new": is_new}, line, as_json=as_json)
 
 
 @app.command("list")
@@ -120,4 +120,4 @@ def remove_model(
         if not remove(name):
             here = ", ".join(model.name for model, _ in local_models()) or "none"
             raise RefusedError(f"NAME = {name!r}: no such model was fetched into {models_folder()}; there is {here}")
-    tell({"name": name}, f"removed {name}", as_json=as_json)
+    print_answer({"name": name}, f"removed {name}", as_json=as_json)

@@ -87,7 +87,7 @@ def print_json(answer: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[A
     print(json.dumps(to_jsonable_python(answer), indent=2, ensure_ascii=not _is_unicode()))
 
 
-def tell(answer: BaseModel | dict[str, Any], line: str, *, as_json: bool) -> None:
+def print_answer(answer: BaseModel | dict[str, Any], line: str, *, as_json: bool) -> None:
     """Print the answer to a change: JSON for programs, one line for people."""
     if as_json:
         print_json(answer)

@@ -9,7 +9,7 @@ import typer
 
 from bapo.analysis.number_format import counted
 from bapo.api.prices import CurrencyWrite, MachinePrice, PriceList, PriceScope, PriceWrite
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing
 from bapo.cli.output import JsonOption, print_json, say
@@ -48,7 +48,7 @@ def list_prices(client: Client, as_json: JsonOption = False) -> None:
 
 
 @app.command("set")
-@telling
+@answering
 def set_price(
     client: Client,
     price: Annotated[float, typer.Argument(min=0, help="Price per hour of a GPU, or of a slot without one.")],
@@ -59,7 +59,7 @@ def set_price(
         datetime | None,
         typer.Option(help="Start of the price, in UTC. Default: now; for the first general price, the beginning."),
     ] = None,
-) -> Told:
+) -> Answer:
     """Set the price of an hour from a moment on; for administrators.
 
     [bold]bapo prices set 2.5 --gpu "NVIDIA H200" --since 2026-11-01[/bold]
@@ -69,22 +69,22 @@ def set_price(
     scope: PriceScope = "gpu_name" if gpu is not None else "worker" if worker is not None else "slot" if slot else "gpu"
     moment = None if since is None else since.replace(tzinfo=UTC)
     found = client.set_price(PriceWrite(scope=scope, name=gpu or worker or "", hour_price=price, since=moment))
-    return found, _told(found)
+    return found, _price_text(found)
 
 
 @app.command("currency")
-@telling
+@answering
 def set_currency(
     client: Client,
     currency: Annotated[str, typer.Argument(help="ISO 4217 code, such as EUR.")],
     rate: Annotated[float, typer.Option(help="Value of one unit of the current currency in the new one.")],
-) -> Told:
+) -> Answer:
     """Convert all prices, past ones too, to another currency; for administrators."""
     found = client.set_currency(CurrencyWrite.model_construct(currency=currency.upper(), rate=rate))
     return found, f"all prices are in {found.currency}"
 
 
-def _told(prices: PriceList) -> str:
+def _price_text(prices: PriceList) -> str:
     last = prices.history[0]
     since = "the beginning" if last.since is None else f"{last.since:%Y-%m-%d %H:%M} UTC"
     return f"{last.name or last.scope}: {_money(last.hour_price)} {prices.currency} an hour from {since}"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.analysis.findings.planned_cost import with_planned_cost
+from bapo.analysis.findings.probe import with_planned_cost
 from bapo.cli.failures import plain_errors
 from bapo.cli.findings import show_report
 from bapo.cli.output import JsonOption, print_json

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bapo.api.people import MemberInfo, MemberPage, MemberWrite, ProjectCreate, ProjectInfo, ProjectPage, ProjectUpdate
-from bapo.cli.connection import Told, telling
+from bapo.cli.connection import Answer, answering
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
@@ -56,12 +56,12 @@ def list_projects(client: Client) -> ProjectPage:
 
 
 @app.command("create")
-@telling
+@answering
 def create(
     client: Client,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . @ + - _ or spaces in between.")],
     description: Annotated[str, typer.Option(help="Description.")] = "",
-) -> Told:
+) -> Answer:
     """Create a project.
 
     [bold]bapo projects create planning && bapo projects add planning ada --role admin[/bold]
@@ -71,28 +71,28 @@ def create(
 
 
 @app.command("rename")
-@telling
+@answering
 def rename(
     client: Client,
     project: ProjectArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="New name.")],
-) -> Told:
+) -> Answer:
     """Rename a project."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate.model_construct({"name"}, name=name))
     return now, f"{now.name}: renamed"
 
 
 @app.command("archive")
-@telling
-def archive(client: Client, project: ProjectArgument) -> Told:
+@answering
+def archive(client: Client, project: ProjectArgument) -> Answer:
     """Archive a project: its runs stay, new ones are refused."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=True))
     return now, f"{now.name}: archived"
 
 
 @app.command("unarchive")
-@telling
-def unarchive(client: Client, project: ProjectArgument) -> Told:
+@answering
+def unarchive(client: Client, project: ProjectArgument) -> Answer:
     """Reopen an archived project for new runs."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=False))
     return now, f"{now.name}: open"
@@ -106,7 +106,7 @@ def members(client: Client, project: ProjectArgument) -> MemberPage:
 
 
 @app.command("add")
-@telling
+@answering
 def add(
     client: Client,
     project: ProjectArgument,
@@ -114,7 +114,7 @@ def add(
     role: Annotated[
         RoleName, typer.Option(help="viewer: view; member: submit; admin: change everything.")
     ] = RoleName.MEMBER,
-) -> Told:
+) -> Answer:
     """Add a user to a project, or change their role in it."""
     found = find_project(client, project)
     member = client.set_member(found.id, MemberWrite(name=user, role=role.value))
@@ -122,8 +122,8 @@ def add(
 
 
 @app.command("remove")
-@telling
-def remove(client: Client, project: ProjectArgument, user: MemberArgument) -> Told:
+@answering
+def remove(client: Client, project: ProjectArgument, user: MemberArgument) -> Answer:
     """Remove a user from a project: they no longer see its runs."""
     found = find_project(client, project)
     for member in client.members(found.id).items:

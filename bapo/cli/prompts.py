@@ -27,7 +27,7 @@ from bapo.api.prompts import (
     PromptShow,
     PromptTotalsAcross,
 )
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
@@ -195,7 +195,7 @@ def list_entries(
 
 
 @app.command("put")
-@telling
+@answering
 def put(
     client: Client,
     name: ListArgument,
@@ -216,7 +216,7 @@ def put(
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Remove all other entries.")] = False,
     project: ProjectOption = None,
-) -> Told:
+) -> Answer:
     """Put prompts on a list, which is made if it is missing: quarantined, or with a weight.
 
     [bold]bapo prompts put doubtful --run kzx3 --finding label-suspected[/bold]
@@ -245,18 +245,18 @@ def put(
     if known is None:
         known = client.create_prompt_list(PromptListCreate.model_construct(name=_bare(name), project=project))
     changed = client.change_prompt_list(known.id, PromptListChange(set=list(entries.values()), replace=replace))
-    told = f"@{changed.name}: {counted(len(entries), 'prompt')}, version {changed.version}"
-    return changed, told if changed.version != known.version else f"{told} as before: nothing changed"
+    line = f"@{changed.name}: {counted(len(entries), 'prompt')}, version {changed.version}"
+    return changed, line if changed.version != known.version else f"{line} as before: nothing changed"
 
 
 @app.command("drop")
-@telling
+@answering
 def drop(
     client: Client,
     name: ListArgument,
     prompts: Annotated[list[str], typer.Argument(metavar="PROMPT…", help="Identities.")],
     project: ProjectOption = None,
-) -> Told:
+) -> Answer:
     """Take prompts off a list."""
     changed = client.change_prompt_list(_find(client, name, project).id, PromptListChange(remove=prompts))
     return changed, f"@{changed.name}: version {changed.version}"
@@ -277,8 +277,8 @@ def export(
 
 
 @app.command("remove")
-@telling
-def remove(client: Client, name: ListArgument, project: ProjectOption = None) -> Told:
+@answering
+def remove(client: Client, name: ListArgument, project: ProjectOption = None) -> Answer:
     """Remove a list; runs that were submitted with it keep its entries."""
     found = _find(client, name, project)
     client.remove_prompt_list(found.id)

@@ -9,7 +9,7 @@ import typer
 from bapo.analysis.number_format import counted
 from bapo.api.queue import LimitChange, QueueMove, UserLimit, WaitingRun
 from bapo.api.runs import RunUpdate
-from bapo.cli.connection import Server, Told, online, telling
+from bapo.cli.connection import Answer, Server, answering, online
 from bapo.cli.failures import plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.life import each_run
@@ -156,14 +156,14 @@ def limits(client: Client, as_json: JsonOption = False) -> None:
 
 
 @app.command("limit")
-@telling
+@answering
 def limit(
     client: Client,
     user: Annotated[str, typer.Argument(metavar="USER", help="User name.")],
     runs: Annotated[
         int | None, typer.Argument(min=0, metavar="[RUNS]", help="Maximum; leave out for the server's default.")
     ] = None,
-) -> Told:
+) -> Answer:
     """Limit how many runs a user may train at a time; for administrators."""
     found = client.set_limit(user, LimitChange(max_running=runs))
     return found, f"{user}: " + ("default limit" if runs is None else f"at most {runs} at a time")

@@ -50,11 +50,11 @@ def show(
     """
     found = find_run(client, run)
     if history:
-        told = client.history(found.id)
+        events = client.history(found.id)
         if as_json:
-            print_json(told)
+            print_json(events)
         else:
-            _print_history(told)
+            _print_history(events)
     elif config and as_json:
         print_json(found.config)
     elif config:

@@ -10,8 +10,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from bapo.analysis.importance_results import FieldShare
-from bapo.analysis.importance_text import importance_notes, share_note
+from bapo.analysis.importance_results import FieldShare, importance_notes, share_note
 from bapo.analysis.number_format import bounds_text, counted, share
 from bapo.api.studies import (
     StudyActionRequest,

@@ -77,7 +77,7 @@ class Submission:
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Wait until the run ends and show its progress.")] = False
     as_json: JsonOption = False
 
-    def tell(self, client: Client, *made: RunDetail) -> None:
+    def print_made(self, client: Client, *made: RunDetail) -> None:
         """Print what was submitted, and wait for its end if asked to."""
         for run in made:
             if not self.as_json:
@@ -150,7 +150,7 @@ def submit(
         _submit_grid(client, {**options, "grid": grid, "start": not draft}, submission)
     else:
         body = RunCreate.model_validate({**options, "start": not draft})
-        submission.tell(client, client.create_run(body, idempotency_key=submission.key))
+        submission.print_made(client, client.create_run(body, idempotency_key=submission.key))
 
 
 def _submit_grid(client: Client, options: dict[str, Any], submission: Submission) -> None:
@@ -158,7 +158,7 @@ def _submit_grid(client: Client, options: dict[str, Any], submission: Submission
         raise RefusedError("--group cannot be combined with --sweep: the runs of a grid are a group")
     study = client.create_study(StudyCreate.model_validate(options), idempotency_key=submission.key)
     say(f"study {study.id}: {counted(study.num_runs, 'run')}")
-    submission.tell(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
+    submission.print_made(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bapo.api.accounts import TokenCreate, TokenInfo, TokenPage, WorkerTokenCreate
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
 from bapo.cli.output import JsonOption, clean, print_json, say
@@ -94,12 +94,12 @@ def create(
 
 
 @app.command("revoke")
-@telling
+@answering
 def revoke(
     client: Client,
     token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Token id; see `bapo tokens list`.")],
     worker: WorkerOption = False,
-) -> Told:
+) -> Answer:
     """Revoke a token: it stops working at once."""
     if worker:
         client.revoke_worker_token(token_id)

@@ -57,8 +57,8 @@ def _arrived(client: Client, file: str, project: str | None) -> UploadInfo:
         task = progress.add_task(file, total=None)
 
         def show(upload: UploadInfo) -> None:
-            told = {"checking": "checking every row", "fetching": f"fetching {upload.file_name}"}
-            description = told.get(upload.state, f"sending {upload.file_name}")
+            stages = {"checking": "checking every row", "fetching": f"fetching {upload.file_name}"}
+            description = stages.get(upload.state, f"sending {upload.file_name}")
             progress.update(task, total=upload.num_bytes or None, completed=upload.next_offset, description=description)
 
         if file.startswith(ADDRESSES):

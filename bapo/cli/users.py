@@ -1,18 +1,28 @@
-"""`bapo users`: accounts on the server; for administrators."""
+"""`bapo users`: accounts on the server; `bapo audit`: what they did. For administrators."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonPage, PersonUpdate
-from bapo.cli.connection import Told, online, telling
+from bapo.api.people import (
+    AuditPage,
+    AuditRecord,
+    MembershipWrite,
+    PasswordLink,
+    PersonCreate,
+    PersonInfo,
+    PersonPage,
+    PersonUpdate,
+)
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
-from bapo.cli.listing import Listing, listed
+from bapo.cli.listing import LimitOption, Listing, listed
 from bapo.cli.output import NOTHING, JsonOption, print_json, say
 from bapo.client import Client
 from bapo.client.core import address_of
@@ -119,40 +129,67 @@ def _print_link(client: Client, made: PasswordLink) -> None:
 
 
 @app.command("role")
-@telling
+@answering
 def change_role(
     client: Client, name: NameArgument, role: Annotated[RoleName, typer.Argument(help="New role.")]
-) -> Told:
+) -> Answer:
     """Change a user's highest role."""
     return _updated(client, name, PersonUpdate(role=role.value))
 
 
 @app.command("email")
-@telling
+@answering
 def change_email(
     client: Client,
     name: NameArgument,
     email: Annotated[str, typer.Argument(help="E-mail address; empty to remove it.")],
-) -> Told:
+) -> Answer:
     """Set a user's e-mail address, by which a first single sign-on can find the account."""
     now = client.update_person(find_user(client, name).id, PersonUpdate.model_construct(email=email))
     return now, f"{now.name}: {now.email or 'no e-mail address'}"
 
 
 @app.command("disable")
-@telling
-def disable(client: Client, name: NameArgument) -> Told:
+@answering
+def disable(client: Client, name: NameArgument) -> Answer:
     """Lock a user out: their sessions and tokens end, their runs stay."""
     return _updated(client, name, PersonUpdate(disabled=True))
 
 
 @app.command("enable")
-@telling
-def enable(client: Client, name: NameArgument) -> Told:
+@answering
+def enable(client: Client, name: NameArgument) -> Answer:
     """Let a disabled user log in again."""
     return _updated(client, name, PersonUpdate(disabled=False))
 
 
-def _updated(client: Client, name: str, change: PersonUpdate) -> Told:
+def _updated(client: Client, name: str, change: PersonUpdate) -> Answer:
     now = client.update_person(find_user(client, name).id, change)
     return now, f"{now.name}: {now.role}{', disabled' if now.disabled_at else ''}"
+
+
+def _detail(entry: AuditRecord) -> str:
+    return ", ".join(f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in entry.detail.items())
+
+
+AUDIT = Listing[AuditRecord](
+    {
+        "time": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        "user": lambda entry: entry.author,
+        "action": lambda entry: entry.action,
+        "run": lambda entry: entry.run_id,
+        "detail": _detail,
+    },
+    cut=("user", "detail"),
+)
+
+
+@listed(AUDIT)
+def audit(
+    client: Client,
+    author: Annotated[str | None, typer.Option(help="Only actions of this user.")] = None,
+    action: Annotated[str | None, typer.Option(help="Only actions of this name.")] = None,
+    limit: LimitOption = 50,
+) -> AuditPage:
+    """List what users did, newest first; for administrators."""
+    return client.audit_trail(author=author, action=action, limit=limit)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bapo.api.walk import StepWalk, WalkGroup, WalkOutcome, WalkRequest
+from bapo.analysis.walk.answer import StepWalk, WalkGroup, WalkOutcome
+from bapo.api.readings import WalkRequest
 from bapo.cli.complete import complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors

@@ -95,7 +95,7 @@ class PlainView(View):
 
     def __init__(self, watched: Sequence[Watched]) -> None:
         super().__init__(watched)
-        self._told: dict[str, tuple[str, int, float | None, bool]] = {}
+        self._printed: dict[str, tuple[str, int, float | None, bool]] = {}
 
     def update(self, each: Watched) -> None:
         """Print a changed run."""
@@ -103,8 +103,8 @@ class PlainView(View):
         part = run.step * LINES_PER_RUN // max(run.num_steps, 1)
         is_away = each.away_since is not None
         now = (run.status.value, part, run.eval_latest, is_away)
-        before = self._told.get(run.id)
-        self._told[run.id] = now
+        before = self._printed.get(run.id)
+        self._printed[run.id] = now
         if before == now:
             return
         if before is not None and before[3] != is_away:

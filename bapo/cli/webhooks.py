@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookInfo, WebhookPage, WebhookWrite
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import Exit
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
-from bapo.cli.output import JsonOption, ago, print_json, say, tell
+from bapo.cli.output import JsonOption, ago, print_answer, print_json, say
 from bapo.client import Client
 
 app = group("Send messages about runs and alerts to other services.")
@@ -104,8 +104,8 @@ def add(
 
 
 @app.command("delete")
-@telling
-def delete(client: Client, webhook: WebhookArgument) -> Told:
+@answering
+def delete(client: Client, webhook: WebhookArgument) -> Answer:
     """Delete a webhook and its messages."""
     client.delete_webhook(webhook)
     return {"id": webhook, "done": "deleted"}, f"{webhook}: deleted"
@@ -115,7 +115,7 @@ def delete(client: Client, webhook: WebhookArgument) -> Told:
 @online
 def send_test(client: Client, webhook: WebhookArgument, as_json: JsonOption = False) -> None:
     """Send a test message and print the result."""
-    _tell(client.test_webhook(webhook), as_json=as_json)
+    _print_delivery(client.test_webhook(webhook), as_json=as_json)
 
 
 @app.command("deliveries")
@@ -134,11 +134,11 @@ def resend(
     as_json: JsonOption = False,
 ) -> None:
     """Send a message again, under the same id."""
-    _tell(client.send_delivery_again(webhook, delivery), as_json=as_json)
+    _print_delivery(client.send_delivery_again(webhook, delivery), as_json=as_json)
 
 
-def _tell(delivery: DeliveryInfo, *, as_json: bool) -> None:
+def _print_delivery(delivery: DeliveryInfo, *, as_json: bool) -> None:
     problem = f": {delivery.problem}" if delivery.problem else ""
-    tell(delivery, f"{delivery.id} {delivery.event}: {delivery.state}{problem}", as_json=as_json)
+    print_answer(delivery, f"{delivery.id} {delivery.event}: {delivery.state}{problem}", as_json=as_json)
     if delivery.state == "given_up":
         raise SystemExit(Exit.FAILED)

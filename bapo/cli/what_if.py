@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from bapo.analysis.number_format import counted
-from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
+from bapo.analysis.what_if.answer import DEFAULT_DRAWS, WhatIfAnswer, WhatIfTotal
+from bapo.api.readings import WhatIfRequest
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
@@ -82,7 +83,7 @@ def what_if_command(
         _show(answer)
 
 
-def _told(value: float | None, form: str) -> str:
+def _recorded_text(value: float | None, form: str) -> str:
     return "not recorded" if value is None else form.format(value)
 
 
@@ -92,7 +93,7 @@ def _show(answer: WhatIfAnswer) -> None:
         total: WhatIfTotal = getattr(answer.totals, name)
         certain = "the same in all draws" if total.estimated else "exact"
         width = certain if total.low == total.high else f"{form.format(total.low)} to {form.format(total.high)}"
-        table.add_row(label, _told(total.recorded, form), form.format(total.forecast), width)
+        table.add_row(label, _recorded_text(total.recorded, form), form.format(total.forecast), width)
     for field, (before, after) in answer.changes.items():
         console().print(f"{field}: {before} → {after}")
     print_framed(table)

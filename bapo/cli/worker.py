@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.deploy.commands import service_command
+from bapo.deploy.processes import service_command
 
 
 def worker(

@@ -10,7 +10,7 @@ from rich.text import Text
 from bapo.analysis.number_format import counted
 from bapo.api.queue import WorkerSlots
 from bapo.api.workers import DrainRequest, WorkerInfo
-from bapo.cli.connection import Told, online, telling
+from bapo.cli.connection import Answer, answering, online
 from bapo.cli.failures import RefusedError
 from bapo.cli.listing import Listing
 from bapo.cli.output import JsonOption, ago, console, percent, print_json
@@ -81,7 +81,7 @@ def find_worker(client: Client, wanted: str) -> WorkerInfo:
     raise RefusedError(f"no worker is called {wanted!r}: `bapo workers` lists them")
 
 
-@telling
+@answering
 def drain(
     client: Client,
     worker: WorkerArgument,
@@ -89,7 +89,7 @@ def drain(
         bool, typer.Option("--hand-on", help="Also hand its runs to other workers, after a checkpoint.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Give the worker runs again.")] = False,
-) -> Told:
+) -> Answer:
     """Give a worker no new runs, so that its machine can be removed; for administrators.
 
     [bold]bapo drain gpu-1 --hand-on[/bold]
@@ -100,8 +100,8 @@ def drain(
     return now, f"{now.name}: {'draining' if now.draining else 'takes runs again'}{left}"
 
 
-@telling
-def forget_worker(client: Client, worker: WorkerArgument) -> Told:
+@answering
+def forget_worker(client: Client, worker: WorkerArgument) -> Answer:
     """Remove a worker that is gone from the list; for administrators."""
     found = find_worker(client, worker)
     client.forget_worker(found.id)

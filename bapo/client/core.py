@@ -15,9 +15,9 @@ import httpx
 from pydantic import ValidationError
 
 from bapo.api.accounts import Login, UserInfo
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.runs import RunDetail
-from bapo.client.call import AwaitableCaller, Call, run_path
+from bapo.client.call import AwaitableCaller, Call, Retries, run_path
 from bapo.client.calls import Calls
 from bapo.client.connection_failures import CANNOT_BE_READ
 from bapo.client.errors import (
@@ -39,7 +39,6 @@ from bapo.client.event_stream import (
     is_sign_of_life,
 )
 from bapo.client.proxies import AsyncProxiedTransport, BlockedTransport, ProxiedTransport, proxy_for
-from bapo.client.retries import Retries
 from bapo.client.transport import AsyncTransport, BlockingTransport
 
 T = TypeVar("T")

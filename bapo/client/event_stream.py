@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import orjson
 
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.runs import TERMINAL_STATUSES, RunDetail, RunStatus
+from bapo.client.call import Retries
 from bapo.client.errors import BapoError
-from bapo.client.retries import Retries
 
 PATIENCE_SECONDS = 600.0
 """A server may be away for so long before following it is given up."""

@@ -9,13 +9,31 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
-from bapo.config.syntax import syntax_tree
+_ONE_AT_A_TIME = threading.Lock()
+_TRIES = 10
+
+
+def syntax_tree(source: str) -> ast.Module:
+    """Parse as `ast.parse`, which is not thread-safe. Raises SyntaxError and ValueError.
+
+    CPython 3.11 counts the depth of the tree that it makes in one place for all threads: two at once may both end with
+    "SystemError: AST constructor recursion depth mismatch" (python/cpython#106905). Ours wait for each other; where
+    another library parses meanwhile, the next try is as good as the first.
+    """
+    with _ONE_AT_A_TIME:
+        for _ in range(_TRIES - 1):
+            try:
+                return ast.parse(source)
+            except SystemError:
+                continue
+        return ast.parse(source)
 
 
 def field_description(model: type[BaseModel], name: str) -> str | None:

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.model_files import outside_file
+from bapo.config.plugins import is_file_reference
 from bapo.config.resolve import flatten
 from bapo.config.run import REGISTRIES, RunConfig
 from bapo.config.section import NamesPath, PathKind
-from bapo.config.verifiers import is_file_reference
 
 SHIPPED_MODELS = Path(str(resources.files("bapo"))) / "engines" / "models"
 """Folder of the models that come with the library, by name."""

@@ -78,8 +78,8 @@ def _rules_behind(values: Mapping[str, Any], refused: Sequence[ConfigProblem]) -
         ]
         names = {problem.field.rpartition(".")[2] for problem in refused}
         # A rule about a field that was refused would be judged by the field's default.
-        told = map(problem_of, rules)
-        return [each for each in told if names.isdisjoint(_WORD.findall(f"{each.field} {each.remedy}"))]
+        broken = map(problem_of, rules)
+        return [each for each in broken if names.isdisjoint(_WORD.findall(f"{each.field} {each.remedy}"))]
     return []
 
 

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from bapo.config import patterns
 from bapo.config.errors import broken_rule
+from bapo.config.plugins import OF_ANSWERS, checked_reference
 from bapo.config.prompt_weights import LEFT_OUT, MOST_ENTRIES, USUAL, weights_of
 from bapo.config.registry import Registry
 from bapo.config.section import DataFile, NamesPath, PlainText, TypedSection
-from bapo.config.verifiers import OF_ANSWERS, checked_reference
 
 VerifierReference = Annotated[
     str,

@@ -13,8 +13,7 @@ import plotly.graph_objects as go
 
 from bapo.figures.ablations import Ablations, ablations_figure
 from bapo.figures.accuracy_counts import AccuracyCounts, accuracy_counts_figure
-from bapo.figures.accuracy_curves import AccuracyCurves, accuracy_curves_figure
-from bapo.figures.actor_critic import ActorCritic, actor_critic_figure
+from bapo.figures.accuracy_curves import AccuracyCurves, ActorCritic, accuracy_curves_figure, actor_critic_figure
 from bapo.figures.cumulative_rollouts import CumulativeRollouts, cumulative_rollouts_figure
 from bapo.figures.data_table import DataTable, data_table_figure
 from bapo.figures.difficulty_bins import DifficultyBins, difficulty_bins_figure
@@ -38,10 +37,9 @@ from bapo.figures.plots import (
 )
 from bapo.figures.recorded import RecordedRun, load_run
 from bapo.figures.results_table import ResultsTable, results_table_figure
-from bapo.figures.reward_curves import RewardCurves, reward_curves_figure
+from bapo.figures.reward_curves import RewardCurves, TrainingDynamics, reward_curves_figure, training_dynamics_figure
 from bapo.figures.theme import DARK, LIGHT, Palette, template
 from bapo.figures.time_table import TimeTable, time_table_figure
-from bapo.figures.training_dynamics import TrainingDynamics, training_dynamics_figure
 from bapo.figures.unlock_comparison import UnlockComparison, unlock_comparison_figure
 
 

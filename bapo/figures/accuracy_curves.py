@@ -1,4 +1,4 @@
-"""Figure 12: test accuracy over training, one panel per held-out set, one line per method."""
+"""Figures 12 and 16: test accuracy over training, by held-out set and method; PPO against BA-PPO."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import Curve, curve
-from bapo.figures.curve_panels import CurvePanel, curves_figure
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group
+from bapo.figures.peaks import Peak, best_of
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.seed_curves import SeedCurve, seed_curves
 from bapo.figures.theme import Palette
@@ -58,3 +59,24 @@ def dataset_curves(groups: Sequence[Group], dataset: str, num_samples: int) -> l
 def accuracy_curves_figure(data: AccuracyCurves, palette: Palette) -> go.Figure:
     """Return a line per method with its 95 % interval over seeds."""
     return curves_figure(data.datasets, palette)
+
+
+class ActorCritic(NamedTuple):
+    """Methods with a critic on one held-out set."""
+
+    dataset: str
+    num_samples: int
+    curves: Sequence[SeedCurve]
+    best: Peak | None
+
+
+def actor_critic_data(groups: Sequence[Group], dataset: str, num_samples: int) -> ActorCritic:
+    """Return the curves of these groups, and the best point of any."""
+    curves = dataset_curves(groups, dataset, num_samples)
+    return ActorCritic(dataset, num_samples, curves, best_of(curves))
+
+
+def actor_critic_figure(data: ActorCritic, palette: Palette) -> go.Figure:
+    """Return a line per method and a star at the best point."""
+    panel = CurvePanel("", data.curves, Scale(f"{data.dataset} avg@{data.num_samples}"))
+    return curves_figure([panel], palette, star=(0, data.best), panel_height=300)

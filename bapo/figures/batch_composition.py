@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis, over_training
 from bapo.figures.lines import area, column
-from bapo.figures.sources import drawn_sources
+from bapo.figures.looks import drawn_sources
 from bapo.figures.theme import Palette
 
 KEYS = ("bapo/batch/x1", "bapo/batch/x2", "bapo/batch/x3", "bapo/batch/batch_size")

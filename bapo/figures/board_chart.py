@@ -13,7 +13,7 @@ from bapo.analysis.number_format import counted
 from bapo.api.boards import ChartData, ChartPanel
 from bapo.api.runs import METRIC_COLUMN
 from bapo.figures import formatting
-from bapo.figures.methods import LineStyle, styles_of
+from bapo.figures.looks import LineStyle, styles_of
 from bapo.figures.metric_titles import drawn_for, metric_of
 from bapo.figures.overlay import band, has_band, intervals, overlaid, overlay_data, overlay_figure
 from bapo.figures.theme import Palette

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bapo.api.compare import CompareAxis, ComparedCurve
 from bapo.figures.lines import area
+from bapo.figures.looks import drawn_sources
 from bapo.figures.overlay import AXES
 from bapo.figures.panels import Panel, axis_of, panel_figure, titled
-from bapo.figures.sources import drawn_sources
 from bapo.figures.theme import Palette
 
 Values = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.number_format import are_shares
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.panels import STEP_AXIS, Panel, axis_of, panel_figure, titled
 from bapo.figures.peaks import Peak, peak_trace
 from bapo.figures.seed_curves import SeedCurve, curve_traces

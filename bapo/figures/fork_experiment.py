@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from bapo.analysis.fork.results import ForkArm, ForkCurve, ForkExperiment
 from bapo.figures.lines import interval_band
-from bapo.figures.methods import LineStyle
+from bapo.figures.looks import LineStyle
 from bapo.figures.panels import Panel, axis_of, panel_figure, titled
 from bapo.figures.seed_curves import MOST_MARKERS, shown
 from bapo.figures.theme import Palette, translucent

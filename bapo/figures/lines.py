@@ -117,3 +117,27 @@ def level_key(name: str, palette: Palette) -> go.Scatter:
     """Return the legend's entry of the dashed levels, which have none of their own."""
     line = {"color": palette.reference, "width": 1, "dash": "dash"}
     return go.Scatter(x=[None], y=[None], name=name, mode="lines", line=line)
+
+
+class Extension(NamedTuple):
+    """New points of one chart, in the form that Plotly.extendTraces takes."""
+
+    traces: list[int]
+    columns: dict[str, list[list[object]]]
+    """`x`, `y` (and `customdata`): one list per trace."""
+
+
+def extension(figure: go.Figure, num_new: int) -> Extension:
+    """Return the last `num_new` points of every trace.
+
+    The figure may be made from more steps than are new (a moving mean needs those before). Raises ValueError where a
+    trace has fewer points, for then it is no figure with one point per step.
+    """
+    columns: dict[str, list[list[object]]] = {"x": [], "y": []}
+    for index, trace in enumerate(figure.data):
+        for name, column in columns.items():
+            values = list(trace[name])
+            if len(values) < num_new:
+                raise ValueError(f"trace {index} has {len(values)} points, fewer than the {num_new} new steps")
+            column.append(values[len(values) - num_new :])
+    return Extension(list(range(len(figure.data))), columns)

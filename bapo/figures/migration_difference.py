@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bapo.api.difficulty import Migration
 from bapo.figures.axes import accuracy_names, matrix_axes
-from bapo.figures.methods import LineStyle
+from bapo.figures.looks import LineStyle
 from bapo.figures.theme import Palette, blended
 
 

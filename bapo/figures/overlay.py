@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bapo.analysis.comparison import t_quantile
 from bapo.api.compare import CompareAxis, ComparedCurve
-from bapo.figures.methods import LineStyle
+from bapo.figures.looks import LineStyle
 from bapo.figures.theme import Palette, translucent
 
 Values = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.number_format import counted
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
 from bapo.figures.seed_curves import shown
 from bapo.figures.study_curves import TITLES

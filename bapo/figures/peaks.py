@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.methods import LineStyle
+from bapo.figures.looks import LineStyle
 from bapo.figures.seed_curves import SeedCurve, shown
 
 

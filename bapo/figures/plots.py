@@ -17,15 +17,18 @@ from bapo.figures.accuracy_curves import accuracy_curves_data, accuracy_curves_f
 from bapo.figures.cumulative_rollouts import cumulative_rollouts_data, cumulative_rollouts_figure
 from bapo.figures.difficulty_bins import difficulty_bins_data, difficulty_bins_figure
 from bapo.figures.groups import BY_CONFIG, grouped
-from bapo.figures.held_out import with_named_sets
 from bapo.figures.online_filters import filter_groups, online_filters_data, online_filters_figure
 from bapo.figures.paper_figure_8 import batch_compositions_data, batch_compositions_figure
-from bapo.figures.recorded import RecordedRun, load_run
+from bapo.figures.recorded import RecordedRun, load_run, with_named_sets
 from bapo.figures.results_table import results_table_data, results_table_figure
-from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
+from bapo.figures.reward_curves import (
+    reward_curves_data,
+    reward_curves_figure,
+    training_dynamics_data,
+    training_dynamics_figure,
+)
 from bapo.figures.theme import LIGHT, Palette, template
 from bapo.figures.time_table import time_table_data, time_table_figure
-from bapo.figures.training_dynamics import training_dynamics_data, training_dynamics_figure
 from bapo.figures.unlock_comparison import unlock_comparison_data, unlock_comparison_figure
 
 Runs = Sequence[RecordedRun | Path | str]

@@ -11,9 +11,8 @@ import plotly.graph_objects as go
 from bapo.api.prompts import PromptCurve, PromptCurves
 from bapo.config.method import METHODS
 from bapo.figures.axes import XAxis, accuracy_axis, over_training
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import SOURCE_NAMES, styles_of
 from bapo.figures.prompt_history import SYMBOLS
-from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import Palette
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

@@ -11,7 +11,7 @@ from bapo.api.prompts import PromptDetail
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis, accuracy_axis, over_training
 from bapo.figures.lines import column
-from bapo.figures.sources import SOURCE_NAMES, DrawnSource, drawn_sources
+from bapo.figures.looks import SOURCE_NAMES, DrawnSource, drawn_sources
 from bapo.figures.theme import Palette, translucent
 from bapo.rollout import BatchSource
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.comparison import flattened, seed_in
+from bapo.analysis.held_out_sets import NamedSets, named_sets, newest_of_run, set_of
 from bapo.analysis.result import AppliedChange
 from bapo.api.records import Series
 from bapo.config.sections import group_size_of
@@ -111,3 +112,23 @@ def run_of(name: str, config: Mapping[str, Any], records: Sequence[AnyRecord]) -
         evaluations=[record for record in records if isinstance(record, EvaluationRecord)],
         tracking=[record for record in records if isinstance(record, TrackingRecord)],
     )
+
+
+def with_named_sets(runs: Sequence[RecordedRun]) -> tuple[list[RecordedRun], NamedSets]:
+    """Name the sets of all evaluations so that figures, which go by the name, compare like with like.
+
+    Of a set that a run changed on its way, the newest evaluations stay.
+    """
+    known = [newest_of_run((set_of(record), record.step) for record in run.evaluations) for run in runs]
+    sets = named_sets(each for of_run in known for each in of_run.values())
+    found = []
+    for run, of_run in zip(runs, known, strict=True):
+        evaluations = [
+            record
+            if sets.labels[of_run[record.dataset]] == record.dataset
+            else record.model_copy(update={"dataset": sets.labels[of_run[record.dataset]]})
+            for record in run.evaluations
+            if set_of(record).equals(of_run[record.dataset])
+        ]
+        found.append(run._replace(evaluations=evaluations))
+    return found, sets

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from bapo.analysis.comparison import Curve, MeanCurve, common_positions, curve, mean_curve
 from bapo.figures.groups import Group, replicates_of
 from bapo.figures.lines import interval_band
-from bapo.figures.methods import LineStyle
+from bapo.figures.looks import LineStyle
 from bapo.figures.recorded import Floats, RecordedRun
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import translucent

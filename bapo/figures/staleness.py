@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from bapo.api.records import StalenessSeries
 from bapo.figures.axes import XAxis, over_training
 from bapo.figures.heat import heat_map
-from bapo.figures.sources import drawn_sources
+from bapo.figures.looks import drawn_sources
 from bapo.figures.theme import Palette
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.panels import Panel, axis_of, panel_figure, titled
 from bapo.figures.seed_curves import SeedCurve, curve_traces
 from bapo.figures.theme import Palette

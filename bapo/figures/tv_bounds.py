@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis
 from bapo.figures.lines import Line, column, lines_figure
+from bapo.figures.looks import drawn_sources
 from bapo.figures.metric_charts import RESPONSE_DISTANCES
-from bapo.figures.sources import drawn_sources
 from bapo.figures.theme import Palette
 from bapo.rollout import BatchSource
 from bapo.theory import bound_constant, improvement_bound

@@ -13,7 +13,7 @@ from bapo.analysis.comparison import estimate, over_replicates
 from bapo.analysis.result import MeanEstimate
 from bapo.analysis.transition_results import MigrationRate
 from bapo.figures.groups import Group, replicates_of
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
 from bapo.figures.paper_values import UNLOCKED, method_of
 from bapo.figures.seed_curves import shown

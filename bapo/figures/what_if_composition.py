@@ -8,7 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.what_if.answer import Band, WhatIfAnswer
-from bapo.figures.sources import drawn_sources
+from bapo.figures.looks import drawn_sources
 from bapo.figures.theme import Palette, translucent
 
 RECORDED, FORECAST = "recorded", "would have been"

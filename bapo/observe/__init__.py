@@ -4,10 +4,9 @@ Needs the base installation alone, neither PyTorch nor a server. May import the 
 below; the command line imports it, and no other room.
 """
 
-from bapo.observe.group import Group
+from bapo.observe.group import Group, without
 from bapo.observe.observation import Observation
 from bapo.observe.observed_run import ObservedRun
-from bapo.observe.prompt_filter import without
 from bapo.observe.run import run
 
 __all__ = ["Group", "Observation", "ObservedRun", "run", "without"]

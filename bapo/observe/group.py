@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from bapo.files.prompt_lists import read_prompt_list
 from bapo.message_text import MessageError, chat_text
 from bapo.observe.flags import flag_of, is_cut_of
 from bapo.rollout import prompt_identity
@@ -201,3 +203,19 @@ def clipped(text: str) -> str:
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"{text[:MOST_CHARACTERS]} … ({len(text) - MOST_CHARACTERS:,} characters more)"
+
+
+def without(
+    path: str | Path, *, prompt_column: str = "prompt", source_column: str = "data_source"
+) -> Callable[[Mapping[str, Any]], bool]:
+    """Return whether a row of a dataset stays, for `dataset.filter(observe.without("prompts.csv"))`.
+
+    `path`: what `bapo findings RUN --prompts KIND` printed. The columns are those that the run was observed with; rows
+    without a data source are those of a run without one. Raises ValueError for a file that lists no prompts.
+    """
+    listed = frozenset(read_prompt_list(Path(path)))
+
+    def stays(row: Mapping[str, Any]) -> bool:
+        return identity(row.get(source_column) or DATA_SOURCE, prompt_text(row[prompt_column])) not in listed
+
+    return stays

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bapo.api.imports import ImportInfo
 from bapo.client import BapoError, Client
-from bapo.client.retries import Retries
+from bapo.client.call import Retries
 from bapo.client.servers import SERVER_VARIABLE, ServerLogin, find_server
 from bapo.config import ConfigError
 from bapo.observe.upload import SentFile, describe_folder, files_of, refuse_other_copy
@@ -78,7 +78,7 @@ class Live:
         self._ends_at: float | None = None
         self._patience_seconds = CLOSING_SECONDS
         self._is_done = False
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
         # A trainer that is done must not be held by a server that is away.
         self._thread = threading.Thread(target=self._send_all, name="bapo-observe", daemon=True)
 
@@ -190,6 +190,6 @@ class Live:
         self._tell_once(f"{error}", code)
 
     def _tell_once(self, message: str, code: str | None = None) -> None:
-        if (code or message) not in self._told:
-            self._told.add(code or message)
+        if (code or message) not in self._noted:
+            self._noted.add(code or message)
             LOG.warning("the run is recorded, and sent to %s later: %s", self._login.url, message)

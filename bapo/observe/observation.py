@@ -49,8 +49,8 @@ class Sizes(NamedTuple):
     """Groups of the first step."""
 
 
-class ToldStep(NamedTuple):
-    """A training step as one process tells it: what can be recorded of it."""
+class StepReport(NamedTuple):
+    """A training step as one process reports it: what can be recorded of it."""
 
     step: int
     groups: Sequence[CheckedGroup]
@@ -63,8 +63,8 @@ class ToldStep(NamedTuple):
     """Time of the report, in Unix time; `None` if it is not known."""
 
 
-class ToldEvaluation(NamedTuple):
-    """Answers to a held-out set as one process tells them."""
+class EvaluationReport(NamedTuple):
+    """Answers to a held-out set as one process reports them."""
 
     step: int
     dataset: str
@@ -83,7 +83,7 @@ class Lines(NamedTuple):
 class Observation:
     """One attempt of an observed run: gives the lines of each step, and counts what it had to leave out.
 
-    Lines are of schema 2 of `bapo.records`: what the trainer does not tell is absent.
+    Lines are of schema 2 of `bapo.records`: what the trainer does not report is absent.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class Observation:
         """Latest recorded step of this attempt."""
         self.rejections: Counter[str] = Counter()
         """Number of items left out, by kind."""
-        self._untold: list[tuple[str, str]] = []
+        self._new_complaints: list[tuple[str, str]] = []
         self._samples_per_step = samples_per_step
         self._is_past = is_past
         self._num_rollouts = 0
         self._num_tokens: int | None = 0
         self._num_evaluation_rollouts = 0
-        self._prompts_told: set[str] = set()
+        self._described_prompts: set[str] = set()
         self._began = time.time()
         self._stepped: float | None = None
 
@@ -124,13 +124,13 @@ class Observation:
     def reject(self, kind: str, message: str, *, count: int = 1) -> None:
         """Count what is left out; the next `complaints` names the first of each kind."""
         if not self.rejections[kind]:
-            self._untold.append((kind, message))
+            self._new_complaints.append((kind, message))
         self.rejections[kind] += count
 
     def complaints(self) -> list[str]:
         """Return what was left out for the first time since the last call, to be reported once."""
-        told, self._untold = self._untold, []
-        return [f"left out of the record ({kind}): {message}; further ones are only counted" for kind, message in told]
+        new, self._new_complaints = self._new_complaints, []
+        return [f"left out of the record ({kind}): {message}; further ones are only counted" for kind, message in new]
 
     def lines_of_step(
         self,
@@ -145,9 +145,9 @@ class Observation:
 
         Groups that cannot be recorded are left out and counted. `at`: when a step of the past was made, in Unix time.
         """
-        return self.lines_of_told([self.told_step(step, groups, metrics, sources, at=at)])
+        return self.lines_of_reports([self.step_report(step, groups, metrics, sources, at=at)])
 
-    def told_step(
+    def step_report(
         self,
         step: int,
         groups: Sequence[Group],
@@ -155,7 +155,7 @@ class Observation:
         sources: str | Sequence[str] | None = None,
         *,
         at: float | None = None,
-    ) -> ToldStep:
+    ) -> StepReport:
         """Return what of a step can be recorded; the rest is counted. Raises RejectedStepError as `lines_of_step`."""
         step = self._checked_step(step)
         groups = _listed(groups)
@@ -175,7 +175,7 @@ class Observation:
                 given.append(group)
             except RejectedGroupError as error:
                 self.reject(error.kind, f"a group of step {step}: {error}")
-        return ToldStep(
+        return StepReport(
             step,
             found,
             len(groups) - len(found),
@@ -184,21 +184,21 @@ class Observation:
             at if self._is_past else time.time(),
         )
 
-    def lines_of_told(self, parts: Sequence[ToldStep], missing_ranks: Sequence[int] = ()) -> Lines:
+    def lines_of_reports(self, parts: Sequence[StepReport], missing_ranks: Sequence[int] = ()) -> Lines:
         """Return the lines of a step of which each process reported its part, in the order of their ranks.
 
         A metric that several give is their mean. Raises RejectedStepError where no part has a group.
         """
         step = parts[0].step
-        told = [group for part in parts for group in part.groups]
+        reported = [group for part in parts for group in part.groups]
         num_rejected = sum(part.num_rejected for part in parts)
-        if not told:
+        if not reported:
             raise RejectedStepError("step", f"step {step} has no group that can be recorded")
         if self.sizes is None:
-            self.sizes = _sizes([len(group.rewards) for group in told], len(told) + num_rejected)
+            self.sizes = _sizes([len(group.rewards) for group in reported], len(reported) + num_rejected)
         size = self.sizes.group_size
-        found = [group for group in told if len(group.rewards) == size]
-        if others := len(told) - len(found):
+        found = [group for group in reported if len(group.rewards) == size]
+        if others := len(reported) - len(found):
             message = f"some groups of step {step} have another size than the run's, {size}: give all groups that"
             self.reject("group_size", message, count=others)
         if not found:
@@ -229,7 +229,7 @@ class Observation:
             raise RejectedStepError("step", f"step = {step!r}: give whole numbers from 1 on, such as `number + 1`")
         if number <= self.step:
             raise RejectedStepError(
-                "step_order", f"step {number} came after step {self.step}: tell each once, in order"
+                "step_order", f"step {number} came after step {self.step}: report each once, in order"
             )
         return number
 
@@ -320,11 +320,11 @@ class Observation:
     def _samples(self, step: int, found: Sequence[CheckedGroup], given: Sequence[Group]) -> list[bytes]:
         """Return groups with their responses, evenly spaced."""
         lines = []
-        told = [place for place, group in enumerate(given) if group.responses is not None]
-        num_samples = min(self._num_samples(step), len(told))
+        answered = [place for place, group in enumerate(given) if group.responses is not None]
+        num_samples = min(self._num_samples(step), len(answered))
         for number in range(num_samples):
-            place = told[number * len(told) // num_samples]
-            self._prompts_told.add(found[place].prompt_id)
+            place = answered[number * len(answered) // num_samples]
+            self._described_prompts.add(found[place].prompt_id)
             lines.append(self._line(self._sample(step, found[place], given[place])))
         return lines
 
@@ -335,8 +335,8 @@ class Observation:
         """Return the prompts that occur for the first time."""
         lines = []
         for group, its in zip(found, given, strict=True) if self._samples_per_step else ():
-            if group.prompt_id not in self._prompts_told:
-                self._prompts_told.add(group.prompt_id)
+            if group.prompt_id not in self._described_prompts:
+                self._described_prompts.add(group.prompt_id)
                 prompt = {"schema": OBSERVED_SCHEMA, "type": "prompt", "prompt_id": group.prompt_id}
                 lines.append(self._line(prompt | _said(its)))
         return lines
@@ -388,11 +388,11 @@ class Observation:
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> Lines:
         """Return the lines of a held-out set, one group per problem, all of one size k. Raises RejectedStepError."""
-        return self.lines_of_told_evaluation([self.told_evaluation(step, dataset, groups, at=at)])
+        return self.lines_of_evaluation_reports([self.evaluation_report(step, dataset, groups, at=at)])
 
-    def told_evaluation(
+    def evaluation_report(
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
-    ) -> ToldEvaluation:
+    ) -> EvaluationReport:
         """Return the recordable answers to a held-out set. Raises RejectedStepError as `lines_of_evaluation`."""
         number = whole(step)
         if number is None or not 0 <= number <= MAX_STEP:
@@ -406,9 +406,9 @@ class Observation:
         except (RejectedGroupError, RejectedStepError) as error:
             raise RejectedStepError("evaluation", f"{dataset} at step {number}: {error}") from None
         samples = self._prompts(found, groups)
-        return ToldEvaluation(number, dataset, found, samples, at if self._is_past else time.time())
+        return EvaluationReport(number, dataset, found, samples, at if self._is_past else time.time())
 
-    def lines_of_told_evaluation(self, parts: Sequence[ToldEvaluation]) -> Lines:
+    def lines_of_evaluation_reports(self, parts: Sequence[EvaluationReport]) -> Lines:
         """Return the lines of a held-out set of which each process reported its part. Raises RejectedStepError."""
         step, dataset = parts[0].step, parts[0].dataset
         found = [group for part in parts for group in part.groups]
@@ -489,7 +489,7 @@ def _sizes(lengths: Iterable[int], num_groups: int) -> Sizes:
     return Sizes(group_size, num_groups)
 
 
-def _merged_metrics(parts: Sequence[ToldStep]) -> Mapping[str, float | str]:
+def _merged_metrics(parts: Sequence[StepReport]) -> Mapping[str, float | str]:
     """Return the mean of what the parts give; one that is not finite makes it so."""
     if len(parts) == 1:
         return parts[0].metrics
@@ -511,8 +511,8 @@ def _sources(sources: str | Sequence[str] | None, num_groups: int) -> Sequence[s
 
 def _said(group: Group) -> dict[str, Any]:
     answer = group.answer
-    told = {} if answer is None else dict(answer) if isinstance(answer, Mapping) else {"text": str(answer)}
-    return {"prompt": clipped(prompt_text(group.prompt)), "answer": told}
+    content = {} if answer is None else dict(answer) if isinstance(answer, Mapping) else {"text": str(answer)}
+    return {"prompt": clipped(prompt_text(group.prompt)), "answer": content}
 
 
 def _lengths(found: Sequence[CheckedGroup]) -> list[int] | None:

@@ -61,7 +61,7 @@ class ObservedRun:
         self._has_sizes = observation is not None and observation.sizes is not None
         self._pending = b""
         """Events that the disk had no room for."""
-        self._told_of_loss = False
+        self._has_reported_loss = False
         self._process = os.getpid()
         self._warned_of_fork = False
 
@@ -83,13 +83,15 @@ class ObservedRun:
         `metrics`: numbers by name; verl's names, such as `actor/entropy`, appear in the charts of that name.
         `sources`: the data source of all prompts, or of each. On disk when it returns, unless the disk refuses.
         """
-        if (told := self._observation) is not None:
-            self.record(f"step {step}", lambda: told.lines_of_step(step, groups, metrics, sources))
+        if (observation := self._observation) is not None:
+            self.record(f"step {step}", lambda: observation.lines_of_step(step, groups, metrics, sources))
 
     def evaluation(self, step: int, *, dataset: str, groups: Sequence[Group]) -> None:
         """Record answers to a held-out set after so many training steps, one group per problem, all of one size."""
-        if (told := self._observation) is not None:
-            self.record(f"the evaluation at step {step}", lambda: told.lines_of_evaluation(step, dataset, groups))
+        if (observation := self._observation) is not None:
+            self.record(
+                f"the evaluation at step {step}", lambda: observation.lines_of_evaluation(step, dataset, groups)
+            )
 
     @property
     def _is_forked(self) -> bool:
@@ -123,7 +125,7 @@ class ObservedRun:
                 self.note_failure(what)
             self.complain()
 
-    def tell(self, event: str, message: str, data: Mapping[str, Any] | None = None) -> None:
+    def record_event(self, event: str, message: str, data: Mapping[str, Any] | None = None) -> None:
         """Record an event, such as a warning; one that finds no room on the disk waits for the next line."""
         if self._is_forked:
             return
@@ -148,11 +150,11 @@ class ObservedRun:
             if error is None:
                 left_out = ", ".join(f"{count:,} × {kind}" for kind, count in self._observation.rejections.items())
                 message = f"recorded up to step {self._observation.step:,}"
-                self.tell("finished", f"{message}; left out: {left_out}" if left_out else message, lost)
+                self.record_event("finished", f"{message}; left out: {left_out}" if left_out else message, lost)
             elif isinstance(error, KeyboardInterrupt | SystemExit):
-                self.tell("stop", f"the trainer was stopped ({type(error).__name__})", lost)
+                self.record_event("stop", f"the trainer was stopped ({type(error).__name__})", lost)
             else:
-                self.tell("failed", f"{type(error).__name__}: {error}", lost)
+                self.record_event("failed", f"{type(error).__name__}: {error}", lost)
             self._files = None
             self._held.close()
         if self.live is not None:
@@ -165,7 +167,7 @@ class ObservedRun:
         self.finish(error)
 
     def note_failure(self, what: str) -> None:
-        """Count the exception that is being handled, and tell the first: ours must not end anybody's training."""
+        """Count the exception that is being handled, and log the first: ours must not end anybody's training."""
         if self._observation is None:
             return
         self._observation.rejections["failure"] += 1
@@ -193,7 +195,7 @@ class ObservedRun:
         assert self._files is not None
         assert self._observation is not None
         found_room = b""
-        if self._told_of_loss and self.num_lost and not is_event:
+        if self._has_reported_loss and self.num_lost and not is_event:
             message = f"{self.num_lost} steps or evaluations could not be written until now"
             found_room = self._observation.line_of_event("warning", message, {"num_lost": self.num_lost})
         try:
@@ -201,7 +203,7 @@ class ObservedRun:
             self._files.records.write(self._pending + found_room + lines.records)
             self._pending = b""
             if found_room:
-                self._told_of_loss = False
+                self._has_reported_loss = False
             if lines.samples:
                 self._files.samples.write(lines.samples)
         except OSError as error:
@@ -209,8 +211,8 @@ class ObservedRun:
                 self._pending += lines.records
             elif not is_event:
                 self.num_lost += 1
-            if not self._told_of_loss:
-                self._told_of_loss = True
+            if not self._has_reported_loss:
+                self._has_reported_loss = True
                 LOG.error("training continues, but its steps are not recorded: %s", error)
         if self.live is not None:
             self.live.wake()
@@ -219,4 +221,4 @@ class ObservedRun:
         assert self._observation is not None
         for complaint in self._observation.complaints():
             LOG.warning("%s", complaint)
-            self.tell("warning", complaint)
+            self.record_event("warning", complaint)

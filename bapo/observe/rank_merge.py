@@ -17,9 +17,8 @@ from typing import NamedTuple
 from bapo.config import ConfigError, ConfigProblem
 from bapo.files.safe_paths import OutsideError
 from bapo.observe import folder as folders
-from bapo.observe.observation import Observation, ToldEvaluation
+from bapo.observe.observation import EvaluationReport, Observation
 from bapo.observe.observed_run import ObservedRun
-from bapo.observe.parts import PartOfStep
 from bapo.observe.rank_files import (
     RANKS,
     RankFile,
@@ -30,7 +29,7 @@ from bapo.observe.rank_files import (
     remove_rank_files,
     starting,
 )
-from bapo.observe.rank_reader import RankReader
+from bapo.observe.rank_reports import PartOfStep, RankReader
 from bapo.records import EventRecord
 from bapo.run.journal import Journal
 from bapo.run.run_folder import LOCK_FILE, exclusive, next_attempt, read_config
@@ -71,10 +70,10 @@ class Merger:
         self._folder = folder
         self._observation = observation
         self._world_size = world_size
-        self._evaluations: dict[tuple[int, str], dict[int, ToldEvaluation]] = {}
+        self._evaluations: dict[tuple[int, str], dict[int, EvaluationReport]] = {}
         self._absent_since: dict[int, float] = {}
         self._waits_since: float | None = None
-        self._told_of_wait = False
+        self._has_reported_wait = False
         self._strangers: set[RankFile] = set()
         """Files of ranks that were given another world size."""
         self._ends_at: float | None = None
@@ -93,7 +92,7 @@ class Merger:
         self._news.set()
 
     def finish(self, error: BaseException | None) -> None:
-        """Merge what the others still tell, and end the run."""
+        """Merge what the others still report, and end the run."""
         self._ends_at = time.monotonic() + (CLOSING_SECONDS if error is None else FAILING_SECONDS)
         self._news.set()
         self._thread.join()
@@ -153,17 +152,17 @@ class Merger:
             self._note_wait(awaited)
             return None
         self._waits_since = None
-        step = min(head.told.step for head in heads.values())
-        parts = {rank: head for rank, head in heads.items() if head.told.step == step}
+        step = min(head.report.step for head in heads.values())
+        parts = {rank: head for rank, head in heads.items() if head.report.step == step}
         return _Next(step, parts, [rank for rank in range(self._world_size) if rank not in parts])
 
     def _head(self, rank: int) -> PartOfStep | None:
         """Return the next part of a rank; one that came too late is left out."""
         reader = self.readers[rank]
-        while (head := reader.head()) is not None and head.told.step <= self._observation.step:
+        while (head := reader.head()) is not None and head.report.step <= self._observation.step:
             reader.take()
-            message = f"rank {rank} reported step {head.told.step} after it was recorded: report steps once, in order"
-            self._observation.reject("late_rank", message, count=len(head.told.groups))
+            message = f"rank {rank} reported step {head.report.step} after it was recorded: report steps once, in order"
+            self._observation.reject("late_rank", message, count=len(head.report.groups))
         return head
 
     def _awaited(self, ranks: Sequence[int]) -> list[int]:
@@ -176,16 +175,16 @@ class Merger:
         return [rank for rank in asked if rank in living or now - self._absent_since[rank] < PATIENCE_SECONDS]
 
     def _note_wait(self, ranks: Sequence[int]) -> None:
-        """Say so, once, where a rank that runs holds the others up: it may never tell anything."""
+        """Say so, once, where a rank that runs holds the others up: it may never report anything."""
         self._waits_since = self._waits_since or time.monotonic()
-        if time.monotonic() - self._waits_since > PATIENCE_SECONDS and not self._told_of_wait:
-            self._told_of_wait = True
+        if time.monotonic() - self._waits_since > PATIENCE_SECONDS and not self._has_reported_wait:
+            self._has_reported_wait = True
             message = (
                 f"steps wait for rank {ranks[0]}, which runs but is silent for {PATIENCE_SECONDS:g} s: call step "
                 "on every rank, with groups=[] on one that has none"
             )
             LOG.warning("%s", message)
-            self._run.tell("warning", message)
+            self._run.record_event("warning", message)
 
     def _record(self, found: _Next) -> None:
         for rank, part in found.parts.items():
@@ -194,8 +193,8 @@ class Merger:
         for rank in found.missing:
             message = f"rank {rank} reported nothing of step {found.step}, which is recorded without its groups"
             self._observation.reject("missing_rank", message)
-        told = [part.told for part in found.parts.values()]
-        self._run.record(f"step {found.step}", lambda: self._observation.lines_of_told(told, found.missing))
+        reports = [part.report for part in found.parts.values()]
+        self._run.record(f"step {found.step}", lambda: self._observation.lines_of_reports(reports, found.missing))
 
     def _evaluate(self, step: int, dataset: str, *, is_rest: bool) -> None:
         """Record answers to a held-out set once all ranks reported theirs: a part of a set has another accuracy."""
@@ -205,20 +204,22 @@ class Merger:
             return
         del self._evaluations[step, dataset]
         if missing:
-            message = f"{dataset} at step {step} lacks the problems of rank {missing[0]}: tell it on every rank"
+            message = f"{dataset} at step {step} lacks the problems of rank {missing[0]}: report it on every rank"
             self._observation.reject("evaluation", message)
             return
-        told = [parts[rank] for rank in sorted(parts)]
-        self._run.record(f"the evaluation at step {step}", lambda: self._observation.lines_of_told_evaluation(told))
+        reports = [parts[rank] for rank in sorted(parts)]
+        self._run.record(
+            f"the evaluation at step {step}", lambda: self._observation.lines_of_evaluation_reports(reports)
+        )
 
-    def _listener(self, rank: int) -> Callable[[ToldEvaluation | EventRecord], None]:
-        def listen(told: ToldEvaluation | EventRecord) -> None:
-            if isinstance(told, ToldEvaluation):
-                self._evaluations.setdefault((told.step, told.dataset), {})[rank] = told
-            elif told.event == "warning":
-                self._run.tell("warning", f"rank {rank}: {told.message}", told.data)
-            elif rank and told.event in ("failed", "stop"):
-                self._run.tell("warning", f"rank {rank} ended: {told.message}")
+    def _listener(self, rank: int) -> Callable[[EvaluationReport | EventRecord], None]:
+        def listen(part: EvaluationReport | EventRecord) -> None:
+            if isinstance(part, EvaluationReport):
+                self._evaluations.setdefault((part.step, part.dataset), {})[rank] = part
+            elif part.event == "warning":
+                self._run.record_event("warning", f"rank {rank}: {part.message}", part.data)
+            elif rank and part.event in ("failed", "stop"):
+                self._run.record_event("warning", f"rank {rank} ended: {part.message}")
 
         return listen
 

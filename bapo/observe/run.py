@@ -7,22 +7,55 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.patterns import visible
 from bapo.methods.observed import ObservedConfig
 from bapo.observe import folder as folders
-from bapo.observe.observation import Observation, whole
+from bapo.observe.observation import Lines, Observation, whole
 from bapo.observe.observed_run import ObservedRun
-from bapo.observe.parts import RankObservation
-from bapo.observe.rank_files import MOST_RANKS, starting
+from bapo.observe.rank_files import MOST_RANKS, open_rank_file, starting
 from bapo.observe.rank_merge import Merger, merge_rest
-from bapo.observe.rank_run import RankRun
-from bapo.run.journal import Journal
+from bapo.observe.rank_reports import RankObservation
+from bapo.run.journal import Journal, LineWriter
 from bapo.run.run_folder import exclusive, next_attempt
 
 LOG = logging.getLogger("bapo.observe")
+
+
+class _Files(NamedTuple):
+    """All of a rank goes into one file."""
+
+    records: LineWriter
+    samples: LineWriter
+
+
+class RankRun(ObservedRun):
+    """The run as one rank sees it."""
+
+    def __init__(self, folder: Path, observation: RankObservation, config: RunConfig, held: ExitStack) -> None:
+        """Begin the rank's file; `starting` is held. Raises ConfigError where the rank is running already."""
+        writer = open_rank_file(folder, observation.rank, observation.world_size, held)
+        super().__init__(folder, observation, config, _Files(writer, writer), held)
+        self.merger: Merger | None = None
+        """Merger of rank 0; `None` in other ranks."""
+        # The config is completed by what is merged.
+        self._has_sizes = True
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """End this rank; rank 0 waits a while for the others, and ends the run."""
+        if self._is_forked:
+            return
+        super().finish(error)
+        merger, self.merger = self.merger, None
+        if merger is not None:
+            merger.finish(error)
+
+    def _write(self, lines: Lines, *, is_event: bool = False) -> None:
+        super()._write(lines, is_event=is_event)
+        if self.merger is not None:
+            self.merger.wake()
 
 
 def run(
@@ -46,7 +79,7 @@ def run(
 
     `config`: the trainer's own settings, nested or flat. `reward_threshold`: a response counts as correct where its
     reward is above it. `samples_per_step`: groups whose responses are kept as text. `rank`: of this process, by default
-    the variable RANK; only rank 0 records, unless `world_size` says that so many ranks each tell their own groups, in
+    the variable RANK; only rank 0 records, unless `world_size` says that so many ranks each report their own groups, in
     one `folder`. With `server`, or the variable BAPO_SERVER, the run is shown there live.
 
     Raises ConfigError for arguments that cannot be, and for a folder that another process or another run uses.
@@ -100,8 +133,8 @@ def run(
     if num_steps is not None:
         data["num_steps"] = num_steps
     resumed = observation.attempt > 1
-    told = f"observed {trainer or 'a trainer'}, {'again' if resumed else 'from its start'}"
-    observed.tell("resumed" if resumed else "started", told, data)
+    message = f"observed {trainer or 'a trainer'}, {'again' if resumed else 'from its start'}"
+    observed.record_event("resumed" if resumed else "started", message, data)
     # With it comes the client, which no other process of verl needs: each of them loads this module.
     from bapo.observe.live import live_upload  # noqa: PLC0415
 

@@ -34,7 +34,7 @@ def describe_folder(
     if not attempts:
         raise ConfigError([ConfigProblem("run folder", str(run_folder), "it holds no attempt: train the run first")])
     return ImportCreate(
-        name=name or _told_name(attempts[0]) or run_folder.resolve().name,
+        name=name or _recorded_name(attempts[0]) or run_folder.resolve().name,
         source=_identity(config, attempts[0]),
         config=config.model_dump(mode="json"),
         attempts=_number(attempts[-1]),
@@ -44,13 +44,13 @@ def describe_folder(
     )
 
 
-def _told_name(first_attempt: Path) -> str | None:
+def _recorded_name(first_attempt: Path) -> str | None:
     """Return the name that an observed run was given; None if its first record contains none."""
-    told = _told_at_start(first_attempt).get("name")
-    return told if isinstance(told, str) and 0 < len(told) <= 200 else None
+    name = _start_data(first_attempt).get("name")
+    return name if isinstance(name, str) and 0 < len(name) <= 200 else None
 
 
-def _told_at_start(attempt_folder: Path) -> Mapping[str, Any]:
+def _start_data(attempt_folder: Path) -> Mapping[str, Any]:
     """Return the data of an attempt's first record; empty where it has none."""
     first = next(complete_lines(attempt_folder / RECORDS_FILE), b"{}")
     try:
@@ -69,7 +69,7 @@ def refuse_other_copy(client: Client, info: ImportInfo, run_folder: Path) -> Non
     if info.is_new:
         return
     for folder in attempt_folders(run_folder):
-        ours, number = _told_at_start(folder).get(OBSERVATION), _number(folder)
+        ours, number = _start_data(folder).get(OBSERVATION), _number(folder)
         events = client.records(info.run_id, type="event", limit=500).items
         theirs = next(
             (each["data"].get(OBSERVATION) for each in events if each["attempt"] == number and each.get("data")), None

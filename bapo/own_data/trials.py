@@ -9,12 +9,11 @@ from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
 from bapo.config.errors import ConfigError
-from bapo.config.verifiers import is_file_reference
+from bapo.config.plugins import is_file_reference
 from bapo.message_text import response_text
 from bapo.own_data.report import BadRow, VerifierTrial
-from bapo.own_data.result_marks import marked_result
+from bapo.own_data.result_marks import marked_result, whole_text
 from bapo.own_data.storable import storable
-from bapo.own_data.whole_texts import whole_text
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.solver import MOST_SOLVED, solution
 from bapo.tasks.verifiers import Verifier, answer_problem, load_verifier

@@ -17,7 +17,7 @@ from bapo.config.model_catalogue import CATALOGUE, CatalogueModel
 from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.hub import HubError, download
 from bapo.files.locks import held
-from bapo.pretrained.errors import PretrainedError, UnreachableError
+from bapo.pretrained import PretrainedError, UnreachableError
 from bapo.pretrained.gguf_model import Dtype
 from bapo.pretrained.hub_model import check_language_model, licence_of
 from bapo.pretrained.wheels import convert_wheel, downloading

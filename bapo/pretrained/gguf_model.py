@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 from bapo.pretrained.gguf_tokenizer import tokenizer_files
 
 if TYPE_CHECKING:

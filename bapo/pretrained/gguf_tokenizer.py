@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 
 CONTROL, USER_DEFINED = 3, 4
 """Token types of tokens that no text spells: special ones, and added ones."""

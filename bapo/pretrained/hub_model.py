@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 
 _GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
 _LICENCE = re.compile(r"^(?:license|license_name):[ \t]*['\"]?([\w. -]+)", re.MULTILINE)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bapo.config.model_catalogue import CatalogueModel
-from bapo.pretrained.errors import PretrainedError, UnreachableError
+from bapo.pretrained import PretrainedError, UnreachableError
 from bapo.pretrained.gguf_model import Dtype, convert_gguf
 
 POLL_SECONDS = 0.2

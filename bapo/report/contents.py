@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bapo.figures.groups import grouped
-from bapo.figures.held_out import with_named_sets
-from bapo.figures.recorded import RecordedRun
+from bapo.figures.recorded import RecordedRun, with_named_sets
 from bapo.report import data_view, policy_view
 from bapo.report.section import Section, Selection
 

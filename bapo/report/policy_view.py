@@ -6,16 +6,25 @@ from collections.abc import Sequence
 
 from bapo.config.method import methods_with
 from bapo.figures.ablations import ablation_groups, ablations_data, ablations_figure
-from bapo.figures.accuracy_curves import accuracy_curves_data, accuracy_curves_figure, datasets_of
-from bapo.figures.actor_critic import actor_critic_data, actor_critic_figure
+from bapo.figures.accuracy_curves import (
+    accuracy_curves_data,
+    accuracy_curves_figure,
+    actor_critic_data,
+    actor_critic_figure,
+    datasets_of,
+)
 from bapo.figures.curve_panels import CurvePanel
 from bapo.figures.group_accuracy import group_accuracy_data, group_accuracy_figure
 from bapo.figures.groups import BY_METHOD, grouped
 from bapo.figures.online_filters import filter_groups, online_filters_data, online_filters_figure
 from bapo.figures.paper_values import ACCURACIES
 from bapo.figures.results_table import results_table_data, results_text
-from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
-from bapo.figures.training_dynamics import training_dynamics_data, training_dynamics_figure
+from bapo.figures.reward_curves import (
+    reward_curves_data,
+    reward_curves_figure,
+    training_dynamics_data,
+    training_dynamics_figure,
+)
 from bapo.report.section import (
     INTERVALS,
     Section,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bapo.config import RunConfig
-from bapo.config.verifiers import is_file_reference
+from bapo.config.plugins import is_file_reference
 from bapo.pretrained.folders import keep, local_model
 from bapo.pretrained.hub_model import licence_of
 from bapo.run.lasting_modules import lasting_modules

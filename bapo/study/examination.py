@@ -58,11 +58,11 @@ def examine(text: str) -> Examination:
             break
         except ValidationError as error:
             found = error.errors(include_url=False)
-            told = problems_in(error, given)
+            refused = problems_in(error, given)
             # Where a member is wrong, the list that lacks it is not.
-            deeper = sorted(each.field for each in told)
+            deeper = sorted(each.field for each in refused)
             within = _Parts(stood_in)
-            problems += [each for each in told if each.field not in within and not _has_deeper(each.field, deeper)]
+            problems += [each for each in refused if each.field not in within and not _has_deeper(each.field, deeper)]
             left = _mended(left, found, stood_in)
     if study is None:
         return Examination(None, _first(problems), [], None, frozenset(stood_in))

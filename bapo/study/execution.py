@@ -20,8 +20,8 @@ from bapo.run.line_reader import LOG_FILE
 from bapo.run.trainer import EXIT_STOPPED
 from bapo.run.trainer_process import TrainerProcess, start_trainer
 from bapo.run.zygote_client import Zygote, can_fork
-from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
-from bapo.study.plan import PlannedRun, final_runs, resolved, tuning_runs
+from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, state_of
+from bapo.study.plan import PlannedRun, final_runs, tuning_runs
 from bapo.study.report import choose
 
 LOOK_SECONDS = 0.5
@@ -102,8 +102,7 @@ class StudyRunner:
         return outcome
 
     def _train(self, run: PlannedRun) -> None:
-        place = prepare(self._folder, run)
-        config = resolved(self._folder.study, run)
+        place, config = self._folder.prepare(run), self._folder.config_of(run)
         python = trainer_python(config)
         trainer = start_trainer(
             str(place),

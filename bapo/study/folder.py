@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.resolve import difference
+from bapo.config.run import RunConfig
 from bapo.files.locks import HeldError, held
 from bapo.run import nvidia_smi
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
@@ -53,6 +54,8 @@ class StudyFolder:
         self.path = path
         self.study = study
         self.state = state
+        self._configs: dict[str, RunConfig] = {}
+        """By what a run sets: a run that tuning changed is another."""
 
     @classmethod
     def open(cls, path: Path) -> StudyFolder:
@@ -128,7 +131,7 @@ class StudyFolder:
         return sorted(folder for folder in (self.path / RUNS_FOLDER).glob("*") if attempt_folders(folder))
 
     def _is_as_declared(self, run_folder: Path, run: PlannedRun | None) -> bool:
-        return run is not None and not difference(resolved(self.study, run), read_config(run_folder))
+        return run is not None and not difference(self.config_of(run), read_config(run_folder))
 
     # ------------------------------------------------------------ runs
 
@@ -156,6 +159,21 @@ class StudyFolder:
         """Return all planned runs; the final ones lack the chosen settings while those are unknown."""
         return [*tuning_runs(self.study), *final_runs(self.study, self.choices or {})]
 
+    def config_of(self, run: PlannedRun) -> RunConfig:
+        """Return a run's complete config, which is resolved once. Raises ConfigError where it cannot run."""
+        key = json.dumps(dict(run.changes), default=str)
+        if key not in self._configs:
+            self._configs[key] = resolved(self.study, run)
+        return self._configs[key]
+
+    def prepare(self, run: PlannedRun) -> Path:
+        """Write a run's config where it has none yet, and return its folder."""
+        place = self.run_folder(run)
+        if not (place / CONFIG_FILE).exists():
+            place.mkdir(parents=True, exist_ok=True)
+            write_atomically(place / CONFIG_FILE, self.config_of(run).model_dump_json(indent=2).encode())
+        return place
+
     def run_folder(self, run: PlannedRun | StudyRunInfo) -> Path:
         """Return the folder of a run."""
         return self.path / RUNS_FOLDER / run.name
@@ -174,7 +192,7 @@ class StudyFolder:
                 "state": state,
                 "reason": reason,
                 "step": step,
-                "num_steps": resolved(self.study, run).training.steps,
+                "num_steps": self.config_of(run).training.steps,
                 "run_id": None,
                 "folder": f"{RUNS_FOLDER}/{run.name}",
             }
@@ -255,16 +273,6 @@ def is_held(run_folder: Path) -> bool:
         except BlockingIOError:
             return True
     return False
-
-
-def prepare(folder: StudyFolder, run: PlannedRun) -> Path:
-    """Write a run's config where it has none yet; the folder."""
-    place = folder.run_folder(run)
-    if not (place / CONFIG_FILE).exists():
-        place.mkdir(parents=True, exist_ok=True)
-        config = resolved(folder.study, run)
-        write_atomically(place / CONFIG_FILE, config.model_dump_json(indent=2).encode())
-    return place
 
 
 def machine(*packages: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bapo.config.errors import ConfigError, ConfigProblem
@@ -17,10 +18,29 @@ from bapo.config.task import (
 from bapo.rollout import prompt_identity
 from bapo.tasks.base import Problem, Problems, Task
 from bapo.tasks.countdown.task import countdown_problems
-from bapo.tasks.listed import ListedTask
 from bapo.tasks.problem_files import file_problems
 from bapo.tasks.reasoning_gym import reasoning_gym_problems
 from bapo.tasks.verifiers import Verifier, load_verifier, solution_of
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTask:
+    """Problems in the order in which they were read or generated, and their verifier."""
+
+    name: str
+    train: Sequence[Problem]
+    evaluation_sets: Mapping[str, Sequence[Problem]]
+    verify: Verifier
+
+    @property
+    def num_reward_failures(self) -> int:
+        """Responses so far on which the verifier failed; they got no reward."""
+        return self.verify.num_failures
+
+    def reward(self, problem: Problem, response_text: str) -> int:
+        """Return 1 if the task's verifier accepts the response, else 0."""
+        return self.verify(problem, response_text)
+
 
 SHIPPED: Mapping[type[TaskSection], Callable[[Any], Problems]] = {
     CountdownTaskConfig: countdown_problems,

@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from bapo.answer_text import ANSWER_TEXT
+from bapo.config.plugins import OF_ANSWERS
 from bapo.config.task import FileTaskConfig
-from bapo.config.verifiers import OF_ANSWERS
 from bapo.draws import generator
 from bapo.files.column_paths import has_column, value_at
 from bapo.files.safe_paths import OutsideError, checked_parts, open_inside

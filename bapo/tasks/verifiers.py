@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from bapo.answer_text import ANSWER_TEXT, last_answer
 from bapo.config import plugins
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.plugins import checked_reference, installed_verifiers
 from bapo.config.task import AnswerFormatName
-from bapo.config.verifiers import checked_reference, installed_verifiers
 from bapo.tasks.answer_formats import ANSWER_FORMATS, Extract
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.expression import countdown_answer_problem, countdown_reward

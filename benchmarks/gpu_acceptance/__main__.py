@@ -25,7 +25,7 @@ import torch
 from bapo.config import ConfigError
 from bapo.engines.verl.interpreter import trainer_python
 from benchmarks.gpu_acceptance import local
-from benchmarks.gpu_acceptance.checks import as_table, told
+from benchmarks.gpu_acceptance.checks import as_table, reported
 from benchmarks.report import write_report
 
 
@@ -48,7 +48,7 @@ def main() -> int:
     made = []
     with tempfile.TemporaryDirectory() as folder:
         if options.engine in ("local", "all"):
-            made += told(local.checks(options.device, sizes, Path(folder)))
+            made += reported(local.checks(options.device, sizes, Path(folder)))
         if options.engine == "all":
             # In its own environment, and when the local engine's memory is free.
             python = _verl_python(parser, options.device, sizes)
@@ -57,7 +57,7 @@ def main() -> int:
         if options.engine == "verl":
             from benchmarks.gpu_acceptance import verl  # noqa: PLC0415  (needs verl's environment)
 
-            made += told(verl.checks(options.device, sizes))
+            made += reported(verl.checks(options.device, sizes))
     print(as_table(made))
     answers = [asdict(check) | {"passed": check.passed} for check in made]
     if options.report and made:

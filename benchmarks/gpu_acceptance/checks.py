@@ -43,11 +43,11 @@ def as_table(checks: Sequence[Check]) -> str:
     return table(("check", "measured", "threshold", "verdict"), [check.cells() for check in checks])
 
 
-def told(checks: Iterator[Check], tell: Callable[[str], None] = print) -> list[Check]:
-    """Make the checks, and tell each as soon as it is made: what follows may be what breaks."""
+def reported(checks: Iterator[Check], report: Callable[[str], None] = print) -> list[Check]:
+    """Make the checks, and report each as soon as it is made: what follows may be what breaks."""
     made = []
     for check in checks:
-        tell(": ".join(filter(None, (check.cells()[3], check.name, check.cells()[1]))))
+        report(": ".join(filter(None, (check.cells()[3], check.name, check.cells()[1]))))
         made.append(check)
     return made
 

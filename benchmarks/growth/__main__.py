@@ -11,19 +11,18 @@ docs/benchmarks/growth.json and growth.md; `--quick` takes smaller sizes and onl
 
 from __future__ import annotations
 
-import argparse
-
+from benchmarks.growth import PARTS, markdown, measure
 from benchmarks.growth.curves import exponent
-from benchmarks.growth.measuring import PARTS, markdown, measure
-from benchmarks.report import write_report
+from benchmarks.report import command_line, write_report
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, printed and not written")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    options = parser.parse_args()
+    options = command_line(
+        __doc__,
+        quick=(False, "smaller sizes, printed and not written"),
+        only=(",".join(PARTS), "parts, separated by commas"),
+    )
     found = measure(options.only.split(","), quick=options.quick)
     if options.quick:
         print(markdown(found))

@@ -16,8 +16,7 @@ from bapo.api.runs import RunCreate
 from bapo.api.workers import AttemptHeartbeat, WorkerHeartbeat
 from bapo.records import StepRecord
 from bapo.run.journal import Journal
-from benchmarks.claiming import ClaimingWorker
-from benchmarks.deployment import Deployment
+from benchmarks.deployment import ClaimingWorker, Deployment
 from benchmarks.growth.curves import NUM_PROMPTS, Curves, note_memory, small_config
 from benchmarks.volume import records
 from worker.attempts import Attempt

@@ -8,7 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output, State, html
 from dash.exceptions import PreventUpdate
 
-from bapo.analysis.importance_text import importance_notes, share_note
+from bapo.analysis.importance_results import importance_notes, share_note
 from bapo.analysis.number_format import bounds_text, counted
 from bapo.api.compare import ParameterImportance, VariedRun
 from bapo.figures import formatting

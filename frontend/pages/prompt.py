@@ -17,13 +17,13 @@ from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.config.sections import token_limit_of
 from bapo.figures import formatting
+from bapo.figures.looks import SOURCE_NAMES
 from bapo.figures.prompt_history import (
     THRESHOLD_KEYS,
     prompt_history_data,
     prompt_history_figure,
     reason_text,
 )
-from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import palette_of, themed
 from frontend.components.actions import clientside, unchanged
 from frontend.components.card import crumbs

@@ -20,8 +20,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
-from bapo.deploy.origins import is_own_origin
-from bapo.deploy.proxies import address_in, client_behind, is_among, network_of
+from bapo.deploy.proxies import address_in, client_behind, is_among, is_own_origin, network_of
 from bapo.deploy.service_log import about
 from frontend.delivery.documents import DOCUMENTS_PREFIX, document_of
 from frontend.delivery.files import plotly_address

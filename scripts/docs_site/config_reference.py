@@ -1,4 +1,4 @@
-"""The pages on the config's fields and on the shipped recipes, read off the config classes and the recipes' files."""
+"""The pages on config fields, shipped recipes and metrics, read off their classes and files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bapo.config.documentation import documentation, method_types, task_types
 from bapo.config.fields import FieldDocumentation
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import flatten
+from bapo.records import StepRecord, declared_metrics
 from scripts.docs_site.tables import plain, table
 
 INTRODUCTION = """# Config fields
@@ -30,7 +31,7 @@ BY_TYPE = {"method": method_types, "task": task_types}
 """Sections whose fields depend on their type."""
 
 
-def page() -> str:
+def fields_page() -> str:
     """Return the whole page on config fields."""
     return "\n".join(_parts())
 
@@ -87,3 +88,21 @@ def _recipe(recipe: Recipe) -> str:
         for name, value in fields.items()
     ]
     return f"## {recipe.name}\n\n**{plain(recipe.title)}.** {plain(recipe.description)}\n\n{table(head, rows)}"
+
+
+METRICS = """# Metrics
+
+Generated from the record of a training step. A run stores each of these by step under its name: verl's where verl has
+one, else `bapo/…`. Boards, Compare, alerts and `bapo export` take them by name. Other trainers' runs keep their own
+names besides.
+
+"""
+
+
+def metrics_page() -> str:
+    """Return the whole page on the metrics of a training step."""
+    rows = [
+        (f"`{each.name}`", plain(each.metric.title), plain(each.metric.unit), plain(each.explanation))
+        for each in declared_metrics(StepRecord)
+    ]
+    return METRICS + table(("metric", "title", "unit", "meaning"), rows)

@@ -24,7 +24,6 @@ from scripts.docs_site import (  # noqa: E402 - mkdocs loads this file alone
     benchmark_history,
     cli_reference,
     config_reference,
-    metrics_reference,
 )
 
 DECISIONS = sorted(path.name for path in (ROOT / "DECISIONS").glob("0*.md"))
@@ -70,10 +69,10 @@ def generated() -> dict[str, str]:
     return {
         "benchmarks/history.md": benchmark_history.page(),
         "reference/cli.md": cli_reference.page(),
-        "reference/config.md": config_reference.page(),
+        "reference/config.md": config_reference.fields_page(),
         "reference/recipes.md": config_reference.recipes_page(),
         "reference/recipe.schema.json": json.dumps(recipe_schema(), indent=1),
-        "reference/metrics.md": metrics_reference.page(),
+        "reference/metrics.md": config_reference.metrics_page(),
         **api_reference.files(),
     }
 

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import ApiError, AsyncClient, BapoError, Client, UnreachableError
-from bapo.client.retries import Retries
+from bapo.client.call import Retries
 from tests.support.fake_worker import FakeWorker
 from tests.support.journals import step
 from tests.support.refusals import refuses

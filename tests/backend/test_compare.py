@@ -14,13 +14,12 @@ from bapo import observe
 from bapo.analysis.result import Verdict
 from bapo.analysis.seed_disagreement import seed_disagreement
 from bapo.api.compare import ComparedGroup, ComparedRunInfo, Comparison
-from bapo.api.imports import ImportCreate
 from bapo.client import ApiError, Client
-from bapo.config import RunConfig
 from bapo.observe import Group
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
 from bapo.run.journal import merged_records
-from tests.support.journals import batch, evaluation, event, lines_of, step
+from tests.support.imports import imported
+from tests.support.journals import evaluation, event, step
 from tests.support.recorded import NUM_STEPS, RUNS, import_folder
 
 ROLLOUTS = "bapo/cost/num_rollouts"
@@ -37,14 +36,6 @@ def recorded(admin: Client, recorded_folders: Mapping[str, Path]) -> dict[str, s
 def journals(recorded_folders: Mapping[str, Path]) -> dict[str, list[AnyRecord]]:
     """What the recorded runs wrote."""
     return {name: list(merged_records(folder)) for name, folder in recorded_folders.items()}
-
-
-def imported(client: Client, name: str, records: Sequence[AnyRecord], **config: Any) -> str:
-    """A run with these records."""
-    body = RunConfig.model_validate(config).model_dump(mode="json")
-    info = client.create_import(ImportCreate(name=name, source=name, config=body, attempts=1))
-    client.import_records(info.run_id, batch(lines_of(records), token=info.fencing_token, start=0))
-    return client.finish_import(info.run_id).id
 
 
 def run_of(comparison: Comparison, name: str) -> ComparedRunInfo:

@@ -12,8 +12,8 @@ from backend.kit.database import Database
 from backend.models import Run
 from backend.readings.visits.cache import VisitCache
 from backend.readings.what_if import RecordingCache
+from bapo.api.readings import WhatIfRequest
 from bapo.api.runs import RunCreate, RunDetail
-from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client
 from tests.support.declared import ROUTES
 from tests.support.fake_worker import FakeWorker

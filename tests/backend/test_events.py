@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from backend.kit import events
 from backend.kit.database import Database
 from backend.notices.events import endpoints, hub
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, AsyncClient, Client
 from tests.support.fake_worker import FakeWorker

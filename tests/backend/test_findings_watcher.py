@@ -16,9 +16,9 @@ from backend.notices.alerts.finding_rules import matching
 from backend.readings.findings import service
 from backend.readings.run_reading import RunReading
 from bapo import observe
+from bapo.analysis.findings.finding import FindingKind, Severity
 from bapo.analysis.findings.search import Search
 from bapo.api.alerts import AlertInfo, FindingCondition, RuleDraft, RuleInfo, RuleScope, RuleWrite
-from bapo.api.findings import FindingKind, Severity
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from bapo.observe import Group

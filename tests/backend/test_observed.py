@@ -17,8 +17,8 @@ import pytest
 from bapo import observe
 from bapo.api.configs import ConfigDraft
 from bapo.api.imports import ImportInfo
+from bapo.api.readings import WhatIfRequest
 from bapo.api.runs import RunStatus
-from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client
 from bapo.observe import Group, ObservedRun
 from bapo.observe.upload import SentFile, describe_folder

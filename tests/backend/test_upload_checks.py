@@ -22,8 +22,7 @@ from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo
 from bapo.client import Client
 from bapo.client.uploads import wait_until_checked
 from bapo.isolation.function import CallCancelledError
-from bapo.own_data.isolated import read_isolated
-from bapo.own_data.job import CheckJob, CheckResult, carry_out
+from bapo.own_data.job import CheckJob, CheckResult, carry_out, read_isolated
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, RedisServer, running_backend
 from tests.support.waiting import wait_until

@@ -10,8 +10,8 @@ import pytest
 from bapo.analysis.walk.recorded import read_walk
 from bapo.analysis.walk.thresholds import Wanted
 from bapo.analysis.walk.walk import Listing
+from bapo.api.readings import WalkRequest
 from bapo.api.runs import RunCreate
-from bapo.api.walk import WalkRequest
 from bapo.client import Client
 from tests.support.recorded import NUM_STEPS, import_folder
 from tests.support.refusals import refuses

@@ -11,7 +11,7 @@ import pytest
 
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import read_recording
-from bapo.api.what_if import WhatIfRequest
+from bapo.api.readings import WhatIfRequest
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
 from bapo.observe.upload import describe_folder

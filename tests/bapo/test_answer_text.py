@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.answer_text import after_hashes, answer_span, last_line
+from bapo.answer_text import after_hashes, answer_span, last_line, stated_answer
 
 
 @pytest.mark.parametrize(
@@ -16,16 +16,19 @@ from bapo.answer_text import after_hashes, answer_span, last_line
         ("48 + 24 = 1,272\n####\n 1,272 \nThat is all.", "1,272"),
         (r"So \boxed{ 7 }. Answer: 8", "7"),
         ("<answer> 9 </answer> #### 8", "9"),
+        (r"So \boxed{ }. Answer: 8", "8"),
     ],
 )
 def test_the_answer_is_found_in_each_form(text: str, answer: str) -> None:
     span = answer_span(text)
     assert span is not None
     assert text[slice(*span)] == answer
+    assert stated_answer(text) == answer.replace("1,272", "1272")
 
 
-def test_a_text_without_a_form_has_no_answer() -> None:
-    assert answer_span("The result is 12.") is None
+@pytest.mark.parametrize("text", ["The result is 12.", "<answer>7"])
+def test_a_text_without_a_form_has_no_answer(text: str) -> None:
+    assert (answer_span(text), stated_answer(text)) == (None, None)
     assert (last_line("The result is 12."), after_hashes("The result is 12.")) == (None, None)
 
 

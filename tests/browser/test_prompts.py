@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from bapo import observe
 from bapo.api.prompts import PromptFilter
 from bapo.client import Client
-from bapo.figures.sources import SOURCE_NAMES
+from bapo.figures.looks import SOURCE_NAMES
 from bapo.records import SampledResponse
 from bapo.rollout import BatchSource
 from frontend.pages.run.prompts import ROWS_ON_A_PAGE

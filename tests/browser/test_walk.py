@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.api.walk import WalkRequest
+from bapo.api.readings import WalkRequest
 from bapo.client import Client
 from tests.browser.conftest import box_of
 from tests.support.recorded import import_folder

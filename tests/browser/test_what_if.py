@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from bapo.api.what_if import WhatIfRequest
+from bapo.api.readings import WhatIfRequest
 from bapo.client import Client
 from tests.browser.conftest import WAIT_MILLISECONDS, address_of, field
 from tests.support.recorded import NUM_STEPS, import_folder

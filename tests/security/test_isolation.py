@@ -13,7 +13,7 @@ from backend.kit.database import Database
 from backend.models import Membership, User
 from bapo.api.alerts import FillRateCondition, RuleDraft, RuleScope, RuleWrite
 from bapo.api.artifacts import ArtifactCreate
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.resources import ResourceCreate
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.studies import StudyActionRequest, StudyCreate

@@ -21,7 +21,7 @@ from backend.models import LoginAttempt
 from bapo.api.accounts import Login, PasswordSet, TokenCreate
 from bapo.api.people import PersonCreate, PersonUpdate
 from bapo.client import SESSION_COOKIE, Client
-from bapo.deploy.origins import is_own_origin
+from bapo.deploy.proxies import is_own_origin
 from tests.support.declared import BODIES
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer, running_backend

@@ -11,7 +11,7 @@ from bapo.config import ConfigError
 from bapo.observe.dumps.columns import parsed_columns
 from bapo.observe.dumps.dump_import import Imported, Settings, import_dump
 from bapo.observe.dumps.formats import Format, open_dump
-from bapo.records import StepRecord
+from bapo.records import EventRecord, StepRecord
 from bapo.run.journal import merged_records
 
 Rows = Sequence[Mapping[str, Any]]
@@ -30,6 +30,11 @@ def imported(path: Path, kind: Format, out: Path, *columns: str, settings: Setti
 
 def steps_of(folder: Path) -> list[StepRecord]:
     return [record for record in merged_records(folder) if isinstance(record, StepRecord)]
+
+
+def events_of(folder: Path) -> list[EventRecord]:
+    """Return the events of a run folder."""
+    return [record for record in merged_records(folder) if isinstance(record, EventRecord)]
 
 
 def problem_of(error: ConfigError) -> str:

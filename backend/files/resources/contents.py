@@ -17,8 +17,8 @@ import pyarrow.parquet
 from safetensors import SafetensorError, safe_open
 
 from bapo.api.resources import ResourceKind, ResourcePreview
+from bapo.config.descriptions import syntax_tree
 from bapo.config.model_files import has_chat_template, lfs_pointer
-from bapo.config.syntax import syntax_tree
 from bapo.config.task import FileTaskConfig
 from bapo.own_data.formats import MOST_READ_COLUMNS, MOST_ROWS, FormatError, read_single
 from bapo.own_data.storable import storable

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from backend.files.resources import contents
 from backend.files.resources.contents import ContentError
 from bapo.api.resources import ResourceKind, ResourcePreview
-from bapo.own_data.isolated import FileReadError, read_isolated
+from bapo.own_data.job import FileReadError, read_isolated
 
 SUMMARY_SECONDS = 120.0
 """Time limit for the inspection of a whole file, for which a request waits."""

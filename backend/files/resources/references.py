@@ -15,8 +15,8 @@ from bapo.api.resources import ResourceKind
 from bapo.config import ConfigProblem, RunConfig, apply_changes
 from bapo.config.model_catalogue import CATALOGUE
 from bapo.config.paths import path_fields
+from bapo.config.plugins import is_file_reference
 from bapo.config.resolve import ExplicitConfig, flatten
-from bapo.config.verifiers import is_file_reference
 
 _VERSION = re.compile(r"[1-9]\d{0,8}")
 _KIND_NAMES: Mapping[ResourceKind, str] = {"model": "model", "dataset": "data set", "verifier": "verifier"}

@@ -23,8 +23,7 @@ from backend.models import Upload
 from backend.settings.environment import Settings
 from bapo.isolation.function import CallCancelledError
 from bapo.own_data.check import OtherData
-from bapo.own_data.isolated import FileReadError, read_isolated
-from bapo.own_data.job import CheckJob, carry_out
+from bapo.own_data.job import CheckJob, FileReadError, carry_out, read_isolated
 from bapo.own_data.report import ColumnMapping
 from bapo.own_data.storable import storable
 

@@ -20,7 +20,7 @@ from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.files.archive import ArchiveError, ArchiveLimits, unpack
 from bapo.files.safe_paths import files_inside
 from bapo.own_data.storable import storable
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 from bapo.pretrained.folders import DEFAULT_DTYPE
 from bapo.pretrained.wheels import convert_wheel
 

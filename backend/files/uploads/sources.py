@@ -17,7 +17,7 @@ from backend.outbound.addresses import AddressPolicy, Destination, ForbiddenAddr
 from backend.outbound.connection import DeadlineError, Pace, SlowError, connection_to, url_of
 from bapo.api.uploads import UploadKind
 from bapo.config.model_catalogue import CATALOGUE, CatalogueModel
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 from bapo.pretrained.wheels import downloading
 
 FETCH_SECONDS = 6 * 3_600.0

@@ -12,8 +12,8 @@ from backend.models import Alert, AlertWatch, Run, RunFindings
 from backend.notices.alerts import repository, texts
 from backend.notices.alerts.alert_lifecycle import AlertBook
 from backend.notices.alerts.rules import Rule, read_rule
+from bapo.analysis.findings.finding import SEVERITIES
 from bapo.api.alerts import FindingCondition
-from bapo.api.findings import SEVERITIES
 
 
 def matching(condition: FindingCondition, stored: RunFindings) -> dict[str, str]:

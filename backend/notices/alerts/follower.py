@@ -27,7 +27,7 @@ from backend.records import series
 from backend.records.repository import StepRange
 from backend.runs import states
 from bapo.api.alerts import StalledCondition
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 from bapo.api.runs import RunStatus
 
 LOG = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from backend.notices.alerts.watches import LEVEL_STEPS, Finding
+from bapo.analysis.findings.finding import LABELS
 from bapo.api.alerts import (
     AlertCondition,
     EmptyBatchesCondition,
@@ -19,7 +20,6 @@ from bapo.api.alerts import (
     RuleScope,
     StalledCondition,
 )
-from bapo.api.findings import LABELS
 from bapo.config.method import method_name
 
 MOST_TITLES = 5

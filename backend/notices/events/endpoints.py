@@ -18,7 +18,7 @@ from backend.kit.permissions import Reader
 from backend.kit.principal import Principal
 from backend.notices.events.hub import MOST_OF_PERSON, EventHub
 from backend.runs import repository as runs
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 
 router = new_router("events")
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from backend.kit import events, instruments
 from backend.kit.database import Database
-from bapo.api.events import StreamEvent
+from bapo.api.records import StreamEvent
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from backend.records.repository import StepRange
 from backend.runs.states import is_terminal
 from backend.runs.usage import Usage, planned_cost, usage_of
 from bapo.analysis.findings.finding import FindingKind, FindingsReport, PromptList
-from bapo.analysis.findings.planned_cost import with_planned_cost
+from bapo.analysis.findings.probe import with_planned_cost
 from bapo.analysis.findings.search import Search, find
 from bapo.analysis.findings.stream import (
     METRICS,

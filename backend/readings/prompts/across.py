@@ -21,10 +21,10 @@ from backend.readings.run_reading import RunReading
 from backend.readings.samples import repository as samples
 from backend.runs import repository as runs
 from bapo.analysis.across_runs import accuracy, agreement
-from bapo.analysis.findings.answers import extracted
 from bapo.analysis.findings.stream import ResponseGroup, response_group, reward_threshold
 from bapo.analysis.prompt_outcomes import thinned
 from bapo.analysis.visits import SOURCES, UNKNOWN_VERSION
+from bapo.answer_text import stated_answer
 from bapo.api.prompts import (
     Accuracy,
     PooledAnswer,
@@ -236,7 +236,7 @@ def _sampled(row: InRun, group: ResponseGroup) -> SampledIn:
                 text=each.text[-RESPONSE_LETTERS:],
                 reward=each.reward,
                 is_correct=each.is_correct,
-                answer=extracted(each.text),
+                answer=stated_answer(each.text),
             )
             for each in group.responses
         ],

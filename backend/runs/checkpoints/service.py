@@ -12,7 +12,7 @@ from backend.models import Run
 from backend.runs.checkpoints import repository
 from backend.runs.checkpoints.repository import Written
 from backend.settings.environment import Settings
-from bapo.api.checkpoints import CheckpointInfo
+from bapo.api.artifacts import CheckpointInfo
 from bapo.api.workers import ForkSource
 from bapo.run.checkpoint import checkpoint_name
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bapo.analysis.findings.finding import Evidence, Finding, Found, ListedPrompt, Outcome, Remedy, TooLittle
 from bapo.analysis.findings.stream import ResponseGroup, RunStream
 from bapo.analysis.number_format import percent
-from bapo.answer_text import after_hashes, last_answer, last_line
+from bapo.answer_text import stated_answer
 
 LEAST_PROMPTS = 30
 """Prompts with a label and two sampled groups of different policies."""
@@ -39,7 +39,9 @@ def label_suspected(stream: RunStream) -> Outcome:
     }
     if len(visited) < LEAST_PROMPTS:
         return TooLittle(f"{len(visited)} of {LEAST_PROMPTS} prompts whose responses were kept from two policies")
-    if all(extracted(each.text) is None for visits in visited.values() for visit in visits for each in visit.responses):
+    if all(
+        stated_answer(each.text) is None for visits in visited.values() for visit in visits for each in visit.responses
+    ):
         return TooLittle(NO_ANSWERS)
     suspected: dict[str, tuple[float, str]] = {}
     for prompt, visits in visited.items():
@@ -92,7 +94,7 @@ def answer_format(stream: RunStream) -> Outcome:
         if group.label is None:
             continue
         for response in group.responses:
-            answer = extracted(response.text)
+            answer = stated_answer(response.text)
             num_uncut += response.is_uncut(limit)
             if answer is None:
                 num_unanswered += response.is_uncut(limit)
@@ -153,13 +155,6 @@ def _short(answer: str | None) -> str:
     return text if len(text) <= MOST_ANSWER_LETTERS else f"{text[:MOST_ANSWER_LETTERS]} …"
 
 
-def extracted(text: str) -> str | None:
-    """Return the answer that a response gives in one of the usual forms: <answer>…</answer>, \\boxed{…}, `Answer: …` or
-    `#### …`."""
-    answers = (extract(text) for extract in (last_answer, last_line, after_hashes))
-    return next((answer.strip() for answer in answers if answer is not None and answer.strip()), None)
-
-
 def plain(answer: str) -> str:
     """Return the answer without what only decorates it."""
     return _DECORATION.sub("", answer.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")).rstrip(".").lower()
@@ -174,7 +169,7 @@ def agreed_wrong(visits: Sequence[ResponseGroup]) -> tuple[str | None, float]:
         plain(answer)
         for visit in visits
         for response in visit.responses
-        if not response.is_correct and (answer := extracted(response.text)) is not None
+        if not response.is_correct and (answer := stated_answer(response.text)) is not None
     )
     if not answers:
         return None, 0.0

@@ -9,8 +9,8 @@ from bapo.analysis.findings.finding import Evidence, Finding, Found, Outcome, Re
 from bapo.analysis.findings.probed import ProbedCounts, Speed, speed_of
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.number_format import percent
+from bapo.config.plugins import OF_ANSWERS
 from bapo.config.task import AnsweredTaskSection
-from bapo.config.verifiers import OF_ANSWERS
 from bapo.config.warm_start import NUM_SAMPLES, USUAL_STEPS, WarmStartConfig
 from bapo.tasks.answer_formats import answer_format
 

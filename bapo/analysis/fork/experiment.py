@@ -165,14 +165,14 @@ def _until(run: ForkRun, point: ForkPoint) -> Mapping[int, float]:
 
 def _text(sentence: str, arms: Sequence[ForkArm], standing: Standing) -> str:
     is_complete = standing.position is not None and not standing.is_running and not standing.is_cut
-    told = [f"After {counted(standing.num_steps or 0, 'further step')}: {sentence}" if is_complete else sentence]
-    told += [
+    sentences = [f"After {counted(standing.num_steps or 0, 'further step')}: {sentence}" if is_complete else sentence]
+    sentences += [
         f"The baseline with another seed ({arm.label}) differs from it by {points_text(arm.against_baseline)}: so much "
         "comes from draws alone."
         for arm in arms
         if arm.role == "noise" and arm.against_baseline is not None
     ]
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def covers(unit: PairedOver, difference: MeanEstimate | None, *, num_checkpoints: int) -> str:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bapo.analysis.what_if.pass_rates import PassRates, Posterior, group_counts, mixed_chances
+from bapo.analysis.what_if.pass_rates import PassRates, Posterior, bits_of_places, group_counts, mixed_chances, uniforms
 from bapo.analysis.what_if.stream import Counts, FreshGroups, RecordedStream
-from bapo.analysis.what_if.uniforms import bits_of_places, uniforms
 
 
 class Answers(NamedTuple):

@@ -6,34 +6,24 @@ from bapo.client.calls.accounts import AccountCalls
 from bapo.client.calls.alerts import AlertCalls
 from bapo.client.calls.artifacts import ArtifactCalls
 from bapo.client.calls.boards import BoardCalls
-from bapo.client.calls.configs import ConfigCalls
-from bapo.client.calls.prices import PriceCalls
 from bapo.client.calls.prompts import PromptCalls
 from bapo.client.calls.records import RecordCalls
 from bapo.client.calls.resources import ResourceCalls
 from bapo.client.calls.runs import RunCalls
-from bapo.client.calls.storage import StorageCalls
 from bapo.client.calls.studies import StudyCalls
-from bapo.client.calls.uploads import UploadCalls
-from bapo.client.calls.webhooks import WebhookCalls
 from bapo.client.calls.workers import WorkerCalls
 
 
 class Calls(
     AccountCalls,
-    ConfigCalls,
     RunCalls,
     RecordCalls,
     PromptCalls,
     ResourceCalls,
-    UploadCalls,
-    StorageCalls,
     ArtifactCalls,
     StudyCalls,
     AlertCalls,
-    WebhookCalls,
     WorkerCalls,
-    PriceCalls,
     BoardCalls,
 ):
     """The table of calls."""

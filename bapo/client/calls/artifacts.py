@@ -1,9 +1,8 @@
-"""Checkpoints and downloads of a run, and what workers do for them."""
+"""Checkpoints and downloads of a run, disk space, deletion, and what workers do for them."""
 
 from __future__ import annotations
 
-from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
-from bapo.api.checkpoints import CheckpointPage
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage, CheckpointPage
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
@@ -13,11 +12,13 @@ from bapo.api.maintenance_jobs import (
     MaintenanceJobsRequest,
     UploadProgress,
 )
+from bapo.api.service import Diagnosis
+from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState
 from bapo.client.call import route
 
 
 class ArtifactCalls:
-    """Checkpoints, and files made of a run to be downloaded; `Client.download` fetches one."""
+    """Checkpoints, and files made of a run to be downloaded; `Client.download` fetches one. Disk space and deletion."""
 
     @route("GET /runs/{run_id}/artifacts")
     def artifacts(self, run_id: str) -> ArtifactPage:
@@ -64,3 +65,23 @@ class ArtifactCalls:
     @route("GET /runs/{run_id}/checkpoints")
     def checkpoints(self, run_id: str) -> CheckpointPage:
         """Return the checkpoints that the run keeps, newest first."""
+
+    @route("GET /storage")
+    def storage(self, limit: int | None = None) -> StorageState:
+        """Return the disk space of all runs, retention, and pending deletions."""
+
+    @route("DELETE /storage/deletions/{deletion_id}")
+    def give_up_deletion(self, deletion_id: int) -> None:
+        """Forget a deletion that no worker will ever carry out: its machine is gone."""
+
+    @route("POST /storage/compact")
+    def compact_database(self) -> CompactReport:
+        """Give free space inside the database back to the disk; writing waits meanwhile."""
+
+    @route("POST /runs/deletion")
+    def preview_deletion(self, body: DeletionRequest) -> DeletionPreview:
+        """Preview the deletion of these runs; nothing is deleted."""
+
+    @route("GET /diagnosis")
+    def diagnosis(self) -> Diagnosis:
+        """Return the server's diagnosis of its deployment; for administrators."""

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from bapo.api.base import Body
 from bapo.api.difficulty import Flows, Migration, MigrationKind
-from bapo.api.findings import FindingsReport, PromptList
 from bapo.api.prompt_lists import (
     Action,
     PromptListChange,
@@ -29,9 +28,7 @@ from bapo.api.prompts import (
     PromptInRuns,
     PromptPage,
 )
-from bapo.api.samples import SamplePage
-from bapo.api.walk import StepWalk, WalkRequest
-from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
+from bapo.api.readings import FindingsReport, PromptList, SamplePage, StepWalk, WalkRequest, WhatIfAnswer, WhatIfRequest
 from bapo.client.call import Call, Endpoint, InQuery, get, joined, route, run_path
 from bapo.rollout import BatchSource
 

@@ -1,10 +1,11 @@
-"""Runs: submit, import, list, read, steer; views of their list."""
+"""Runs and their configs: check, submit, import, list, read, steer; views of their list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from bapo.api.configs import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import (
     BulkAnswer,
@@ -38,7 +39,7 @@ def query_of(filters: RunFilters) -> dict[str, Any]:
 
 
 class RunCalls:
-    """Runs: submit, import, list, read, steer; views of their list."""
+    """Runs and their configs: check, submit, import, list, read, steer; views of their list."""
 
     @route("POST /runs")
     def create_run(self, body: RunCreate, idempotency_key: str | None = None) -> RunDetail:
@@ -220,3 +221,23 @@ class RunCalls:
     @route("DELETE /views/{view_id}")
     def delete_view(self, view_id: str) -> None:
         """Delete one of the caller's views."""
+
+    @route("GET /recipes")
+    def recipes(self) -> RecipePage:
+        """Return all recipes."""
+
+    @route("GET /recipes/{name}")
+    def recipe(self, name: str) -> RecipeInfo:
+        """Return one recipe."""
+
+    @route("GET /config-fields")
+    def config_fields(self) -> ConfigFieldPage:
+        """Return each config field's meaning, range and default."""
+
+    @route("POST /configs/validate")
+    def validate(self, draft: ConfigDraft) -> ConfigReport:
+        """Check a config. Raises ApiError 422 with every problem."""
+
+    @route("POST /configs/estimate")
+    def estimate(self, draft: ConfigDraft) -> RunEstimate:
+        """Estimate the cost of a config from similar runs. Raises ApiError 422 with every problem of the config."""

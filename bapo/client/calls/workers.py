@@ -1,9 +1,10 @@
-"""Workers, for people and for themselves, and the queue."""
+"""Workers, for people and for themselves, the queue, and prices of compute hours."""
 
 from __future__ import annotations
 
 from urllib.parse import quote
 
+from bapo.api.prices import CurrencyWrite, PriceList, PriceWrite
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 from bapo.api.runs import RunSummary
 from bapo.api.workers import (
@@ -26,7 +27,7 @@ from bapo.client.call import Call, Endpoint, post, route
 
 
 class WorkerCalls:
-    """Workers, for people and for themselves, and the queue."""
+    """Workers, for people and for themselves, the queue, and prices of compute hours."""
 
     @route("GET /workers")
     def workers(self) -> WorkerPage:
@@ -84,3 +85,15 @@ class WorkerCalls:
     @route("PUT /queue/limits/{user}")
     def set_limit(self, user: str, body: LimitChange) -> UserLimits:
         """Limit how many runs a person may have on workers at a time."""
+
+    @route("GET /prices")
+    def prices(self) -> PriceList:
+        """Return the prices of all kinds of machines, and every change."""
+
+    @route("POST /prices")
+    def set_price(self, body: PriceWrite) -> PriceList:
+        """Set a price from a moment on; for administrators."""
+
+    @route("PUT /prices/currency")
+    def set_currency(self, body: CurrencyWrite) -> PriceList:
+        """Convert all prices to another currency; for administrators."""

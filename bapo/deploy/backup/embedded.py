@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bapo.deploy.backup import archive, database
 from bapo.deploy.backup.archive import BackupError, BackupWriter, Manifest
-from bapo.deploy.foreign_variables import without_foreign_variables
+from bapo.deploy.processes import without_foreign_variables
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres

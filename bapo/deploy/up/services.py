@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bapo.deploy.commands import service_command
+from bapo.deploy.processes import service_command
 from bapo.deploy.settings import prefix_of
 from bapo.deploy.up.child import OUR_PYTHON, ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError

@@ -9,12 +9,14 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from bapo.deploy.foreign_variables import without_foreign_variables
+from bapo.api.runs import RunCreate
+from bapo.client import Client
 from bapo.deploy.healthcheck import answers
+from bapo.deploy.processes import Stop, without_foreign_variables
 from bapo.deploy.settings import is_this_machine, prefix_of
-from bapo.deploy.stop import Stop
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
@@ -30,7 +32,32 @@ from bapo.deploy.up.services import (
     worker_spec,
 )
 from bapo.deploy.up.supervision import StartInterruptedError, Supervisor
+from bapo.methods.grpo import GrpoConfig
 from bapo.run.run_folder import unfinished_restore
+
+DEMO_GROUP = "countdown-demo"
+DEMO_RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Countdown with BAPO", {}),
+    ("Countdown with GRPO", {"method.type": GrpoConfig.type_name()}),
+)
+
+
+def submit_demo(client: Client) -> None:
+    """Submit BAPO and GRPO on the same seed and data. Repeating it after a crash submits nothing twice."""
+    for number, (name, changes) in enumerate(DEMO_RUNS, start=1):
+        body = RunCreate(
+            recipe="countdown-demo",
+            changes=changes,
+            name=name,
+            tags=["demo"],
+            group=DEMO_GROUP,
+            # The first one starts first where there is only one slot.
+            priority=50 + len(DEMO_RUNS) - number,
+            notes="Which learns more in 150 steps, BAPO or GRPO? Same model, same seed, same problems.\n\n"
+            "Submitted by the first start.",
+        )
+        client.create_run(body, idempotency_key=f"demo-{number}")
+
 
 _POLL_SECONDS = 0.2
 
@@ -139,7 +166,7 @@ class Stack:
         if self._options.demo:
             # The client is the larger half of what this process loads, and only a first start needs it.
             from bapo.client import Client  # noqa: PLC0415
-            from bapo.deploy.up.demo import submit_demo  # noqa: PLC0415
+            from bapo.deploy.up.stack import submit_demo  # noqa: PLC0415
 
             with Client(addresses.backend_url, token=self._folder.admin_token.read_text().strip()) as client:
                 submit_demo(client)

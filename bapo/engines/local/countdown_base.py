@@ -32,8 +32,7 @@ from bapo.engines.local.warm_start import (
     versions,
 )
 from bapo.tasks import Problem, build_task
-from bapo.tasks.countdown.generation import ProblemRange, Split, random_problem
-from bapo.tasks.countdown.problems import COMPACT_TEMPLATE
+from bapo.tasks.countdown.generation import COMPACT_TEMPLATE, ProblemRange, Split, random_problem
 
 DEMO_RANGE = ProblemRange(min_number=1, max_number=12, max_target=40, num_operands=(3, 4))
 MAX_RESPONSE_TOKENS = 16

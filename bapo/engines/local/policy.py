@@ -21,7 +21,7 @@ from bapo.config.model_files import lfs_pointer, outside_file
 from bapo.config.paths import SHIPPED_MODELS, shipped_models
 from bapo.engines.local.attention import use_grouped_attention
 from bapo.engines.local.cache import has_attention_only
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 from bapo.pretrained.folders import fetch, folder_of
 from bapo.tasks.base import Problem
 

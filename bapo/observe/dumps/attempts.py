@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bapo.observe.dumps.dump_file import row_error
+from bapo.observe.dumps.rows import row_error
 
 REPLACED = "steps that a later attempt repeats"
 UNFINISHED = "responses of a last step that repeats an earlier one in part"

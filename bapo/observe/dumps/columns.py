@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from bapo.files.column_paths import has_column, leaf_paths, value_at
 from bapo.message_text import MessageError, chat_text, is_chat, response_text
-from bapo.observe.dumps.dump_file import dump_error, row_error
+from bapo.observe.dumps.rows import dump_error, row_error
 from bapo.observe.flags import is_cut_of
 
 FIELDS = {

@@ -13,11 +13,9 @@ from typing import NamedTuple
 
 from bapo.files.safe_paths import open_inside
 from bapo.observe import folder as folders
-from bapo.observe.dumps.dump_file import DumpFile, dump_error
-from bapo.observe.dumps.formats import Dump
-from bapo.observe.dumps.lines import lines_of_evaluations, lines_of_step
-from bapo.observe.dumps.parse_report import ParseReport
-from bapo.observe.dumps.steps import DumpedStep, read_steps, sizes_ahead
+from bapo.observe.dumps.formats import Dump, ParseReport
+from bapo.observe.dumps.rows import DumpFile, dump_error
+from bapo.observe.dumps.steps import DumpedStep, lines_of_evaluations, lines_of_step, read_steps, sizes_ahead
 from bapo.observe.observation import Observation, Sizes
 from bapo.records import EvaluationRecord, EventRecord, StepRecord
 from bapo.run.journal import RECORDS_FILE, Journal, attempt_folders, read_records
@@ -59,9 +57,9 @@ def import_dump(
     evaluations: Dump | None,
     out: Path,
     settings: Settings,
-    tell: Callable[[int, int], None] = lambda step, num_bytes: None,
+    progress: Callable[[int, int], None] = lambda step, num_bytes: None,
 ) -> Imported:
-    """Write a dump to `out` as an observed run, or what is new of it; `tell` hears of each step and the bytes read.
+    """Write a dump to `out` as an observed run, or what is new of it; `progress` gets each step and the bytes read.
 
     Raises ConfigError for what cannot be read, and for a folder that holds another run; OSError where the disk refuses.
     """
@@ -97,24 +95,24 @@ def import_dump(
         if written.latest is not None:
             observation.resume_after(written.latest)
         writer = _Writer(out, observation, settings, written, identity, held, has_sizes=sizes is not None)
-        told = read_steps(evaluations, left_out) if evaluations is not None else iter(())
-        pending = next(told, None)
+        evaluated = read_steps(evaluations, left_out) if evaluations is not None else iter(())
+        pending = next(evaluated, None)
         num_bytes = 0
         seen: set[DumpFile] = set()
         parse_report = ParseReport(dump)
         for step in chain([first], steps):
             while pending is not None and pending.step < step.step + shift:
                 writer.write_evaluation(pending, evaluations)
-                pending = next(told, None)
+                pending = next(evaluated, None)
             parse_report.note(step.rollouts)
             writer.write_step(step, step.step + shift, dump)
             if step.file not in seen:
                 seen.add(step.file)
                 num_bytes += step.file.num_bytes
-            tell(step.step + shift, num_bytes)
+            progress(step.step + shift, num_bytes)
         while pending is not None:
             writer.write_evaluation(pending, evaluations)
-            pending = next(told, None)
+            pending = next(evaluated, None)
         writer.finish(left_out, parse_report.facts())
     return Imported(
         writer.num_steps,
@@ -255,14 +253,14 @@ class _Writer:
             self._journal = Journal(self._out / f"attempt-{self._observation.attempt}")
             self._held.callback(self._journal.close)
             is_first = self._observation.attempt == 1
-            told = f"imported from the files of {self._settings.trainer or 'a trainer'}"
+            message = f"imported from the files of {self._settings.trainer or 'a trainer'}"
             data = {
                 "observation": self._identity,
                 "trainer": self._settings.trainer,
                 "trainer_version": "",
                 DUMP_ATTEMPT: self._dump_attempt,
             }
-            line = self._observation.line_of_event("started" if is_first else "resumed", told, data)
+            line = self._observation.line_of_event("started" if is_first else "resumed", message, data)
             self._journal.records.write(line)
         return self._journal
 

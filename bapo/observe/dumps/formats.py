@@ -1,4 +1,4 @@
-"""The dumps that can be read: where their files lie, and what their rows say."""
+"""The dumps that can be read: where their files lie, what their rows say, and what was found in them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from bapo.files.column_paths import leaf_paths
+from bapo.files.column_paths import leaf_paths, outer_paths
 from bapo.files.safe_paths import files_inside
-from bapo.observe.dumps.columns import Reader, column_reader
-from bapo.observe.dumps.dump_file import DumpFile, dump_error
+from bapo.observe.dumps.columns import FIELDS, Reader, Rollout, column_reader
 from bapo.observe.dumps.prime_rl import PLACES, effective_files, is_evaluation, prime_rl_rollouts
-from bapo.observe.dumps.rows import number_types, read_rows
+from bapo.observe.dumps.rows import DumpFile, dump_error, number_types, read_rows
 
 
 class Format(StrEnum):
@@ -174,3 +173,54 @@ def _reward_columns(folder: Path, files: Sequence[DumpFile], columns: Mapping[st
             "reward", "", f"no column has decimals, as rewards of TRL are (found: {', '.join(types)}): {remedy}"
         )
     return found
+
+
+_OPTIONAL = ("response", "answer", "source", "group", "num_tokens", "is_cut", "policy_version")
+
+
+class ParseReport:
+    """Counts, over all rows, the values that there are."""
+
+    def __init__(self, dump: Dump) -> None:
+        self.num_rows = 0
+        self._dump = dump
+        self._num_values: Counter[str] = Counter()
+
+    def note(self, rollouts: Sequence[Rollout]) -> None:
+        """Count the values of one step."""
+        self.num_rows += len(rollouts)
+        for name in _OPTIONAL:
+            self._num_values[name] += sum(getattr(each, name) is not None for each in rollouts)
+
+    def facts(self) -> Mapping[str, str]:
+        """Return what each field was read from, and the columns that were not read."""
+        columns = self._dump.columns
+        facts = {}
+        for name in FIELDS:
+            place = self._place(name)
+            if place is not None:
+                facts[name] = place + self._share(name)
+        used = {name for column in columns.values() for name in column.split(",")}
+        found = self._dump.found
+        # Of a structure its parts are listed.
+        parts = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
+        if unused := [name for name in parts if not used & {name, *outer_paths(name)}]:
+            facts["not read"] = ", ".join(unused)
+        return facts
+
+    def _place(self, field: str) -> str | None:
+        if field not in self._dump.columns:
+            is_there = field not in _OPTIONAL or self._num_values[field]
+            return self._dump.places.get(field) if is_there else None
+        names = self._dump.columns[field].split(",")
+        if field == "step" and names[0] not in self._dump.found:
+            return "the number in the name of the file"
+        return f"column {names[0]}" if len(names) == 1 else f"columns {' + '.join(names)}, added up"
+
+    def _share(self, field: str) -> str:
+        num_values = self._num_values[field]
+        if field not in _OPTIONAL or num_values == self.num_rows:
+            return ""
+        if num_values:
+            return f", in {num_values:,} of {self.num_rows:,} rows"
+        return ", which is not there"

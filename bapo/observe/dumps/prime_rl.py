@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bapo.observe.dumps.columns import Rollout, rollout
-from bapo.observe.dumps.dump_file import DumpFile, row_error
+from bapo.observe.dumps.rows import DumpFile, row_error
 
 PLACES = {
     "prompt": "the messages before the first answer",

@@ -1,4 +1,4 @@
-"""Rows of JSONL and Parquet files beneath a folder, one after the other; no link is followed."""
+"""Files of a dump and their rows, of JSONL or Parquet, one after the other; no link is followed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,44 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
+from bapo.config import ConfigError, ConfigProblem
 from bapo.files.safe_paths import open_inside
-from bapo.observe.dumps.dump_file import dump_error, row_error
+
+
+class DumpFile(NamedTuple):
+    """A file of a dump."""
+
+    parts: tuple[str, ...]
+    """Names of the folders that lead to it, and its own."""
+    num_bytes: int
+    step: int | None
+    """Step of all its rows; `None` if the file's name does not contain it."""
+
+    @property
+    def name(self) -> str:
+        """Path within the folder."""
+        return "/".join(self.parts)
+
+
+def dump_error(field: str, value: Any, remedy: str) -> ConfigError:
+    """Return the error of a whole dump, or of an option that describes it."""
+    return ConfigError([ConfigProblem(field, value, remedy)])
+
+
+def row_error(field: str, file: str, row: int, value: Any, remedy: str) -> ConfigError:
+    """Return the error of one row: a line of a JSONL file, or a row of a Parquet file, from 1."""
+    return ConfigError([ConfigProblem(field, f"{file}, row {row}: {shown(value)}", remedy)])
+
+
+def shown(value: Any) -> str:
+    """Return a value, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
 
 Row = tuple[int, Mapping[str, Any]]
 """Number of a row, from 1, and its values by column."""

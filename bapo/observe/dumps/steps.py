@@ -1,19 +1,18 @@
-"""Rows of a dump → steps of rollout groups, of which one is in memory at a time."""
+"""Rows of a dump → steps of rollout groups, of which one is in memory at a time, and their lines of the record."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from bapo.observe.dumps.attempts import REPLACED, Attempts
 from bapo.observe.dumps.columns import Rollout
-from bapo.observe.dumps.dump_file import DumpFile, row_error
 from bapo.observe.dumps.formats import Dump
-from bapo.observe.dumps.rows import read_rows
+from bapo.observe.dumps.rows import DumpFile, dump_error, read_rows, row_error
 from bapo.observe.group import Group
-from bapo.observe.observation import Sizes
+from bapo.observe.observation import Lines, Observation, RejectedStepError, Sizes
 
 REPEATS = "steps that repeat the rollouts of the one before"
 FAILED = "episodes that failed"
@@ -236,3 +235,54 @@ def _group(members: Sequence[Rollout], source: str | None) -> Group:
         policy_version=first.policy_version if len(versions) == 1 else None,
         source=first.source or source,
     )
+
+
+EVALUATION = "validation"
+"""Name of a held-out set whose rows name no data source."""
+
+
+def lines_of_step(
+    observation: Observation, dumped: DumpedStep, step: int, source: str | None, *, at: float | None = None
+) -> tuple[list[Group], Lines | None]:
+    """Return the groups of a step, and its lines; None where it cannot be recorded, which is counted.
+
+    Raises ConfigError where the groups of the run's first step have one response each.
+    """
+    rollouts, num_earlier = latest_rollouts(dumped.rollouts, observation.sizes)
+    if num_earlier:
+        message = f"step {step} has all its prompts again, in whole groups: the last of each count"
+        observation.reject("earlier_attempt", message, count=num_earlier)
+    groups = groups_of(rollouts, source, observation.sizes)
+    try:
+        return groups, observation.lines_of_step(step, groups, at=at)
+    except RejectedStepError as error:
+        if observation.sizes is None and error.kind == "group_size":
+            remedy = "no prompt has two responses: name what a group has in common by --column group=COLUMN"
+            raise dump_error("group", dumped.file.name, remedy) from None
+        observation.reject(error.kind, str(error))
+        return groups, None
+
+
+def lines_of_evaluations(
+    observation: Observation, dumped: DumpedStep, known: Collection[tuple[int, str]] = (), *, at: float | None = None
+) -> Iterator[Lines]:
+    """Yield the lines of an evaluation, one per data source that is not among the `known` steps and names.
+
+    What cannot be recorded is counted.
+    """
+    by_source: dict[str, list[Group]] = {}
+    for group in groups_of(dumped.rollouts, None):
+        by_source.setdefault(group.source or EVALUATION, []).append(group)
+    for name, groups in by_source.items():
+        if (dumped.step, name) in known:
+            continue
+        sizes = Counter(len(group.rewards) for group in groups)
+        size = max(sizes, key=lambda size: (sizes[size], size))
+        same = [group for group in groups if len(group.rewards) == size]
+        if len(same) < len(groups):
+            message = f"a problem of {name} at step {dumped.step} has another number of responses than most, {size}"
+            observation.reject("group_size", message, count=len(groups) - len(same))
+        try:
+            yield observation.lines_of_evaluation(dumped.step, name, same, at=at)
+        except RejectedStepError as error:
+            observation.reject(error.kind, str(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bapo.tasks.countdown.problems import CountdownProblem
+from bapo.tasks.countdown.generation import CountdownProblem
 from bapo.tasks.rows import file_error, read_rows
 
 MAX_OPERANDS = 32

@@ -8,10 +8,9 @@ from dataclasses import replace
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import CountdownTaskConfig
 from bapo.draws import generator
-from bapo.tasks.base import Problem, Problems
+from bapo.tasks.base import Problems
 from bapo.tasks.countdown.files import read_problems
-from bapo.tasks.countdown.generation import ProblemRange, Split, distinct_problems
-from bapo.tasks.countdown.problems import COMPACT_TEMPLATE, CountdownProblem, as_problems
+from bapo.tasks.countdown.generation import CountdownProblem, ProblemRange, Split, as_problems, distinct_problems
 
 CD_34 = "CD-34"
 """Held-out problems of three or four numbers."""
@@ -62,15 +61,6 @@ def countdown_problems(section: CountdownTaskConfig) -> Problems:
         as_problems(train, "countdown", template),
         {name: as_problems(problems, name, template) for name, problems in evaluated.items()},
     )
-
-
-def validation_problems(
-    count: int, limits: ProblemRange, *, seed: int = 0, prompt_template: str = COMPACT_TEMPLATE
-) -> Sequence[Problem]:
-    """Return generated problems for choices that must not look at the test sets; disjoint from train and test."""
-    draw = generator(seed, 0, "countdown-validation")
-    problems = distinct_problems(count, limits, Split.VALIDATION, draw, field="count")
-    return as_problems(problems, "countdown-validation", prompt_template)
 
 
 def _generated_train(

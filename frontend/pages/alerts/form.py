@@ -9,9 +9,9 @@ import dash_mantine_components as dmc
 from dash import html
 from pydantic import ValidationError
 
+from bapo.analysis.findings.finding import LABELS
 from bapo.analysis.number_format import counted
 from bapo.api.alerts import RulePreview, RuleWrite
-from bapo.api.findings import LABELS
 from bapo.config.error_messages import said
 from frontend.components.alert_cards import KINDS
 from frontend.components.card import section_title

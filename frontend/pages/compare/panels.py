@@ -16,7 +16,7 @@ from bapo.api.difficulty import Migration
 from bapo.client import ApiError, AsyncClient
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
-from bapo.figures.methods import LineStyle, styles_of
+from bapo.figures.looks import LineStyle, styles_of
 from bapo.figures.metric_titles import AVERAGE, drawn_for, metric_of
 from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
 from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure

@@ -9,8 +9,8 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
+from bapo.analysis.findings.finding import LABELS
 from bapo.api.configs import RecipeInfo
-from bapo.api.findings import LABELS
 from bapo.api.runs import RunDetail
 from bapo.config import ConfigError, apply_changes, resolve
 from bapo.config.method import METHODS

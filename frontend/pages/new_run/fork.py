@@ -11,7 +11,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.analysis.steered import values_in_force
-from bapo.api.checkpoints import CheckpointInfo
+from bapo.api.artifacts import CheckpointInfo
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting

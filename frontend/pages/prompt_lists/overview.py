@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import Dash, State, html
 
+from bapo.analysis.findings.finding import LABELS
 from bapo.analysis.number_format import counted
-from bapo.api.findings import LABELS
 from bapo.api.prompt_lists import PromptListCreate, PromptListInfo
 from bapo.client import AsyncClient
 from frontend.components.actions import go_to, open_when_pressed, tell, when_submitted

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import html
 
+from bapo.analysis.findings.finding import Evidence
 from bapo.analysis.number_format import bounds_text
-from bapo.api.findings import Evidence
 from bapo.api.resources import DataProbe, ResourceInfo, ResourceKind, ResourcePreview, ResourceRun, ResourceVersion
 from bapo.api.runs import RunStatus
 from bapo.figures import formatting

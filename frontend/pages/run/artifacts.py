@@ -8,8 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
-from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
-from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting

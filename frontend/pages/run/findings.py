@@ -10,9 +10,8 @@ from urllib.parse import quote, urlencode
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
-from bapo.analysis.findings.finding import figure_text
+from bapo.analysis.findings.finding import Check, Evidence, Finding, FindingsReport, Remedy, Severity, figure_text
 from bapo.analysis.number_format import bounds_text, counted
-from bapo.api.findings import Check, Evidence, Finding, FindingsReport, Remedy, Severity
 from bapo.figures import formatting
 from frontend.components.actions import clientside, in_place
 from frontend.components.card import card, share_bar

@@ -10,7 +10,7 @@ from typing import Any
 
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
-from bapo.figures.extension import extension
+from bapo.figures.lines import extension
 from bapo.figures.theme import Palette, palette_of, themed
 from frontend.pages.run.chart_panel import View, asked, view_of
 from frontend.pages.run.charts import drawn, is_empty, plain

@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, html
 
 from bapo.api.runs import RunDetail
 from bapo.config.sections import group_size_of, token_limit_of
-from bapo.figures.sources import SOURCE_NAMES
+from bapo.figures.looks import SOURCE_NAMES
 from bapo.rollout import BatchSource
 from frontend.components.actions import clientside
 from frontend.components.choices import choices

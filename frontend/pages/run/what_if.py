@@ -14,8 +14,9 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.steered import config_in_force
+from bapo.analysis.what_if.answer import WhatIfAnswer, WhatIfTotals
+from bapo.api.readings import WhatIfRequest
 from bapo.api.runs import RunDetail
-from bapo.api.what_if import WhatIfAnswer, WhatIfRequest, WhatIfTotals
 from bapo.client import AsyncClient
 from bapo.config import ConfigError, RunConfig, apply_changes, parse_config
 from bapo.config.method import has_trait, is_trainable, replay_methods

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import html
 
+from bapo.analysis.what_if.answer import WhatIfAnswer, WhatIfTotal
 from bapo.api.base import FieldProblem
-from bapo.api.what_if import WhatIfAnswer, WhatIfTotal
 from bapo.figures.formatting import config_value, count, percent, points, share
 from frontend.components.elements import attributes
 from frontend.components.symbols import SYMBOLS, short_name

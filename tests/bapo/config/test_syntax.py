@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 from bapo.config import descriptions
-from bapo.config.syntax import syntax_tree
+from bapo.config.descriptions import syntax_tree
 
 SOURCE = inspect.getsource(descriptions)
 

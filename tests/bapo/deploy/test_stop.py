@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from bapo.deploy.stop import Stop
+from bapo.deploy.processes import Stop
 
 
 def test_signals_within_its_wait_set_it() -> None:

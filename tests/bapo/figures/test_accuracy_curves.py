@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.figures.accuracy_curves import accuracy_curves_data, accuracy_curves_figure, datasets_of
-from bapo.figures.actor_critic import actor_critic_data, actor_critic_figure
+from bapo.figures.accuracy_curves import (
+    accuracy_curves_data,
+    accuracy_curves_figure,
+    actor_critic_data,
+    actor_critic_figure,
+    datasets_of,
+)
 from bapo.figures.group_accuracy import group_accuracy_data, group_accuracy_figure, initial_groups
 from bapo.figures.groups import grouped
 from bapo.figures.peaks import peak

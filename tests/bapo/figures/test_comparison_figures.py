@@ -21,7 +21,7 @@ from bapo.figures.composition_grid import (
     composition_grid_data,
     composition_grid_figure,
 )
-from bapo.figures.methods import LineStyle
+from bapo.figures.looks import LineStyle
 from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
 from bapo.figures.overlay import MOST_IN_ONE_LABEL, OverlaidMark, overlay_data, overlay_figure, points_per_curve
 from bapo.figures.theme import DARK, LIGHT

@@ -7,7 +7,7 @@ import pytest
 from bapo.analysis.result import AppliedChange
 from bapo.config.method import method_label
 from bapo.figures.groups import fields_between, grouped
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.theme import LIGHT
 from tests.support.figure_runs import config, run
 

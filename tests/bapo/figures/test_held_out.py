@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bapo.figures.accuracy_curves import accuracy_curves_data
 from bapo.figures.groups import grouped
-from bapo.figures.held_out import with_named_sets
+from bapo.figures.recorded import with_named_sets
 from bapo.figures.results_table import results_table_data
 from bapo.report.contents import sections_of, selection_of
 from tests.support.figure_runs import evaluation, run

@@ -7,8 +7,8 @@ import pytest
 from bapo.figures.cumulative_rollouts import cumulative_rollouts_data, cumulative_rollouts_figure
 from bapo.figures.groups import grouped
 from bapo.figures.paper_figure_8 import batch_compositions_data, batch_compositions_figure
+from bapo.figures.reward_curves import training_dynamics_data, training_dynamics_figure
 from bapo.figures.theme import LIGHT
-from bapo.figures.training_dynamics import training_dynamics_data, training_dynamics_figure
 from tests.support.figure_runs import run
 
 BATCHES = {

@@ -8,6 +8,7 @@ import pytest
 
 from bapo.api.prompts import PromptDetail
 from bapo.api.records import Series
+from bapo.figures.looks import SOURCE_NAMES
 from bapo.figures.prompt_history import (
     NOT_TRAINED_OPACITY,
     SYMBOLS,
@@ -18,7 +19,6 @@ from bapo.figures.prompt_history import (
     prompt_history_figure,
     reason_text,
 )
-from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import LIGHT
 from bapo.rollout import BatchSource
 

@@ -6,9 +6,8 @@ import pytest
 
 from bapo.figures.groups import grouped
 from bapo.figures.metric_titles import drawn_for, metric_of
-from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
+from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure, training_dynamics_data
 from bapo.figures.theme import DARK, LIGHT
-from bapo.figures.training_dynamics import training_dynamics_data
 from tests.support.figure_runs import run
 
 KEY = "critic/rewards/mean"

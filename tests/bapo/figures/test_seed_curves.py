@@ -9,7 +9,7 @@ import pytest
 
 from bapo.figures.curve_panels import top_of
 from bapo.figures.groups import grouped
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.seed_curves import (
     MOST_POSITIONS,
     SeedCurve,

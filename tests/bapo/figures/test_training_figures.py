@@ -13,7 +13,7 @@ from bapo.figures.accuracy_bins import accuracy_bins_figure, histogram_bins
 from bapo.figures.axes import TIME_KEY, XAxis, x_axis
 from bapo.figures.batch_composition import batch_composition_data, batch_composition_figure
 from bapo.figures.evaluations import evaluations_data
-from bapo.figures.extension import extension
+from bapo.figures.lines import extension
 from bapo.figures.marks import Mark, add_marks
 from bapo.figures.metric_charts import BUFFER_AGES, BUFFER_SIZES, FILL_RATE, REWARDS, scalar
 from bapo.figures.rollouts import rollouts_data, rollouts_figure

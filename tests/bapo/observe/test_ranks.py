@@ -12,8 +12,9 @@ import pytest
 from bapo import observe
 from bapo.config import ConfigError
 from bapo.observe import Group, ObservedRun, rank_merge
-from bapo.records import EvaluationRecord, EventRecord, StepRecord, comparable, metrics
+from bapo.records import EvaluationRecord, StepRecord, comparable, metrics
 from bapo.run.journal import merged_records
+from tests.support.dumps import events_of, steps_of
 from tests.support.observed_loops import Loop
 from tests.support.waiting import wait_until
 
@@ -28,14 +29,6 @@ def groups_of(step: int, rank: int) -> list[Group]:
         Group(f"{step} + {rank} = ?", [1, 0, 0, step % 2], ["a", "b", "c", "d"], [3, 4, 5, 6], policy_version=step - 1),
         Group("2 + 2 = ?", [1, 1, 1, 1], ["4", "4", "4", "4"], [1, 1, 1, 1], policy_version=step - 1),
     ]
-
-
-def steps_of(folder: Path) -> list[StepRecord]:
-    return [record for record in merged_records(folder) if isinstance(record, StepRecord)]
-
-
-def events_of(folder: Path) -> list[EventRecord]:
-    return [record for record in merged_records(folder) if isinstance(record, EventRecord)]
 
 
 def missing(steps: Sequence[StepRecord]) -> list[tuple[int, ...]]:

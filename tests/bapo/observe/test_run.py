@@ -22,22 +22,15 @@ from bapo.analysis.findings.stream import read_stream
 from bapo.analysis.visits import UNKNOWN_VERSION, visits_of
 from bapo.config import ConfigError, resolve
 from bapo.observe import Group
-from bapo.records import EvaluationRecord, EventRecord, StepRecord, metrics, parse_record
+from bapo.records import EvaluationRecord, metrics, parse_record
 from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
 from tests.support.disks import fill, small_disk
+from tests.support.dumps import events_of, steps_of
 from tests.support.forked import forked
 from tests.support.observed_loops import Loop
 from tests.support.waiting import wait_until
-
-
-def steps_of(folder: Path) -> list[StepRecord]:
-    return [record for record in merged_records(folder) if isinstance(record, StepRecord)]
-
-
-def events_of(folder: Path) -> list[EventRecord]:
-    return [record for record in merged_records(folder) if isinstance(record, EventRecord)]
 
 
 def two_groups(version: int | None = None) -> list[Group]:
@@ -357,7 +350,7 @@ def test_a_forked_process_records_nothing_and_ends_no_run(tmp_path: Path, caplog
 
         def leave() -> None:
             run.step(1, groups=two_groups())
-            run.tell("warning", "of the worker")
+            run.record_event("warning", "of the worker")
             run.__exit__(SystemExit, SystemExit(0), None)
             (tmp_path / "said").write_text(caplog.text)
 

@@ -18,8 +18,7 @@ from bapo.config.task import FileTaskConfig
 from bapo.isolation.function import CallCancelledError
 from bapo.own_data.check import CheckedData, OtherData, check
 from bapo.own_data.formats import FormatError, check_beginning, preview, read
-from bapo.own_data.isolated import FileReadError, read_isolated
-from bapo.own_data.job import CheckJob, CheckResult, carry_out
+from bapo.own_data.job import CheckJob, CheckResult, FileReadError, carry_out, read_isolated
 from bapo.own_data.mapping import mapped, proposal
 from bapo.own_data.report import ColumnMapping, DataPreview
 from bapo.tasks.problem_files import RowError, read_problems

@@ -12,7 +12,7 @@ import pytest
 
 from bapo.config import ConfigError
 from bapo.config.model_catalogue import CATALOGUE
-from bapo.pretrained.errors import PretrainedError, UnreachableError
+from bapo.pretrained import PretrainedError, UnreachableError
 from bapo.pretrained.folders import fetch, local_models, remove
 from tests.support.disks import small_disk
 from tests.support.late_imports import late_imports

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType
 
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 from bapo.pretrained.gguf_model import convert_gguf
 from bapo.tasks import Problem
 from tests.support.late_imports import late_imports

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.pretrained.errors import PretrainedError
+from bapo.pretrained import PretrainedError
 from bapo.pretrained.hub_model import check_language_model, licence_of
 
 WHOLE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from bapo.config.errors import ConfigError
 from bapo.config.task import CountdownTaskConfig
 from bapo.study.declaration import Declaration, parse, shipped, slug
+from bapo.study.folder import StudyFolder
 from bapo.study.plan import PlannedRun, check, final_runs, resolved, tuning_runs
 from tests.bapo.study.measured_runs import TEXT, two_arms
 
@@ -77,6 +79,16 @@ def test_tuning_has_seeds_of_its_own_and_sees_validation_problems_only() -> None
     chosen = final_runs(study, {("main", "A"): {"method.v": 2}})
     assert {held_out(study, run) for run in chosen} == {"test"}
     assert [run.changes.get("method.v") for run in chosen[:2]] == [2, None]
+
+
+def test_a_folder_resolves_each_runs_config_once_and_again_for_a_chosen_setting(tmp_path: Path) -> None:
+    folder = StudyFolder.begin(tmp_path, TEXT)
+    before = folder.planned()[0]
+    chosen = final_runs(folder.study, {("main", "A"): {"training.learning_rate": 0.5}})[0]
+    assert chosen.name == before.name
+    assert folder.config_of(before) is folder.config_of(before)
+    assert folder.config_of(chosen).training.learning_rate == 0.5
+    assert folder.config_of(before).training.learning_rate != 0.5
 
 
 @pytest.mark.parametrize(

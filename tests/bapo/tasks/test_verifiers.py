@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bapo.config import ConfigError, plugins
+from bapo.config.plugins import BUILT_IN as NAMES
 from bapo.config.task import CountdownTaskConfig
-from bapo.config.verifiers import BUILT_IN as NAMES
 from bapo.tasks import Problem, build_task
 from bapo.tasks.verifiers import BUILT_IN, load_verifier
 

@@ -23,7 +23,7 @@ from bapo.api.compare import (
 )
 from bapo.api.difficulty import MigrationRate
 from bapo.api.runs import RunCreate
-from bapo.figures.methods import styles_of
+from bapo.figures.looks import styles_of
 from bapo.figures.metric_titles import metric_of
 from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from bapo.analysis.what_if.answer import WhatIfTotal
 from bapo.analysis.what_if.forecast import what_if
-from bapo.api.what_if import WhatIfTotal
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.figures.theme import LIGHT
 from frontend.pages.run.what_if import figures

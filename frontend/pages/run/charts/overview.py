@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bapo.figures import evaluations, lengths
+from bapo.figures import evaluations, rollouts
 from bapo.figures.metric_charts import OBSERVED_LOGPROB_GAP, REWARDS, VALUES
 from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, recorded_chart
 
@@ -36,8 +36,8 @@ CHARTS = of_tab(
         "Response length",
         "Tokens of the fresh responses, mean and longest, and the share that was cut off at the token limit; those "
         "count as wrong.",
-        lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, palette), data.axis, palette),
-        lengths.KEYS,
+        lambda data, palette: rollouts.lengths_figure(rollouts.lengths_data(data.series, palette), data.axis, palette),
+        rollouts.LENGTH_KEYS,
         height=220,
         question="How long are the responses, and how many are cut off?",
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bapo.analysis.findings.answers import answer_format, extracted, label_suspected, plain
+from bapo.analysis.findings.answers import answer_format, label_suspected, plain
 from bapo.analysis.findings.chance_movement import moved_by_chance
 from bapo.analysis.findings.curves import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.finding import LABELS, Found, TooLittle
@@ -239,13 +239,6 @@ def test_a_long_answer_is_listed_by_its_beginning() -> None:
     samples = [group("p0", [("\\boxed{" + "1 " * 200 + "}", 0)] * 5, label="1" * 200)]
     [listed] = found(answer_format(stream(samples=samples))).prompts
     assert listed.detail == f"{'1 ' * 40} … judged wrong; the label is {'1' * 80} …"
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"), [("a \\boxed{7}", "7"), ("<answer> x </answer>", "x"), ("nothing", None), ("<answer>7", None)]
-)
-def test_answers_are_taken_from_boxes_and_tags(text: str, answer: str | None) -> None:
-    assert extracted(text) == answer
 
 
 def test_decoration_does_not_tell_answers_apart() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bapo.analysis.findings.finding import FindingsReport, TooLittle
-from bapo.analysis.findings.planned_cost import with_planned_cost
-from bapo.analysis.findings.probe import OF_PROBES, group_size_of, probe_outcomes, suggest
+from bapo.analysis.findings.probe import OF_PROBES, group_size_of, probe_outcomes, suggest, with_planned_cost
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.config import resolve

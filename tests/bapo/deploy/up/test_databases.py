@@ -16,7 +16,7 @@ import sqlalchemy
 from kombu.connection import Connection
 
 from backend.kit.database import Database
-from bapo.deploy.foreign_variables import without_foreign_variables
+from bapo.deploy.processes import without_foreign_variables
 from bapo.deploy.up import supervision
 from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.leftovers import end_leftovers

@@ -135,13 +135,8 @@ def test_a_value_that_is_almost_the_target_is_wrong() -> None:
     assert not is_solution("1000000000000000001/1000000000000000000", [10**18 + 1, 10**18], 1)
 
 
-@given(st.text(max_size=600))
+@given(st.text(max_size=600) | st.text(alphabet="0123456789+-*/()= \n", max_size=600))
 def test_any_text_is_judged_without_an_error(response: str) -> None:
-    assert is_solution(response, [1, 2, 3], 6) in (True, False)
-
-
-@given(st.text(alphabet="0123456789+-*/()= \n", max_size=600))
-def test_any_arithmetic_soup_is_judged_without_an_error(response: str) -> None:
     assert is_solution(response, [1, 2, 3], 6) in (True, False)
 
 

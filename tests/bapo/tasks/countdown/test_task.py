@@ -17,8 +17,7 @@ import pytest
 from bapo.config.errors import ConfigError
 from bapo.config.task import CountdownTaskConfig
 from bapo.tasks import Problem, Task, build_task
-from bapo.tasks.countdown.generation import ProblemRange, Split, split_of
-from bapo.tasks.countdown.task import validation_problems
+from bapo.tasks.countdown.generation import Split, split_of
 
 Row = tuple[list[int], int]
 
@@ -116,12 +115,6 @@ def test_template() -> None:
     assert task.train[0].prompt == (
         f'Reach {target} with {" ".join(map(str, nums))}; answer {{"expression": …}} in <answer> tags.'
     )
-
-
-def test_validation_problems_are_neither_trained_nor_tested_on() -> None:
-    problems = validation_problems(200, ProblemRange(1, 12, 40, (3, 4)))
-    assert {split_of(nums) for nums in _multisets(problems)} == {Split.VALIDATION}
-    assert len({problem.prompt_id for problem in problems}) == 200
 
 
 def test_parquet_and_jsonl_give_the_same_task(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bapo.deploy.foreign_variables import is_foreign, without_foreign_variables
+from bapo.deploy.processes import is_foreign, without_foreign_variables
 
 
 @pytest.mark.parametrize(

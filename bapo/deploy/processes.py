@@ -1,11 +1,14 @@
-"""Variables by which other programs configure the libraries that our services use."""
+"""Processes of the services: commands that start them, variables kept from them, the event that stops them."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Literal
 
 _FOREIGN = re.compile(r"PG[A-Z]+|(CELERY|DASH|FLASK|UVICORN)_\w+|WEB_CONCURRENCY|FORWARDED_ALLOW_IPS")
 """libpq reads PGOPTIONS, PGSERVICE, PGPORT and others where an address does not set them, PostgreSQL's server some of
@@ -25,3 +28,23 @@ def without_foreign_variables() -> Iterator[Mapping[str, str]]:
         yield taken
     finally:
         os.environ.update(taken)
+
+
+Service = Literal["backend", "frontend", "worker"]
+
+
+def service_command(service: Service, *arguments: str) -> list[str]:
+    """Return `python -m SERVICE ...` with the Python that runs this."""
+    return [sys.executable, "-m", service, *arguments]
+
+
+class Stop(threading.Event):
+    """Can be set by a handler that interrupts its own `wait`; wait with a timeout.
+
+    A handler runs in the main thread between any two instructions. Where these are `wait`'s, which holds the event's
+    lock, setting a plain `threading.Event` waits for that lock forever.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cond = threading.Condition()  # Its lock may be taken again by the thread that holds it.

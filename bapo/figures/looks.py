@@ -1,4 +1,4 @@
-"""Looks of methods and other groups of runs: the same colour, dash and marker in every figure and comparison."""
+"""Looks of methods, other groups of runs and sources of a batch: the same colour, dash and name in every figure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bapo.config.method import Look, known_looks
 from bapo.figures.theme import Palette
+from bapo.rollout import BatchSource
 
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -39,3 +40,24 @@ def styles_of(labels: Sequence[str], palette: Palette) -> dict[str, LineStyle]:
         taken.add((look.colour, look.dash))
         looks[label] = look
     return {label: LineStyle(palette.methods[look.colour], look.dash, look.symbol) for label, look in looks.items()}
+
+
+class DrawnSource(NamedTuple):
+    """A source with its name and its colour in one scheme."""
+
+    source: BatchSource
+    name: str
+    colour: str
+
+
+SOURCE_NAMES = {
+    BatchSource.FRESH: "X1 fresh",
+    BatchSource.REEVALUATED: "X2 re-evaluated",
+    BatchSource.REUSED: "X3 reused",
+}
+
+
+def drawn_sources(palette: Palette) -> list[DrawnSource]:
+    """Return X1, X2 and X3, in the order in which they are stacked."""
+    colours = (palette.fresh, palette.reevaluated, palette.reused)
+    return [DrawnSource(*named, colour) for named, colour in zip(SOURCE_NAMES.items(), colours, strict=True)]
