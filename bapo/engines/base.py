@@ -30,7 +30,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from bapo.records import UpdateStats
+from bapo.records import SegmentStats, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -60,6 +60,8 @@ class GenerationStats:
     """Share of responses cut at the token limit."""
     timing: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the engine's own phases within the call, by name such as `verl/update_weights`."""
+    segments: SegmentStats | None = None
+    """What the call continued and left unfinished, with `rollout.max_segment_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,8 @@ class LoopEngine(Protocol):
 
         `purpose` ("rollout", "reevaluation", "tracking", …) keys the random draws together with seed and step, so
         that a call draws the same whatever was drawn before. After a call with `Policy.CURRENT`, α is unchanged,
-        bit for bit.
+        bit for bit. With `rollout.max_segment_tokens`, a call for fresh prompts begins responses to these and continues
+        unfinished ones; it returns the groups that are complete, whichever step began them.
         """
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:

@@ -8,8 +8,9 @@ import math
 import resource
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 import torch
@@ -25,12 +26,14 @@ from bapo.engines.finite_values import NotFiniteError, generation_problem, updat
 from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
+from bapo.engines.local.decoding import Prefix
 from bapo.engines.local.device import device_of
+from bapo.engines.local.partial import PartialRollouts
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
-from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
+from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample_segments
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
 from bapo.records import UpdateStats
@@ -45,6 +48,8 @@ OPTIMIZER_FILE = "optimizer.safetensors"
 CRITIC_FOLDER = "critic"
 CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
 GROUPS_FILE = "groups.safetensors"
+UNFINISHED_FILE = "unfinished.safetensors"
+"""Groups with unfinished responses, where there are any."""
 STATE_FILE = "engine.json"
 
 
@@ -82,6 +87,8 @@ class LocalEngine:
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
         self._rounded_model: PreTrainedModel | None = None
+        segment = config.rollout.max_segment_tokens
+        self._partial = None if segment is None else PartialRollouts(config.rollout, segment)
 
     # ------------------------------------------------------------ generation
 
@@ -97,6 +104,8 @@ class LocalEngine:
 
         Raises ConfigError where the policy gives tokens no probability, as with NaN among its weights.
         """
+        if self._partial is not None and (policy, purpose) == (Policy.ROLLOUT, "rollout"):
+            return self._generate_segments(self._partial, problems, step)
         return self._generate({step: problems}, group_size=group_size, policy=policy, purpose=purpose)[step]
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
@@ -109,7 +118,11 @@ class LocalEngine:
         """Answer the problems of each step with its own draws."""
         sampled = self._sample(
             self._policy_model(policy),
-            [problem for problems in batches.values() for problem in problems],
+            [
+                Prefix(self._prompts[problem.prompt_id], group_size)
+                for problems in batches.values()
+                for problem in problems
+            ],
             torch.cat([self._uniforms(step, purpose, len(each) * group_size) for step, each in batches.items()]),
             temperature=self._config.rollout.temperature,
             step=min(batches),
@@ -119,13 +132,36 @@ class LocalEngine:
         for step, problems in batches.items():
             of_step, sampled = sampled[: len(problems)], sampled[len(problems) :]
             version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
-            groups = []
-            for problem, group in zip(problems, of_step, strict=True):
-                rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
-                payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
-                groups.append(RolloutGroup(problem.prompt_id, sum(rewards), group_size, version, step, payload))
+            groups = [self._group(*each, version, step) for each in zip(problems, of_step, strict=True)]
             generations[step] = Generation(groups, _generation_stats(of_step))
         return generations
+
+    def _generate_segments(self, partial: PartialRollouts, problems: Sequence[Problem], step: int) -> Generation:
+        """Begin responses to these problems and continue those begun before; return the groups that are complete."""
+        complete, segments = partial.generate(
+            [(problem, self._prompts[problem.prompt_id]) for problem in problems],
+            step=step,
+            version=self._rollout_version,
+            sample=lambda prefixes, uniforms: self._sample(
+                self._policy_model(Policy.ROLLOUT),
+                prefixes,
+                uniforms,
+                temperature=self._config.rollout.temperature,
+                step=step,
+                purpose="rollout",
+                max_new_tokens=self._config.rollout.max_segment_tokens,
+            ),
+            uniforms=lambda begun, num_responses: self._uniforms(begun, "rollout", num_responses),
+        )
+        groups = [self._group(each.problem, each.sampled, each.versions[0], step) for each in complete]
+        stats = _generation_stats([group.payload.sampled for group in groups])
+        return Generation(groups, replace(stats, num_tokens=segments.num_tokens, segments=segments))
+
+    def _group(self, problem: Problem, sampled: SampledGroup, version: int, step: int) -> RolloutGroup:
+        """Return a group with the rewards of its responses."""
+        rewards = tuple(self._task.reward(problem, text) for text in self._texts(sampled))
+        payload = GroupPayload(self._prompts[problem.prompt_id], sampled, rewards)
+        return RolloutGroup(problem.prompt_id, sum(rewards), len(rewards), version, step, payload)
 
     def _uniforms(self, step: int, purpose: str, num_responses: int) -> Tensor:
         generator = torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose))
@@ -134,7 +170,8 @@ class LocalEngine:
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
         no_draws = torch.zeros(len(problems), self._config.rollout.max_response_tokens, dtype=torch.float64)
-        sampled = self._sample(self._model, problems, no_draws, temperature=0.0, purpose="greedy answers")
+        prompts = [Prefix(self._prompts[problem.prompt_id], 1) for problem in problems]
+        sampled = self._sample(self._model, prompts, no_draws, temperature=0.0, purpose="greedy answers")
         return [
             self._task.reward(problem, self._texts(group)[0]) for problem, group in zip(problems, sampled, strict=True)
         ]
@@ -153,19 +190,21 @@ class LocalEngine:
     def _sample(
         self,
         model: PreTrainedModel,
-        problems: Sequence[Problem],
+        prefixes: Sequence[Prefix],
         uniforms: Tensor,
         *,
         temperature: float,
         purpose: str,
         step: int | None = None,
+        max_new_tokens: int | None = None,
     ) -> list[SampledGroup]:
         rollout = self._config.rollout
         with forward_passes(self._config.engine, self._device):
-            sampled = sample(
+            sampled = sample_segments(
                 self._for_rollouts(model),
-                [self._prompts[problem.prompt_id] for problem in problems],
+                prefixes,
                 uniforms,
+                max_new_tokens=max_new_tokens or rollout.max_response_tokens,
                 temperature=temperature,
                 top_p=rollout.top_p,
                 top_k=rollout.top_k,
@@ -234,11 +273,18 @@ class LocalEngine:
                 self._critic.model.save_pretrained(folder / CRITIC_FOLDER)
                 save_file(self._critic.optimizer.state(), folder / CRITIC_OPTIMIZER_FILE)
             write_payloads(folder / GROUPS_FILE, [_payload(group) for group in groups])
+            if self._partial is not None:
+                write_payloads(folder / UNFINISHED_FILE, self._partial.payloads())
         except SafetensorError as error:
             # The values are our own, so that only writing them can fail.
             raise OSError(str(error)) from error
         self._tokenizer.save_pretrained(folder / CURRENT_FOLDER)
-        state = {"rollout_version": self._rollout_version, "rollout_is_current": self._rollout_is_current}
+        state: dict[str, Any] = {
+            "rollout_version": self._rollout_version,
+            "rollout_is_current": self._rollout_is_current,
+        }
+        if self._partial is not None:
+            state["unfinished"] = {**self._draws_key(), "groups": self._partial.state_dict()}
         (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, folder: Path) -> Sequence[object]:
@@ -254,7 +300,25 @@ class LocalEngine:
         if self._critic is not None:
             _load_weights(self._critic.model, folder / CRITIC_FOLDER)
             self._critic.optimizer.load_state(load_file(folder / CRITIC_OPTIMIZER_FILE))
+        # Checkpoints from before there were partial rollouts do not have it.
+        unfinished = state.get("unfinished")
+        if self._partial is not None and unfinished:
+            self._load_unfinished(self._partial, unfinished, folder)
         return read_payloads(folder / GROUPS_FILE)
+
+    def _load_unfinished(self, partial: PartialRollouts, state: Mapping[str, Any], folder: Path) -> None:
+        """Restore the unfinished responses, or drop those of a fork's parent that other settings began."""
+        payloads = read_payloads(folder / UNFINISHED_FILE)
+        if {name: state[name] for name in self._draws_key()} == self._draws_key():
+            problems = {problem.prompt_id: problem for problem in self._task.train}
+            partial.load_state_dict(state["groups"], payloads, problems)
+        else:
+            partial.drop(sum(len(payload.rewards) for payload in payloads))
+
+    def _draws_key(self) -> dict[str, Any]:
+        """Return what a response's draws depend on besides its step and place."""
+        config = self._config
+        return {"rollout": config.rollout.model_dump(mode="json"), "seed": config.training.seed}
 
     # ------------------------------------------------------------ surroundings
 
@@ -328,6 +392,8 @@ def _payload(group: RolloutGroup) -> GroupPayload:
 def _generation_stats(sampled: Sequence[SampledGroup]) -> GenerationStats:
     lengths = [length for group in sampled for length in group.lengths]
     ended = [each for group in sampled for each in group.ended]
+    if not lengths:
+        return GenerationStats(0, 0.0, 0, 0.0)
     return GenerationStats(
         num_tokens=sum(lengths),
         response_length_mean=sum(lengths) / len(lengths),
