@@ -136,6 +136,22 @@ class RunConfig(Section):
         raise broken_rule("rollout.max_segment_tokens", remedy)
 
     @model_validator(mode="after")
+    def _repetitions_are_recognised(self) -> Self:
+        rollout = self.rollout
+        if rollout.repetition_tokens is None:
+            return self
+        if rollout.repetition_tokens < rollout.repetition_count:
+            remedy = (
+                f"{rollout.repetition_count} repetitions (rollout.repetition_count) are at least as many tokens: give "
+                f"{rollout.repetition_count} or more"
+            )
+        elif self.engine.type != "local":
+            remedy = "only the local engine recognises repetitions: leave it empty, or set engine.type to local"
+        else:
+            return self
+        raise broken_rule("rollout.repetition_tokens", remedy)
+
+    @model_validator(mode="after")
     def _reserved_gpus_suffice(self) -> Self:
         given, engine = self.resources.gpus, self.engine
         # With `auto` the local engine trains on the CPU where it is given no GPU.

@@ -44,6 +44,11 @@ class RolloutConfig(Section):
     """Partial rollouts: tokens of a fresh response that one step generates; what has not ended then is continued in the
     next step by the rollout policy of that step, and its group is trained on when all of its responses are done. Empty:
     each step waits for its longest response."""
+    repetition_tokens: Annotated[int, Field(ge=2, le=4096)] | None = None
+    """Repetition stop: a response ends once its last so many tokens repeat one sequence at least `repetition_count`
+    times; like one cut at the token limit it has no end token. Empty: responses may repeat themselves to the limit."""
+    repetition_count: Annotated[int, Field(ge=2, le=1024)] = 8
+    """Least number of times that the sequence occurs within `repetition_tokens`."""
     ahead: Literal["off", "window"] = "off"
     """`off`: each step generates its own fresh responses. `window`: a step that synchronises α generates those of all
     steps up to the next synchronisation in one call, with the same draws; for methods with a `v` whose prompts follow

@@ -263,7 +263,20 @@ class StepRecord(Record):
     """Tokens, fresh responses."""
     response_length_max: Annotated[int | None, Metric("response_length/max")] = None
     response_clip_ratio: Annotated[float | None, Metric("response_length/clip_ratio")] = None
-    """Share of fresh responses cut at the token limit."""
+    """Share of fresh responses cut, at the token limit or because they repeated themselves."""
+    response_repetition_ratio: Annotated[
+        float | None,
+        Metric(
+            "response_length/repetition_ratio",
+            "Responses that repeat themselves",
+            "share of fresh responses",
+            "How many responses does the repetition stop end?",
+            tab="system",
+            is_share=True,
+            only_recorded=True,
+        ),
+    ] = None
+    """Share of fresh responses that `rollout.repetition_tokens` ended; part of the share that was cut."""
     segments: Annotated[SegmentStats | None, Metric("bapo/segments/")] = None
     """`None` without partial rollouts."""
     cost: Annotated[Cost, Metric("bapo/cost/")]

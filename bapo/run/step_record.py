@@ -75,6 +75,7 @@ def step_record(
         response_length_mean=fresh.stats.response_length_mean if fresh.groups else None,
         response_length_max=fresh.stats.response_length_max if fresh.groups else None,
         response_clip_ratio=fresh.stats.response_clip_ratio if fresh.groups else None,
+        response_repetition_ratio=fresh.stats.response_repetition_ratio,
         segments=fresh.stats.segments,
         cost=cost,
         timing=timing,

@@ -16,6 +16,7 @@ from transformers.cache_utils import DynamicCache
 from bapo.engines.local.cache import GrowingCache, cache_bytes_per_token
 from bapo.engines.local.distributions import choose_tokens
 from bapo.engines.local.padding import PromptBatch, no_padding, padding_budget, runs_of_similar_length
+from bapo.engines.local.repetition import Repetitions, RepetitionStop
 
 _COMPACTION_SHARE = 0.75
 """Share of unfinished rows below which the finished ones leave a batch that no prompt waits for: copying the cache
@@ -33,10 +34,11 @@ class Sampling(NamedTuple):
     top_p: float
     top_k: int
     eos_token_ids: Tensor
+    repetition_stop: RepetitionStop | None = None
 
 
 class Prefix(NamedTuple):
-    """What some rows continue: a prompt, or a prompt with the beginning of one response."""
+    """A prompt, or a prompt with the beginning of one response, that some rows continue."""
 
     tokens: Sequence[int]
     num_rows: int
@@ -85,6 +87,8 @@ class DecodingBatch:
             torch.zeros(num_places, dtype=torch.long, device=model.device) for _ in range(5)
         )
         """Row, position of the next token, limit of tokens, length of the prompt and newest token of each place."""
+        stop = sampling.repetition_stop
+        self._repetitions = None if stop is None else Repetitions(stop, num_places, model.device)
         self._is_going_on = torch.zeros(num_places, dtype=torch.bool, device=model.device)
         self._num_going_on = 0
         self._is_padded = False
@@ -145,6 +149,10 @@ class DecodingBatch:
             values[places] = torch.tensor(of_admitted, device=device)[by_row]
         rows = [row for index in admitted for row in range(self._first_rows[index], self._first_rows[index + 1])]
         self._rows[places] = torch.tensor(rows, device=device)
+        if self._repetitions is not None:
+            tokens = [self._prefixes[index].tokens for index in admitted]
+            begun_with = [each[len(each) - num_begun :] for each, num_begun in zip(tokens, begun, strict=True)]
+            self._repetitions.begin(places, [begun_with[index] for index in by_row.tolist()])
         self._is_going_on[places] = True
         self._num_going_on += len(places)
 
@@ -183,6 +191,9 @@ class DecodingBatch:
             top_k=settings.top_k,
         )
         has_ended = torch.isin(self._tokens, settings.eos_token_ids) | (self._positions + 1 == self._ends)
+        if self._repetitions is not None:
+            self._repetitions.add(self._tokens)
+            has_ended |= self._repetitions.have_ended()
         self._is_going_on = going_on & ~has_ended
         self._num_going_on = int(self._is_going_on.sum())
         self._positions += self._is_going_on
@@ -212,6 +223,8 @@ class DecodingBatch:
         assert self._cache is not None
         kept = self._is_going_on.nonzero().squeeze(1)
         self._cache.keep_rows(kept)
+        if self._repetitions is not None:
+            self._repetitions.keep_rows(kept)
         places = (self._rows, self._positions, self._ends, self._prompt_lengths, self._tokens, self._is_going_on)
         self._rows, self._positions, self._ends, self._prompt_lengths, self._tokens, self._is_going_on = (
             each[kept] for each in places

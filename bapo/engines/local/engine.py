@@ -20,6 +20,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.sections import RolloutConfig
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
@@ -33,6 +34,7 @@ from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloa
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
+from bapo.engines.local.repetition import RepetitionStop
 from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample_segments
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
@@ -49,7 +51,7 @@ CRITIC_FOLDER = "critic"
 CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
 GROUPS_FILE = "groups.safetensors"
 UNFINISHED_FILE = "unfinished.safetensors"
-"""Groups with unfinished responses, where there are any."""
+"""Groups with unfinished responses, of a run with partial rollouts."""
 STATE_FILE = "engine.json"
 
 
@@ -88,7 +90,9 @@ class LocalEngine:
         self._rollout_model: PreTrainedModel | None = None
         self._rounded_model: PreTrainedModel | None = None
         segment = config.rollout.max_segment_tokens
-        self._partial = None if segment is None else PartialRollouts(config.rollout, segment)
+        stop = config.rollout.repetition_tokens
+        self._repetition_stop = None if stop is None else RepetitionStop(stop, config.rollout.repetition_count)
+        self._partial = PartialRollouts(config.rollout, segment, self._repetition_stop) if segment else None
 
     # ------------------------------------------------------------ generation
 
@@ -133,7 +137,7 @@ class LocalEngine:
             of_step, sampled = sampled[: len(problems)], sampled[len(problems) :]
             version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
             groups = [self._group(*each, version, step) for each in zip(problems, of_step, strict=True)]
-            generations[step] = Generation(groups, _generation_stats(of_step))
+            generations[step] = Generation(groups, _generation_stats(of_step, self._config.rollout))
         return generations
 
     def _generate_segments(self, partial: PartialRollouts, problems: Sequence[Problem], step: int) -> Generation:
@@ -154,7 +158,7 @@ class LocalEngine:
             uniforms=lambda begun, num_responses: self._uniforms(begun, "rollout", num_responses),
         )
         groups = [self._group(each.problem, each.sampled, each.versions[0], step) for each in complete]
-        stats = _generation_stats([group.payload.sampled for group in groups])
+        stats = _generation_stats([group.payload.sampled for group in groups], self._config.rollout)
         return Generation(groups, replace(stats, num_tokens=segments.num_tokens, segments=segments))
 
     def _group(self, problem: Problem, sampled: SampledGroup, version: int, step: int) -> RolloutGroup:
@@ -209,6 +213,7 @@ class LocalEngine:
                 top_p=rollout.top_p,
                 top_k=rollout.top_k,
                 eos_token_ids=self._eos_token_ids,
+                repetition_stop=self._repetition_stop,
             )
         if not all(math.isfinite(float(group.logprobs.sum())) for group in sampled):
             raise generation_problem(self._config, step, purpose)
@@ -389,16 +394,23 @@ def _payload(group: RolloutGroup) -> GroupPayload:
     return group.payload
 
 
-def _generation_stats(sampled: Sequence[SampledGroup]) -> GenerationStats:
+def _generation_stats(sampled: Sequence[SampledGroup], rollout: RolloutConfig) -> GenerationStats:
     lengths = [length for group in sampled for length in group.lengths]
     ended = [each for group in sampled for each in group.ended]
     if not lengths:
         return GenerationStats(0, 0.0, 0, 0.0)
+    # What has neither an end token nor all of its tokens repeated itself.
+    is_repetitive = [
+        not has_ended and length < rollout.max_response_tokens for length, has_ended in zip(lengths, ended, strict=True)
+    ]
     return GenerationStats(
         num_tokens=sum(lengths),
         response_length_mean=sum(lengths) / len(lengths),
         response_length_max=max(lengths),
         response_clip_ratio=1 - sum(ended) / len(ended),
+        response_repetition_ratio=(
+            None if rollout.repetition_tokens is None else sum(is_repetitive) / len(is_repetitive)
+        ),
     )
 
 

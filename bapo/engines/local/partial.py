@@ -18,6 +18,7 @@ from torch import Tensor
 from bapo.config.sections import RolloutConfig
 from bapo.engines.local.decoding import Prefix
 from bapo.engines.local.payload import GroupPayload
+from bapo.engines.local.repetition import RepetitionStop
 from bapo.engines.local.sampling import SampledGroup
 from bapo.records import SegmentStats
 from bapo.tasks.base import Problem
@@ -41,6 +42,8 @@ class PartialGroup:
     beginning: Beginning
     responses: list[SampledGroup]
     """Each response as a group of one."""
+    unfinished: list[int]
+    """Responses that have neither ended nor reached the token limit."""
     versions: list[int]
     """Policy version of each segment."""
 
@@ -61,10 +64,13 @@ class _Segment(NamedTuple):
 class PartialRollouts:
     """The groups with unfinished responses, in the order in which they were begun."""
 
-    def __init__(self, rollout: RolloutConfig, max_segment_tokens: int) -> None:
+    def __init__(
+        self, rollout: RolloutConfig, max_segment_tokens: int, repetition_stop: RepetitionStop | None = None
+    ) -> None:
         self._group_size = rollout.group_size
         self._max_response_tokens = rollout.max_response_tokens
         self._max_segment_tokens = max_segment_tokens
+        self._repetition_stop = repetition_stop
         self._groups: list[PartialGroup] = []
         self._num_dropped = 0
 
@@ -83,11 +89,11 @@ class PartialRollouts:
         `uniforms` returns the random numbers of so many responses that a step begins. Of a prompt with two complete
         groups, as at the turn of an epoch, the later one waits for the next step.
         """
-        num_continued = sum(len(self._open(group)) for group in self._groups)
-        self._groups += [
-            PartialGroup(problem, prompt, Beginning(step, place, len(begun)), [_NO_TOKENS] * self._group_size, [])
-            for place, (problem, prompt) in enumerate(begun)
-        ]
+        num_continued = self._num_unfinished()
+        for place, (problem, prompt) in enumerate(begun):
+            beginning, all_responses = Beginning(step, place, len(begun)), list(range(self._group_size))
+            responses = [_NO_TOKENS] * self._group_size
+            self._groups.append(PartialGroup(problem, prompt, beginning, responses, all_responses, []))
         segments = [segment for group in self._groups for segment in self._next_segments(group)]
         beginnings = {segment.group.beginning.step: segment.group.beginning for segment in segments}
         draws = {each.step: uniforms(each.step, each.num_prompts * self._group_size) for each in beginnings.values()}
@@ -95,12 +101,13 @@ class PartialRollouts:
             [segment.prefix for segment in segments],
             torch.cat([draws[segment.group.beginning.step][self._rows(segment)] for segment in segments]),
         )
-        for group in dict.fromkeys(segment.group for segment in segments):
-            group.versions.append(version)
         for segment, tokens in zip(segments, drawn, strict=True):
             for place, response in enumerate(segment.responses):
                 earlier = segment.group.responses[response]
                 segment.group.responses[response] = _continued(earlier, tokens.only([place]))
+        for group in dict.fromkeys(segment.group for segment in segments):
+            group.versions.append(version)
+            group.unfinished = [each for each in group.unfinished if self._continues(group, each)]
         complete = self._take_complete()
         num_segments = [
             math.ceil(length / self._max_segment_tokens) for group in complete for length in group.sampled.lengths
@@ -109,29 +116,28 @@ class PartialRollouts:
         return complete, SegmentStats(
             num_tokens=sum(sum(each.lengths) for each in drawn),
             num_continued=num_continued,
-            num_unfinished=sum(len(self._open(group)) for group in self._groups),
+            num_unfinished=self._num_unfinished(),
             num_dropped=num_dropped,
             segments_mean=sum(num_segments) / len(num_segments) if num_segments else None,
             segments_max=max(num_segments, default=None),
         )
 
-    def _open(self, group: PartialGroup) -> list[int]:
-        """Return the responses that have neither ended nor reached the token limit."""
+    def _num_unfinished(self) -> int:
+        return sum(len(group.unfinished) for group in self._groups)
+
+    def _continues(self, group: PartialGroup, index: int) -> bool:
+        """Return whether only the end of its segment cut a response."""
+        response = group.responses[index]
         length = len(group.versions) * self._max_segment_tokens
-        if length >= self._max_response_tokens:
-            return []
-        return [
-            index
-            for index, response in enumerate(group.responses)
-            if response.lengths == (length,) and response.ended == (False,)
-        ]
+        is_cut = response.ended == (False,) and response.lengths == (length,) and length < self._max_response_tokens
+        return is_cut and not (self._repetition_stop and self._repetition_stop.applies(response.token_ids))
 
     def _next_segments(self, group: PartialGroup) -> list[_Segment]:
         if not group.versions:
-            return [_Segment(group, range(self._group_size), Prefix(group.prompt, self._group_size))]
+            return [_Segment(group, group.unfinished, Prefix(group.prompt, self._group_size))]
         return [
             _Segment(group, [response], Prefix([*group.prompt, *tokens], 1, len(tokens)))
-            for response in self._open(group)
+            for response in group.unfinished
             for tokens in group.responses[response].responses()
         ]
 
@@ -142,7 +148,7 @@ class PartialRollouts:
     def _take_complete(self) -> Sequence[PartialGroup]:
         complete: dict[str, PartialGroup] = {}
         for group in self._groups:
-            if not self._open(group):
+            if not group.unfinished:
                 complete.setdefault(group.problem.prompt_id, group)
         self._groups = [group for group in self._groups if complete.get(group.problem.prompt_id) is not group]
         return list(complete.values())
@@ -153,7 +159,7 @@ class PartialRollouts:
 
     def state_dict(self) -> list[Any]:
         """Return what else there is to know of the groups, ready for JSON."""
-        return [[group.problem.prompt_id, group.beginning, group.versions] for group in self._groups]
+        return [[group.problem.prompt_id, group.beginning, group.unfinished, group.versions] for group in self._groups]
 
     def load_state_dict(
         self, state: Sequence[Any], payloads: Sequence[GroupPayload], problems: Mapping[str, Problem]
@@ -165,9 +171,10 @@ class PartialRollouts:
                 payload.prompt,
                 Beginning(*beginning),
                 [payload.sampled.only([response]) for response in range(self._group_size)],
+                unfinished,
                 versions,
             )
-            for (prompt_id, beginning, versions), payload in zip(state, payloads, strict=True)
+            for (prompt_id, beginning, unfinished, versions), payload in zip(state, payloads, strict=True)
         ]
 
     def drop(self, num_responses: int) -> None:

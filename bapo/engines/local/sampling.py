@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.engines.local.decoding import Chosen, DecodingBatch, Prefix, Sampling
+from bapo.engines.local.repetition import RepetitionStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class SampledGroup:
     lengths: tuple[int, ...]
     """Tokens of each response."""
     ended: tuple[bool, ...]
-    """True if the response ended by itself, not at the token limit."""
+    """True if the response ended by itself, neither at the token limit nor because it repeated itself."""
 
     def only(self, responses: Sequence[int]) -> SampledGroup:
         """Return only these of the responses."""
@@ -101,13 +102,14 @@ def sample_segments(
     top_p: float,
     top_k: int,
     eos_token_ids: Sequence[int],
+    repetition_stop: RepetitionStop | None = None,
 ) -> list[SampledGroup]:
     """Draw at most `max_new_tokens` further tokens of each prefix's rows, of which there is at least one.
 
     The others of its arguments are those of `sample`: a response drawn in segments has the tokens of one drawn at once.
     """
     ends = torch.tensor(eos_token_ids, device=model.device)
-    sampling = Sampling(temperature, top_p, top_k, ends)
+    sampling = Sampling(temperature, top_p, top_k, ends, repetition_stop)
     batch = DecodingBatch(model, prefixes, uniforms.to(model.device), sampling, max_new_tokens)
     return _groups(batch.decode(), [prefix.num_rows for prefix in prefixes], uniforms.shape[1], ends.cpu())
 

@@ -118,14 +118,14 @@ class Scripted:
 
     def sample(self, prefixes: Sequence[Prefix], uniforms: Tensor) -> list[SampledGroup]:
         self.prefixes.append([prefix.tokens for prefix in prefixes])
-        rows = iter(uniforms.tolist())
+        rows = ((int(step), int(row)) for step, row in uniforms.tolist())
         return [
-            SampledGroup.joined([self._segment(*next(rows), prefix.num_begun) for _ in range(prefix.num_rows)])
+            SampledGroup.joined([self._segment(next(rows), prefix.num_begun) for _ in range(prefix.num_rows)])
             for prefix in prefixes
         ]
 
-    def _segment(self, step: int, row: int, num_begun: int) -> SampledGroup:
-        length = self._lengths[step, row]
+    def _segment(self, key: tuple[int, int], num_begun: int) -> SampledGroup:
+        length = self._lengths[key]
         num_new = min(length - num_begun, SEGMENT)
         has_ended = num_begun + num_new == length < LIMIT
         return SampledGroup(
