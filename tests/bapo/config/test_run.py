@@ -162,3 +162,18 @@ def test_a_run_with_partial_rollouts_declares_its_schedule(method: str) -> None:
     (warning,) = [each for each in warnings if each.field == "rollout.max_segment_tokens"]
     # 512 tokens are 5 segments of 100 and a rest.
     assert "begun up to 5 steps earlier" in warning.remedy
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"rollout": {"repetition_tokens": 7}}, "8 repetitions (rollout.repetition_count) are at least as many tokens"),
+        ({"rollout": {"repetition_tokens": 64}, "engine": {"type": "verl"}}, "set engine.type to local"),
+    ],
+)
+def test_a_repetition_stop_that_cannot_act_is_refused(given: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        resolve(given)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.value) == ("rollout.repetition_tokens", given["rollout"]["repetition_tokens"])
+    assert remedy in problem.remedy
