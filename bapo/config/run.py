@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -24,6 +25,7 @@ from bapo.config.registry import Registry
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
 from bapo.config.section import Section
 from bapo.config.sections import (
+    MAX_SEGMENTS,
     EvaluationConfig,
     LossConfig,
     ModelConfig,
@@ -110,6 +112,46 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _segments_fit(self) -> Self:
+        rollout, method = self.rollout, self.method
+        if rollout.max_segment_tokens is None:
+            return self
+        least, longest = math.ceil(rollout.max_response_tokens / MAX_SEGMENTS), rollout.max_response_tokens
+        if not least <= rollout.max_segment_tokens <= longest:
+            remedy = (
+                f"a response of {longest} tokens (rollout.max_response_tokens) is generated in at most {MAX_SEGMENTS} "
+                f"segments: give {least} to {longest}, or leave it empty"
+            )
+        elif method.has_rounds or method.is_unmeasured:
+            remedy = (
+                f"{method.label} needs all answers to its prompts in the step that asks: leave it empty, or choose "
+                "another method, such as bapo"
+            )
+        elif rollout.ahead != "off":
+            remedy = f"rollout.ahead = {rollout.ahead} needs whole responses: set it to off, or leave this empty"
+        elif self.engine.type != "local":
+            remedy = "only the local engine continues unfinished responses: leave it empty, or set engine.type to local"
+        else:
+            return self
+        raise broken_rule("rollout.max_segment_tokens", remedy)
+
+    @model_validator(mode="after")
+    def _repetitions_are_recognised(self) -> Self:
+        rollout = self.rollout
+        if rollout.repetition_tokens is None:
+            return self
+        if rollout.repetition_tokens < rollout.repetition_count:
+            remedy = (
+                f"{rollout.repetition_count} repetitions (rollout.repetition_count) are at least as many tokens: give "
+                f"{rollout.repetition_count} or more"
+            )
+        elif self.engine.type != "local":
+            remedy = "only the local engine recognises repetitions: leave it empty, or set engine.type to local"
+        else:
+            return self
+        raise broken_rule("rollout.repetition_tokens", remedy)
+
+    @model_validator(mode="after")
     def _reserved_gpus_suffice(self) -> Self:
         given, engine = self.resources.gpus, self.engine
         # With `auto` the local engine trains on the CPU where it is given no GPU.
@@ -145,7 +187,20 @@ class RunConfig(Section):
     @property
     def warnings(self) -> Sequence[ConfigProblem]:
         """Notes on what is legal but probably a mistake."""
-        return tuple(self.method.warnings(self))
+        return (*self.method.warnings(self), *self._segment_warnings())
+
+    def _segment_warnings(self) -> Iterable[ConfigProblem]:
+        """Say how the schedule differs from that of the method's paper."""
+        rollout = self.rollout
+        if rollout.max_segment_tokens is not None:
+            num_segments = math.ceil(rollout.max_response_tokens / rollout.max_segment_tokens)
+            yield ConfigProblem(
+                "rollout.max_segment_tokens",
+                rollout.max_segment_tokens,
+                "partial rollouts are another schedule than the method's own: a step trains on the groups whose last "
+                f"response ends in it, and a response may have been begun up to {num_segments - 1} steps earlier, by "
+                "older weights",
+            )
 
     @property
     def critic(self) -> CriticConfig | None:

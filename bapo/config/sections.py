@@ -19,6 +19,8 @@ class ModelConfig(Section):
 
 
 MAX_GROUP_SIZE = 1024
+MAX_SEGMENTS = 16
+"""Most steps over which a partial rollout may extend: its first segment is as much staler than without."""
 
 
 class RolloutConfig(Section):
@@ -38,6 +40,15 @@ class RolloutConfig(Section):
     """Longest prompt in tokens; loading data with a longer one fails."""
     max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
     """Length in tokens at which a response is cut."""
+    max_segment_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Partial rollouts: tokens of a fresh response that one step generates; what has not ended then is continued in the
+    next step by the rollout policy of that step, and its group is trained on when all of its responses are done. Empty:
+    each step waits for its longest response."""
+    repetition_tokens: Annotated[int, Field(ge=2, le=4096)] | None = None
+    """Repetition stop: a response ends once its last so many tokens repeat one sequence at least `repetition_count`
+    times; like one cut at the token limit it has no end token. Empty: responses may repeat themselves to the limit."""
+    repetition_count: Annotated[int, Field(ge=2, le=1024)] = 8
+    """Least number of times that the sequence occurs within `repetition_tokens`."""
     ahead: Literal["off", "window"] = "off"
     """`off`: each step generates its own fresh responses. `window`: a step that synchronises α generates those of all
     steps up to the next synchronisation in one call, with the same draws; for methods with a `v` whose prompts follow

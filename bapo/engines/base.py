@@ -35,7 +35,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from bapo.records import SupervisedStats, UpdateStats
+from bapo.records import SegmentStats, SupervisedStats, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -62,9 +62,13 @@ class GenerationStats:
     """Tokens."""
     response_length_max: int
     response_clip_ratio: float
-    """Share of responses cut at the token limit."""
+    """Share of responses cut, at the token limit or because they repeated themselves."""
+    response_repetition_ratio: float | None = None
+    """Share of responses cut because they repeated themselves; None without `rollout.repetition_tokens`."""
     timing: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the engine's own phases within the call, by name such as `verl/update_weights`."""
+    segments: SegmentStats | None = None
+    """Responses that the call continued and left unfinished, with `rollout.max_segment_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,11 @@ def joined(rounds: Sequence[Generation]) -> Generation:
             response_length_mean=mean([each.response_length_mean for each in stats]),
             response_length_max=max(each.response_length_max for each in stats),
             response_clip_ratio=mean([each.response_clip_ratio for each in stats]),
+            response_repetition_ratio=(
+                None
+                if stats[0].response_repetition_ratio is None
+                else mean([each.response_repetition_ratio or 0.0 for each in stats])
+            ),
             timing={
                 name: sum(each.timing.get(name, 0.0) for each in stats)
                 for name in dict.fromkeys(name for each in stats for name in each.timing)
@@ -147,7 +156,8 @@ class LoopEngine(Protocol):
 
         `purpose` ("rollout", "reevaluation", "tracking", …) keys the random draws together with seed and step, so
         that a call draws the same whatever was drawn before. After a call with `Policy.CURRENT`, α is unchanged,
-        bit for bit.
+        bit for bit. With `rollout.max_segment_tokens`, a call for fresh prompts begins responses to these and continues
+        unfinished ones; it returns the groups that are complete, whichever step began them.
         """
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:

@@ -239,8 +239,10 @@ def _batch(step: WalkedStep) -> Line:
 
 
 def _adapted(step: WalkedStep, thresholds: ThresholdValues) -> Line:
+    own = step.record.reward_mean
     said = (
-        f"r_tot was {thresholds.r_tot:.3f} in this step; its own mean accuracy of {step.record.reward_mean:.3f} joins "
+        f"r_tot was {thresholds.r_tot:.3f} in this step; "
+        f"{'no group was completed, so nothing' if own is None else f'its own mean accuracy of {own:.3f}'} joins "
         "the window of ten steps that the next step's c2 and c3 follow."
     )
     return Line("thresholds", "Eq. 8", _ADAPT, said, [])

@@ -15,7 +15,7 @@ from bapo.records.journal import (
 from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
 from bapo.records.metric_names import metrics
 from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
-from bapo.records.step import BufferState, Cost, Rewards, SourceCounts, StepRecord, ThresholdValues
+from bapo.records.step import BufferState, Cost, Rewards, SegmentStats, SourceCounts, StepRecord, ThresholdValues
 from bapo.records.update import (
     BoundTerms,
     CriticStats,
@@ -53,6 +53,7 @@ __all__ = [
     "Rewards",
     "SampleRecord",
     "SampledResponse",
+    "SegmentStats",
     "SourceCounts",
     "StepRecord",
     "SupervisedStats",

@@ -124,6 +124,73 @@ class Cost(Record):
     num_evaluation_rollouts: int | None = None
 
 
+class SegmentStats(Record):
+    """Partial rollouts: what a step generated of fresh responses with `rollout.max_segment_tokens`."""
+
+    num_tokens: Annotated[
+        int,
+        Metric(
+            "num_tokens",
+            "Tokens generated per step",
+            "tokens",
+            "How much does a step generate?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ]
+    """Tokens of all segments of the step, fresh responses alone."""
+    num_continued: Annotated[
+        int,
+        Metric(
+            "num_continued",
+            "Responses continued",
+            "responses",
+            "How many responses were begun in earlier steps?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ]
+    """Responses of earlier steps that this step continued."""
+    num_unfinished: Annotated[
+        int,
+        Metric(
+            "num_unfinished",
+            "Unfinished responses",
+            "responses",
+            "How many responses wait for later steps?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ]
+    """Responses that later steps continue; none of their group's is part of the rollouts yet."""
+    num_dropped: Annotated[
+        int,
+        Metric(
+            "num_dropped",
+            "Partial responses thrown away",
+            "responses",
+            "What was begun in vain?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ]
+    """Responses of a fork's parent that are not continued, because the fork has another `rollout` section or seed."""
+    segments_mean: Annotated[
+        float | None,
+        Metric(
+            "segments_mean",
+            "Segments per response",
+            "segments",
+            "Over how many steps is a response generated?",
+            tab="system",
+            only_recorded=True,
+        ),
+    ]
+    """Mean over the responses of the groups completed in this step; None if there is none."""
+    segments_max: int | None
+    """Most segments of one of these responses."""
+
+
 class Rewards(Record):
     """The rewards of an observed step as its trainer gave them."""
 
@@ -186,7 +253,7 @@ class StepRecord(Record):
     rewards: Rewards | None = None
     """`None` in a run of our own trainer, whose rewards are 0 and 1."""
     reward_mean: Annotated[
-        float,
+        float | None,
         Metric(
             "critic/rewards/mean",
             "Training reward",
@@ -196,14 +263,29 @@ class StepRecord(Record):
             is_mean_reward=True,
         ),
     ]
-    """Over the fresh responses."""
+    """Over the fresh responses; None if no group was completed in the step, as partial rollouts allow."""
     batch_reward_mean: Annotated[float | None, Metric("bapo/batch/reward_mean")]
     """Over the responses trained on; None for an empty batch."""
     response_length_mean: Annotated[float | None, Metric("response_length/mean", "Response length", "tokens")] = None
     """Tokens, fresh responses."""
     response_length_max: Annotated[int | None, Metric("response_length/max")] = None
     response_clip_ratio: Annotated[float | None, Metric("response_length/clip_ratio")] = None
-    """Share of fresh responses cut at the token limit."""
+    """Share of fresh responses cut, at the token limit or because they repeated themselves."""
+    response_repetition_ratio: Annotated[
+        float | None,
+        Metric(
+            "response_length/repetition_ratio",
+            "Responses that repeat themselves",
+            "share of fresh responses",
+            "How many responses does the repetition stop end?",
+            tab="system",
+            is_share=True,
+            only_recorded=True,
+        ),
+    ] = None
+    """Share of fresh responses that `rollout.repetition_tokens` ended; part of the share that was cut."""
+    segments: Annotated[SegmentStats | None, Metric("bapo/segments/")] = None
+    """`None` without partial rollouts."""
     cost: Annotated[Cost, Metric("bapo/cost/")]
     timing: Annotated[Figures, Metric("timing_s/")]
     """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update` (with the supervised step), `step`

@@ -31,10 +31,8 @@ def log_line(record: AnyRecord) -> str | None:
 def step_line(record: StepRecord) -> str:
     """Return the reward and the batch composition of a step."""
     counts = record.counts
-    return (
-        f"reward {record.reward_mean:.2f}  batch {counts.batch}/{counts.batch_size}: "
-        f"X1 {counts.x1}, X2 {counts.x2}, X3 {counts.x3}"
-    )
+    reward = "none" if record.reward_mean is None else f"{record.reward_mean:.2f}"
+    return f"reward {reward}  batch {counts.batch}/{counts.batch_size}: X1 {counts.x1}, X2 {counts.x2}, X3 {counts.x3}"
 
 
 def evaluation_line(record: EvaluationRecord) -> str:

@@ -163,7 +163,9 @@ def a_run(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
         process.wait()
     yield Check("exit code of a demo run that was left alone", float(ended or 0), "", 0.0)
     records = merged_records(run_folder) if run_folder.is_dir() else []
-    rewards = [record.reward_mean for record in records if isinstance(record, StepRecord)]
+    rewards = [
+        record.reward_mean for record in records if isinstance(record, StepRecord) and record.reward_mean is not None
+    ]
     yield Check("steps of the demo", float(len(rewards)), "steps", 8.0, "at least")
     part = max(1, len(rewards) // 4)
     gained = fmean(rewards[-part:]) - fmean(rewards[:part]) if rewards else float("nan")

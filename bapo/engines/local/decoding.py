@@ -1,9 +1,10 @@
-"""Decoding of many responses at once: the batch stays full while prompts wait, each forwarded once for its group."""
+"""Decoding of many responses at once: the batch stays full while prefixes wait, each forwarded once for its rows."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import psutil
@@ -15,12 +16,13 @@ from transformers.cache_utils import DynamicCache
 from bapo.engines.local.cache import GrowingCache, cache_bytes_per_token
 from bapo.engines.local.distributions import choose_tokens
 from bapo.engines.local.padding import PromptBatch, no_padding, padding_budget, runs_of_similar_length
+from bapo.engines.local.repetition import Repetitions, RepetitionStop
 
 _COMPACTION_SHARE = 0.75
 """Share of unfinished rows below which the finished ones leave a batch that no prompt waits for: copying the cache
 costs about as much as computing a quarter of its rows twice."""
 _ADMISSION_SHARE = 1 / 8
-"""Share of finished rows from which on prompts that wait take their places: each time costs a forward pass more."""
+"""Share of finished rows from which on prefixes that wait take their places: each time costs a forward pass more."""
 _SPARE_SHARE = 1 / 8
 """Columns of the cache beyond those of the longest row: the rows move only when these are used up."""
 
@@ -32,6 +34,16 @@ class Sampling(NamedTuple):
     top_p: float
     top_k: int
     eos_token_ids: Tensor
+    repetition_stop: RepetitionStop | None = None
+
+
+class Prefix(NamedTuple):
+    """A prompt, or a prompt with the beginning of one response, that some rows continue."""
+
+    tokens: Sequence[int]
+    num_rows: int
+    num_begun: int = 0
+    """Tokens of the response among these."""
 
 
 class Chosen(NamedTuple):
@@ -44,32 +56,39 @@ class Chosen(NamedTuple):
 
 
 class DecodingBatch:
-    """Rows that are decoded together, one token at a time; row `i * group_size + j` is response j to prompt i.
+    """Rows that are decoded together, one token at a time, in the order of their prefixes.
 
-    A place in the batch belongs to one row after another: all of a prompt's rows take the places of rows that ended.
+    A place in the batch belongs to one row after another: all of a prefix's rows take the places of rows that ended.
     """
 
     def __init__(
         self,
         model: PreTrainedModel,
-        prompts: Sequence[Sequence[int]],
+        prefixes: Sequence[Prefix],
         uniforms: Tensor,
         sampling: Sampling,
+        max_new_tokens: int,
     ) -> None:
-        """Take at least one prompt, and the uniform numbers of all rows [rows, tokens]."""
+        """Take at least one prefix, the uniform numbers of all rows [rows, tokens of a whole response], and the most
+        tokens that a row gets."""
         self._model = model
-        self._prompts = prompts
+        self._prefixes = prefixes
         self._uniforms = uniforms
         self._sampling = sampling
-        self._group_size = len(uniforms) // len(prompts)
+        self._limits = [min(prefix.num_begun + max_new_tokens, uniforms.shape[1]) for prefix in prefixes]
+        """Tokens of a response at which its row ends, those begun with included, by prefix."""
+        self._first_rows = list(accumulate((prefix.num_rows for prefix in prefixes), initial=0))
         # Those of equal length come one after another, so that they are forwarded together.
-        self._waiting = deque(sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index)))
-        num_places, self._capacity = self._room()
-        self._min_admitted = max(self._group_size, int(_ADMISSION_SHARE * num_places))
-        self._rows, self._positions, self._prompt_lengths, self._tokens = (
-            torch.zeros(num_places, dtype=torch.long, device=model.device) for _ in range(4)
+        self._waiting = deque(sorted(range(len(prefixes)), key=lambda index: (len(prefixes[index].tokens), index)))
+        most_rows = max(prefix.num_rows for prefix in prefixes)
+        num_places, self._capacity = self._room(most_rows)
+        self._min_admitted = max(most_rows, int(_ADMISSION_SHARE * num_places))
+        self._rows, self._positions, self._ends, self._prompt_lengths, self._tokens = (
+            torch.zeros(num_places, dtype=torch.long, device=model.device) for _ in range(5)
         )
-        """Row, position of the next token, length of the prompt and newest token of each place."""
+        """Row, position of the next token, limit of tokens, length of the prompt and newest token of each place."""
+        stop = sampling.repetition_stop
+        self._repetitions = None if stop is None else Repetitions(stop, num_places, model.device)
         self._is_going_on = torch.zeros(num_places, dtype=torch.bool, device=model.device)
         self._num_going_on = 0
         self._is_padded = False
@@ -95,31 +114,47 @@ class DecodingBatch:
         is_kept, *parts = (torch.cat(parts) for parts in zip(*chosen, strict=True))
         return Chosen(*(part[is_kept].cpu() for part in parts))
 
-    def _room(self) -> tuple[int, int]:
+    def _room(self, most_rows: int) -> tuple[int, int]:
         """Return how many rows are decoded at the same time, and the columns of their cache."""
-        longest = len(self._prompts[self._waiting[-1]]) + self._uniforms.shape[1]
-        bytes_per_column = cache_bytes_per_token(self._model) * self._group_size
+        longest = max(
+            len(prefix.tokens) - prefix.num_begun + limit
+            for prefix, limit in zip(self._prefixes, self._limits, strict=True)
+        )
+        bytes_per_column = cache_bytes_per_token(self._model)
         budget = _cache_budget_bytes(self._model)
-        if len(self._prompts) * longest * bytes_per_column <= budget:
+        if len(self._uniforms) * longest * bytes_per_column <= budget:
             return len(self._uniforms), longest
         capacity = longest + int(_SPARE_SHARE * longest) + 1
-        num_groups = budget // (capacity * bytes_per_column)
-        return min(max(1, num_groups), len(self._prompts)) * self._group_size, capacity
+        num_groups = budget // (capacity * bytes_per_column * most_rows)
+        return min(max(1, num_groups) * most_rows, len(self._uniforms)), capacity
 
     def _admit(self) -> None:
-        """Begin the rows of as many waiting prompts as there are places for."""
+        """Begin the rows of as many waiting prefixes as there are places for."""
         places = (~self._is_going_on).nonzero().squeeze(1)
-        num_admitted = min(len(self._waiting), len(places) // self._group_size)
-        admitted = [self._waiting.popleft() for _ in range(num_admitted)]
-        places = places[: num_admitted * self._group_size].view(num_admitted, self._group_size)
-        lengths = [len(self._prompts[index]) for index in admitted]
+        admitted: list[int] = []
+        num_rows: list[int] = []
+        while self._waiting and sum(num_rows) + self._prefixes[self._waiting[0]].num_rows <= len(places):
+            admitted.append(self._waiting.popleft())
+            num_rows.append(self._prefixes[admitted[-1]].num_rows)
+        places = places[: sum(num_rows)]
+        lengths = [len(self._prefixes[index].tokens) for index in admitted]
         device = places.device
-        first_rows = torch.tensor(admitted, device=device).unsqueeze(1) * self._group_size
-        self._rows[places] = first_rows + torch.arange(self._group_size, device=device)
-        self._positions[places] = 0
-        self._prompt_lengths[places] = torch.tensor(lengths, device=device).unsqueeze(1)
+        by_row = torch.arange(len(admitted), device=device).repeat_interleave(torch.tensor(num_rows, device=device))
+        begun = [self._prefixes[index].num_begun for index in admitted]
+        for values, of_admitted in (
+            (self._positions, begun),
+            (self._ends, [self._limits[index] for index in admitted]),
+            (self._prompt_lengths, [length - each for length, each in zip(lengths, begun, strict=True)]),
+        ):
+            values[places] = torch.tensor(of_admitted, device=device)[by_row]
+        rows = [row for index in admitted for row in range(self._first_rows[index], self._first_rows[index + 1])]
+        self._rows[places] = torch.tensor(rows, device=device)
+        if self._repetitions is not None:
+            tokens = [self._prefixes[index].tokens for index in admitted]
+            begun_with = [each[len(each) - num_begun :] for each, num_begun in zip(tokens, begun, strict=True)]
+            self._repetitions.begin(places, [begun_with[index] for index in by_row.tolist()])
         self._is_going_on[places] = True
-        self._num_going_on += places.numel()
+        self._num_going_on += len(places)
 
         runs = list(runs_of_similar_length(lengths, padding_budget(self._model).prompts))
         prefixes = [self._prefill([admitted[position] for position in run]) for run in runs]
@@ -130,15 +165,16 @@ class DecodingBatch:
         room = self._longest()
         self._cache.make_room(room)
         self._is_padded = self._is_padded or lengths[0] < room
+        end = 0
         for run, (cache, logits) in zip(runs, prefixes, strict=True):
-            prompts = torch.arange(len(run), device=device).repeat_interleave(self._group_size)
-            their_places = places[run.start : run.stop].flatten()
-            self._cache.admit(cache, prompts, their_places)
-            self._logits[their_places] = logits[prompts]
+            begin, end = end, end + sum(num_rows[run.start : run.stop])
+            continued = by_row[begin:end] - run.start
+            self._cache.admit(cache, continued, places[begin:end])
+            self._logits[places[begin:end]] = logits[continued]
 
-    def _prefill(self, prompts: Sequence[int]) -> tuple[DynamicCache, Tensor]:
-        """Forward prompts of similar length; return their cache and the logits after them."""
-        together = PromptBatch([self._prompts[index] for index in prompts], self._model.device)
+    def _prefill(self, prefixes: Sequence[int]) -> tuple[DynamicCache, Tensor]:
+        """Forward prefixes of similar length; return their cache and the logits after them."""
+        together = PromptBatch([self._prefixes[index].tokens for index in prefixes], self._model.device)
         cache = DynamicCache()
         output = self._model(past_key_values=cache, use_cache=True, logits_to_keep=1, **together.inputs())
         return cache, output.logits[:, -1]
@@ -146,8 +182,7 @@ class DecodingBatch:
     def _choose(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Choose the next token of each place; return which of them belong to a response, and the three of `Chosen`."""
         settings, going_on = self._sampling, self._is_going_on
-        limit = self._uniforms.shape[1]
-        cells = self._rows * limit + self._positions
+        cells = self._rows * self._uniforms.shape[1] + self._positions
         self._tokens, logprobs = choose_tokens(
             self._logits,
             self._uniforms.flatten()[cells],
@@ -155,7 +190,10 @@ class DecodingBatch:
             top_p=settings.top_p,
             top_k=settings.top_k,
         )
-        has_ended = torch.isin(self._tokens, settings.eos_token_ids) | (self._positions + 1 == limit)
+        has_ended = torch.isin(self._tokens, settings.eos_token_ids) | (self._positions + 1 == self._ends)
+        if self._repetitions is not None:
+            self._repetitions.add(self._tokens)
+            has_ended |= self._repetitions.have_ended()
         self._is_going_on = going_on & ~has_ended
         self._num_going_on = int(self._is_going_on.sum())
         self._positions += self._is_going_on
@@ -185,8 +223,11 @@ class DecodingBatch:
         assert self._cache is not None
         kept = self._is_going_on.nonzero().squeeze(1)
         self._cache.keep_rows(kept)
-        self._rows, self._positions, self._prompt_lengths, self._tokens, self._is_going_on = (
-            each[kept] for each in (self._rows, self._positions, self._prompt_lengths, self._tokens, self._is_going_on)
+        if self._repetitions is not None:
+            self._repetitions.keep_rows(kept)
+        places = (self._rows, self._positions, self._ends, self._prompt_lengths, self._tokens, self._is_going_on)
+        self._rows, self._positions, self._ends, self._prompt_lengths, self._tokens, self._is_going_on = (
+            each[kept] for each in places
         )
 
 

@@ -8,8 +8,9 @@ import math
 import resource
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 import torch
@@ -19,19 +20,23 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.sections import RolloutConfig
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, DemonstrationCounts, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
 from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
+from bapo.engines.local.decoding import Prefix
 from bapo.engines.local.demonstrations import demonstrations
 from bapo.engines.local.device import device_of
+from bapo.engines.local.partial import PartialRollouts
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
-from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
+from bapo.engines.local.repetition import RepetitionStop
+from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample_segments
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
 from bapo.records import SupervisedStats, UpdateStats
@@ -46,6 +51,8 @@ OPTIMIZER_FILE = "optimizer.safetensors"
 CRITIC_FOLDER = "critic"
 CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
 GROUPS_FILE = "groups.safetensors"
+UNFINISHED_FILE = "unfinished.safetensors"
+"""Groups with unfinished responses, of a run with partial rollouts."""
 STATE_FILE = "engine.json"
 
 
@@ -84,6 +91,10 @@ class LocalEngine:
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
         self._rounded_model: PreTrainedModel | None = None
+        segment = config.rollout.max_segment_tokens
+        stop = config.rollout.repetition_tokens
+        self._repetition_stop = None if stop is None else RepetitionStop(stop, config.rollout.repetition_count)
+        self._partial = PartialRollouts(config.rollout, segment, self._repetition_stop) if segment else None
 
     # ------------------------------------------------------------ generation
 
@@ -99,6 +110,8 @@ class LocalEngine:
 
         Raises ConfigError where the policy gives tokens no probability, as with NaN among its weights.
         """
+        if self._partial is not None and (policy, purpose) == (Policy.ROLLOUT, "rollout"):
+            return self._generate_segments(self._partial, problems, step)
         return self._generate({step: problems}, group_size=group_size, policy=policy, purpose=purpose)[step]
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
@@ -111,7 +124,11 @@ class LocalEngine:
         """Answer the problems of each step with its own draws."""
         sampled = self._sample(
             self._policy_model(policy),
-            [problem for problems in batches.values() for problem in problems],
+            [
+                Prefix(self._prompts[problem.prompt_id], group_size)
+                for problems in batches.values()
+                for problem in problems
+            ],
             torch.cat([self._uniforms(step, purpose, len(each) * group_size) for step, each in batches.items()]),
             temperature=self._config.rollout.temperature,
             step=min(batches),
@@ -121,17 +138,38 @@ class LocalEngine:
         for step, problems in batches.items():
             of_step, sampled = sampled[: len(problems)], sampled[len(problems) :]
             version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
-            groups = []
-            for problem, group in zip(problems, of_step, strict=True):
-                rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
-                prompt_id = problem.prompt_id
-                payload = GroupPayload(self._prompts[prompt_id], group, rewards)
-                is_demonstrated = prompt_id in self._demonstrations.examples
-                groups.append(
-                    RolloutGroup(prompt_id, sum(rewards), group_size, version, step, payload, is_demonstrated)
-                )
-            generations[step] = Generation(groups, _generation_stats(of_step))
+            groups = [self._group(*each, version, step) for each in zip(problems, of_step, strict=True)]
+            generations[step] = Generation(groups, _generation_stats(of_step, self._config.rollout))
         return generations
+
+    def _generate_segments(self, partial: PartialRollouts, problems: Sequence[Problem], step: int) -> Generation:
+        """Begin responses to these problems and continue those begun before; return the groups that are complete."""
+        complete, segments = partial.generate(
+            [(problem, self._prompts[problem.prompt_id]) for problem in problems],
+            step=step,
+            version=self._rollout_version,
+            sample=lambda prefixes, uniforms: self._sample(
+                self._policy_model(Policy.ROLLOUT),
+                prefixes,
+                uniforms,
+                temperature=self._config.rollout.temperature,
+                step=step,
+                purpose="rollout",
+                max_new_tokens=self._config.rollout.max_segment_tokens,
+            ),
+            uniforms=lambda begun, num_responses: self._uniforms(begun, "rollout", num_responses),
+        )
+        groups = [self._group(each.problem, each.sampled, each.versions[0], step) for each in complete]
+        stats = _generation_stats([group.payload.sampled for group in groups], self._config.rollout)
+        return Generation(groups, replace(stats, num_tokens=segments.num_tokens, segments=segments))
+
+    def _group(self, problem: Problem, sampled: SampledGroup, version: int, step: int) -> RolloutGroup:
+        """Return a group with the rewards of its responses."""
+        rewards = tuple(self._task.reward(problem, text) for text in self._texts(sampled))
+        prompt_id = problem.prompt_id
+        payload = GroupPayload(self._prompts[prompt_id], sampled, rewards)
+        is_demonstrated = prompt_id in self._demonstrations.examples
+        return RolloutGroup(prompt_id, sum(rewards), len(rewards), version, step, payload, is_demonstrated)
 
     def _uniforms(self, step: int, purpose: str, num_responses: int) -> Tensor:
         generator = torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose))
@@ -140,7 +178,8 @@ class LocalEngine:
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
         no_draws = torch.zeros(len(problems), self._config.rollout.max_response_tokens, dtype=torch.float64)
-        sampled = self._sample(self._model, problems, no_draws, temperature=0.0, purpose="greedy answers")
+        prompts = [Prefix(self._prompts[problem.prompt_id], 1) for problem in problems]
+        sampled = self._sample(self._model, prompts, no_draws, temperature=0.0, purpose="greedy answers")
         return [
             self._task.reward(problem, self._texts(group)[0]) for problem, group in zip(problems, sampled, strict=True)
         ]
@@ -159,23 +198,26 @@ class LocalEngine:
     def _sample(
         self,
         model: PreTrainedModel,
-        problems: Sequence[Problem],
+        prefixes: Sequence[Prefix],
         uniforms: Tensor,
         *,
         temperature: float,
         purpose: str,
         step: int | None = None,
+        max_new_tokens: int | None = None,
     ) -> list[SampledGroup]:
         rollout = self._config.rollout
         with forward_passes(self._config.engine, self._device):
-            sampled = sample(
+            sampled = sample_segments(
                 self._for_rollouts(model),
-                [self._prompts[problem.prompt_id] for problem in problems],
+                prefixes,
                 uniforms,
+                max_new_tokens=max_new_tokens or rollout.max_response_tokens,
                 temperature=temperature,
                 top_p=rollout.top_p,
                 top_k=rollout.top_k,
                 eos_token_ids=self._eos_token_ids,
+                repetition_stop=self._repetition_stop,
             )
         if not all(math.isfinite(float(group.logprobs.sum())) for group in sampled):
             raise generation_problem(self._config, step, purpose)
@@ -266,11 +308,18 @@ class LocalEngine:
                 self._critic.model.save_pretrained(folder / CRITIC_FOLDER)
                 save_file(self._critic.optimizer.state(), folder / CRITIC_OPTIMIZER_FILE)
             write_payloads(folder / GROUPS_FILE, [_payload(group) for group in groups])
+            if self._partial is not None:
+                write_payloads(folder / UNFINISHED_FILE, self._partial.payloads())
         except SafetensorError as error:
             # The values are our own, so that only writing them can fail.
             raise OSError(str(error)) from error
         self._tokenizer.save_pretrained(folder / CURRENT_FOLDER)
-        state = {"rollout_version": self._rollout_version, "rollout_is_current": self._rollout_is_current}
+        state: dict[str, Any] = {
+            "rollout_version": self._rollout_version,
+            "rollout_is_current": self._rollout_is_current,
+        }
+        if self._partial is not None:
+            state["unfinished"] = {**self._draws_key(), "groups": self._partial.state_dict()}
         (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, folder: Path) -> Sequence[object]:
@@ -286,7 +335,25 @@ class LocalEngine:
         if self._critic is not None:
             _load_weights(self._critic.model, folder / CRITIC_FOLDER)
             self._critic.optimizer.load_state(load_file(folder / CRITIC_OPTIMIZER_FILE))
+        # Checkpoints from before there were partial rollouts do not have it.
+        unfinished = state.get("unfinished")
+        if self._partial is not None and unfinished:
+            self._load_unfinished(self._partial, unfinished, folder)
         return read_payloads(folder / GROUPS_FILE)
+
+    def _load_unfinished(self, partial: PartialRollouts, state: Mapping[str, Any], folder: Path) -> None:
+        """Restore the unfinished responses, or drop those of a fork's parent that other settings began."""
+        payloads = read_payloads(folder / UNFINISHED_FILE)
+        if {name: state[name] for name in self._draws_key()} == self._draws_key():
+            problems = {problem.prompt_id: problem for problem in self._task.train}
+            partial.load_state_dict(state["groups"], payloads, problems)
+        else:
+            partial.drop(sum(len(payload.rewards) for payload in payloads))
+
+    def _draws_key(self) -> dict[str, Any]:
+        """Return what a response's draws depend on besides its step and place."""
+        config = self._config
+        return {"rollout": config.rollout.model_dump(mode="json"), "seed": config.training.seed}
 
     # ------------------------------------------------------------ surroundings
 
@@ -352,14 +419,23 @@ def _payload(group: RolloutGroup) -> GroupPayload:
     return group.payload
 
 
-def _generation_stats(sampled: Sequence[SampledGroup]) -> GenerationStats:
+def _generation_stats(sampled: Sequence[SampledGroup], rollout: RolloutConfig) -> GenerationStats:
     lengths = [length for group in sampled for length in group.lengths]
     ended = [each for group in sampled for each in group.ended]
+    if not lengths:
+        return GenerationStats(0, 0.0, 0, 0.0)
+    # What has neither an end token nor all of its tokens repeated itself.
+    is_repetitive = [
+        not has_ended and length < rollout.max_response_tokens for length, has_ended in zip(lengths, ended, strict=True)
+    ]
     return GenerationStats(
         num_tokens=sum(lengths),
         response_length_mean=sum(lengths) / len(lengths),
         response_length_max=max(lengths),
         response_clip_ratio=1 - sum(ended) / len(ended),
+        response_repetition_ratio=(
+            None if rollout.repetition_tokens is None else sum(is_repetitive) / len(is_repetitive)
+        ),
     )
 
 

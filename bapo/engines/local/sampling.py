@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from bapo.engines.local.decoding import Chosen, DecodingBatch, Sampling
+from bapo.engines.local.decoding import Chosen, DecodingBatch, Prefix, Sampling
+from bapo.engines.local.repetition import RepetitionStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class SampledGroup:
     lengths: tuple[int, ...]
     """Tokens of each response."""
     ended: tuple[bool, ...]
-    """True if the response ended by itself, not at the token limit."""
+    """True if the response ended by itself, neither at the token limit nor because it repeated itself."""
 
     def only(self, responses: Sequence[int]) -> SampledGroup:
         """Return only these of the responses."""
@@ -45,6 +46,16 @@ class SampledGroup:
             (*self.ended, True),
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[SampledGroup]) -> SampledGroup:
+        """Return the responses of all parts as one group."""
+        return cls(
+            torch.cat([part.token_ids for part in parts]),
+            torch.cat([part.logprobs for part in parts]),
+            tuple(length for part in parts for length in part.lengths),
+            tuple(ended for part in parts for ended in part.ended),
+        )
+
     def responses(self) -> list[list[int]]:
         """Return the token ids of each response."""
         return [part.tolist() for part in torch.split(self.token_ids, list(self.lengths))]
@@ -54,7 +65,6 @@ class SampledGroup:
         return [float(part.sum()) for part in torch.split(self.logprobs, list(self.lengths))]
 
 
-@torch.inference_mode()
 def sample(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
@@ -77,9 +87,40 @@ def sample(
     """
     if not prompts:
         return []
+    group_size = len(uniforms) // len(prompts)
+    return sample_segments(
+        model,
+        [Prefix(prompt, group_size) for prompt in prompts],
+        uniforms,
+        max_new_tokens=uniforms.shape[1],
+        temperature=temperature,
+        top_p=top_p,
+        top_k=top_k,
+        eos_token_ids=eos_token_ids,
+    )
+
+
+@torch.inference_mode()
+def sample_segments(
+    model: PreTrainedModel,
+    prefixes: Sequence[Prefix],
+    uniforms: Tensor,
+    *,
+    max_new_tokens: int,
+    temperature: float,
+    top_p: float,
+    top_k: int,
+    eos_token_ids: Sequence[int],
+    repetition_stop: RepetitionStop | None = None,
+) -> list[SampledGroup]:
+    """Draw at most `max_new_tokens` further tokens of each prefix's rows, of which there is at least one.
+
+    The others of its arguments are those of `sample`: a response drawn in segments has the tokens of one drawn at once.
+    """
     ends = torch.tensor(eos_token_ids, device=model.device)
-    batch = DecodingBatch(model, prompts, uniforms.to(model.device), Sampling(temperature, top_p, top_k, ends))
-    return _groups(batch.decode(), len(uniforms) // len(prompts), uniforms.shape[1], ends.cpu())
+    sampling = Sampling(temperature, top_p, top_k, ends, repetition_stop)
+    batch = DecodingBatch(model, prefixes, uniforms.to(model.device), sampling, max_new_tokens)
+    return _groups(batch.decode(), [prefix.num_rows for prefix in prefixes], uniforms.shape[1], ends.cpu())
 
 
 def draw_uniforms(num_responses: int, max_new_tokens: int, generator: torch.Generator) -> Tensor:
@@ -87,17 +128,20 @@ def draw_uniforms(num_responses: int, max_new_tokens: int, generator: torch.Gene
     return torch.rand(num_responses, max_new_tokens, generator=generator, dtype=torch.float64)
 
 
-def _groups(chosen: Chosen, group_size: int, max_new_tokens: int, eos_token_ids: Tensor) -> list[SampledGroup]:
-    """Return the groups in order of the prompts."""
+def _groups(
+    chosen: Chosen, group_sizes: Sequence[int], max_response_tokens: int, eos_token_ids: Tensor
+) -> list[SampledGroup]:
+    """Return the groups in order of their prefixes."""
     order = chosen.cells.argsort()
     token_ids, logprobs = chosen.tokens[order], chosen.logprobs[order].float()
-    lengths = torch.bincount(chosen.cells // max_new_tokens).view(-1, group_size)
-    ended = torch.isin(token_ids[lengths.flatten().cumsum(0) - 1], eos_token_ids).view(-1, group_size)
-    sizes = lengths.sum(dim=1).tolist()
+    lengths = torch.bincount(chosen.cells // max_response_tokens)
+    ended = torch.isin(token_ids[lengths.cumsum(0) - 1], eos_token_ids)
+    by_group = [torch.split(part, list(group_sizes)) for part in (lengths, ended)]
+    sizes = [int(each.sum()) for each in by_group[0]]
     # Copies: a part of a tensor would keep the whole batch in memory as long as a buffer keeps one group.
     return [
-        SampledGroup(tokens.clone(), their_logprobs.clone(), tuple(each), tuple(has_ended))
+        SampledGroup(tokens.clone(), their_logprobs.clone(), tuple(each.tolist()), tuple(has_ended.tolist()))
         for tokens, their_logprobs, each, has_ended in zip(
-            torch.split(token_ids, sizes), torch.split(logprobs, sizes), lengths.tolist(), ended.tolist(), strict=True
+            torch.split(token_ids, sizes), torch.split(logprobs, sizes), *by_group, strict=True
         )
     ]

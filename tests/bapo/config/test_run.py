@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bapo.config import RunConfig, resolve
+from bapo.config import ConfigError, RunConfig, resolve
 from bapo.config.objective import Clipped, LengthPenalty
 from bapo.methods.bapo import BapoConfig
 
@@ -132,3 +132,48 @@ def test_a_config_survives_json_exactly() -> None:
 def test_a_config_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         config().training.batch_size = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"rollout": {"max_segment_tokens": 31}}, "at most 16 segments: give 32 to 512"),
+        ({"rollout": {"max_segment_tokens": 513}}, "give 32 to 512"),
+        ({"method": {"type": "dapo"}}, "DAPO needs all answers to its prompts in the step that asks"),
+        ({"method": {"type": "probe"}, "training": {"steps": 1}}, "Probe needs all answers"),
+        ({"rollout": {"ahead": "window"}}, "rollout.ahead = window needs whole responses: set it to off"),
+        ({"engine": {"type": "verl"}}, "set engine.type to local"),
+    ],
+)
+def test_segments_that_do_not_fit_the_run_are_refused(given: dict[str, Any], remedy: str) -> None:
+    # 512 / 16 = 32 tokens.
+    rollout = {"max_response_tokens": 512, "max_segment_tokens": 64, **given.get("rollout", {})}
+    with pytest.raises(ConfigError) as refused:
+        resolve({**given, "rollout": rollout})
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.value) == ("rollout.max_segment_tokens", rollout["max_segment_tokens"])
+    assert remedy in problem.remedy
+
+
+@pytest.mark.parametrize("method", ["bapo", "grpo", "mopps", "dots", "ppo"])
+def test_a_run_with_partial_rollouts_declares_its_schedule(method: str) -> None:
+    rollout = {"max_response_tokens": 512, "max_segment_tokens": 100}
+    warnings = resolve({"method": {"type": method}, "rollout": rollout}).config.warnings
+    (warning,) = [each for each in warnings if each.field == "rollout.max_segment_tokens"]
+    # 512 tokens are 5 segments of 100 and a rest.
+    assert "begun up to 5 steps earlier" in warning.remedy
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"rollout": {"repetition_tokens": 7}}, "8 repetitions (rollout.repetition_count) are at least as many tokens"),
+        ({"rollout": {"repetition_tokens": 64}, "engine": {"type": "verl"}}, "set engine.type to local"),
+    ],
+)
+def test_a_repetition_stop_that_cannot_act_is_refused(given: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        resolve(given)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.value) == ("rollout.repetition_tokens", given["rollout"]["repetition_tokens"])
+    assert remedy in problem.remedy

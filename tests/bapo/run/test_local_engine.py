@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from bapo.run.journal import merged_records
 from bapo.run.trainer import train
 from bapo.tasks import build_task
 from tests.support import small_runs
+from tests.support.killed_trainer import train_and_kill
 from tests.support.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of
 
-train_until = partial(small_runs.train_until, train=train)
+train_until = functools.partial(small_runs.train_until, train=train)
 TRAINING_ALONE = {"evaluation.enabled": False, "tracking.num_prompts": 0}
 
 
@@ -30,6 +31,14 @@ TRAINING_ALONE = {"evaluation.enabled": False, "tracking.num_prompts": 0}
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed")
     assert train(folder, config()).status == "succeeded"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose responses of up to 16 tokens are generated 4 tokens a step."""
+    folder = tmp_path_factory.mktemp("partial")
+    assert train(folder, config(rollout__max_segment_tokens=4)).status == "succeeded"
     return folder
 
 
@@ -122,6 +131,55 @@ def test_a_run_resumed_while_responses_wait_ends_as_an_undisturbed_one(tmp_path:
     shutil.rmtree(resumed / "checkpoints" / "step-000004")
     assert train(resumed, settings).status == "succeeded"
     assert lines(resumed) == lines(undisturbed)
+
+
+def test_a_partial_rollout_counts_in_the_step_that_completes_it(partial: Path) -> None:
+    steps = steps_of(partial)
+    num_begun = 0
+    for record in steps:
+        segments = record.segments
+        assert segments is not None
+        num_begun += 12
+        num_complete = sum(each.counts.fresh for each in steps[: record.step])
+        # A group that is not complete has 1 to 4 unfinished responses.
+        assert num_begun - num_complete <= segments.num_unfinished <= 4 * (num_begun - num_complete)
+        # With 16 tokens at most, 4 in a step, a response is done three steps after the one that began it.
+        assert num_complete >= num_begun - 36
+        assert segments.segments_max is None or 1 <= (segments.segments_mean or 0) <= segments.segments_max <= 4
+        assert sum(record.fresh_histogram) == record.counts.fresh
+        if not record.counts.fresh:
+            assert (record.reward_mean, record.response_length_mean) == (None, None)
+        fresh = [visit for visit in record.prompts if visit.source is BatchSource.FRESH]
+        versions = {visit.policy_version for visit in fresh}
+        # α is θ0 in steps 1 and 2, θ2 from step 3 and θ5 from step 6 on.
+        assert versions <= {0, 2, 5}
+    continued = [record.segments.num_continued for record in steps if record.segments]
+    unfinished = [record.segments.num_unfinished for record in steps if record.segments]
+    assert continued == [0, *unfinished[:-1]]
+    assert any(
+        visit.policy_version != record.rollout_version
+        for record in steps
+        for visit in record.prompts
+        if visit.source is BatchSource.FRESH
+    )
+    first, last = steps[0], steps[-1]
+    assert first.counts.fresh < 12
+    assert last.cost.num_rollouts == 4 * sum(each.counts.fresh + (each.counts.reevaluated or 0) for each in steps)
+
+
+def test_a_run_killed_with_unfinished_responses_ends_as_an_undisturbed_one(partial: Path, tmp_path: Path) -> None:
+    settings = config(rollout__max_segment_tokens=4)
+    # The checkpoint is that of step 3.
+    train_and_kill(tmp_path, settings, after=4)
+    assert train(tmp_path, settings).status == "succeeded"
+    assert lines(tmp_path) == lines(partial)
+
+
+def test_segments_that_no_response_exceeds_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
+    train(tmp_path, config(rollout__max_segment_tokens=16))
+    assert [line | {"segments": None} for line in lines(tmp_path)] == [
+        line | {"segments": None} for line in lines(undisturbed)
+    ]
 
 
 def test_a_fork_with_the_same_config_takes_its_parents_course(undisturbed: Path, tmp_path: Path) -> None:

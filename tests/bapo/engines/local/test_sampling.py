@@ -26,7 +26,9 @@ with late_imports():
     from bapo.engines.local import decoding
     from bapo.engines.local.attention import use_grouped_attention
     from bapo.engines.local.cache import cache_bytes_per_token
-    from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
+    from bapo.engines.local.decoding import Prefix
+    from bapo.engines.local.repetition import RepetitionStop
+    from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample, sample_segments
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12], [4, 4, 4], [6, 7, 8, 9]]
 
@@ -163,6 +165,74 @@ def test_prompts_that_wait_take_the_places_of_ended_rows(
     in_turn = sum(max(lengths[begin : begin + 8]) - 1 for begin in range(0, 24, 8))
     assert len(decoded) < in_turn
     assert groups[0].responses() == draw(toy_model, prompts[:1], group_size=2, max_new_tokens=20)[0].responses()
+
+
+@pytest.mark.parametrize("num_groups", [1, 4])
+def test_a_response_drawn_in_segments_has_the_tokens_of_one_drawn_at_once(
+    toy_model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch, num_groups: int
+) -> None:
+    whole = draw(toy_model)
+    monkeypatch.setattr(decoding, "_cache_budget_bytes", lambda model: room_for(num_groups, model))
+    uniforms = draw_uniforms(24, 10, torch.Generator().manual_seed(0))
+    # The first two prompts are begun, and of the others each response is continued after 1 to 6 of its tokens.
+    begun = [Prefix(prompt, 6) for prompt in PROMPTS[:2]]
+    rows = list(range(12))
+    expected = [response[:4] for group in whole[:2] for response in group.responses()]
+    for index, (prompt, group) in enumerate(zip(PROMPTS[2:], whole[2:], strict=True), start=2):
+        for place, response in enumerate(group.responses()):
+            if len(response) > place + 1:
+                begun.append(Prefix([*prompt, *response[: place + 1]], 1, place + 1))
+                rows.append(6 * index + place)
+                expected.append(response[place + 1 : place + 5])
+    assert len(rows) > 18
+    groups = sample_segments(
+        toy_model,
+        begun,
+        uniforms[rows],
+        max_new_tokens=4,
+        temperature=1.0,
+        top_p=1.0,
+        top_k=-1,
+        eos_token_ids=(1, 2),
+    )
+    assert [response for group in groups for response in group.responses()] == expected
+    # One that has all of its tokens has ended, or reached the limit of 10.
+    assert all(
+        ended == (response[-1] in (1, 2))
+        for group in groups
+        for response, ended in zip(group.responses(), group.ended, strict=True)
+    )
+
+
+@pytest.mark.parametrize("num_groups", [1, 4])
+def test_a_response_ends_where_it_has_repeated_itself(
+    toy_model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch, num_groups: int
+) -> None:
+    stop = RepetitionStop(num_tokens=12, count=3)
+    uniforms = torch.zeros(len(PROMPTS), 60, dtype=torch.float64)
+    settings: dict[str, Any] = {"temperature": 0.0, "top_p": 1.0, "top_k": -1, "eos_token_ids": (1, 2)}
+    # The toy model's greedy responses go round in circles.
+    whole = [response for group in sample(toy_model, PROMPTS, uniforms, **settings) for response in group.responses()]
+    places = [
+        next((end for end in range(1, 61) if stop.applies(torch.tensor(response[:end]))), len(response))
+        for response in whole
+    ]
+    assert min(places) < 60
+    monkeypatch.setattr(decoding, "_cache_budget_bytes", lambda model: room_for(num_groups, model))
+    for num_begun in (0, 5):
+        # Of a response that has ended nothing is continued.
+        rows = [index for index, place in enumerate(places) if place > num_begun]
+        groups = sample_segments(
+            toy_model,
+            [Prefix([*PROMPTS[index], *whole[index][:num_begun]], 1, num_begun) for index in rows],
+            uniforms[rows],
+            max_new_tokens=60,
+            repetition_stop=stop,
+            **settings,
+        )
+        expected = [whole[index][num_begun : places[index]] for index in rows]
+        assert [response for group in groups for response in group.responses()] == expected
+        assert [group.ended[0] for group in groups] == [response[-1] in (1, 2) for response in expected]
 
 
 def test_first_prompts_draw_alike_alone(toy_model: PreTrainedModel) -> None:
