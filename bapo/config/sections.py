@@ -21,6 +21,9 @@ class ModelConfig(Section):
 MAX_GROUP_SIZE = 1024
 
 
+Ahead = Literal["off", "window", "overlap"]
+
+
 class RolloutConfig(Section):
     """Generation of responses."""
 
@@ -38,10 +41,11 @@ class RolloutConfig(Section):
     """Longest prompt in tokens; loading data with a longer one fails."""
     max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
     """Length in tokens at which a response is cut."""
-    ahead: Literal["off", "window"] = "off"
+    ahead: Ahead = "off"
     """`off`: each step generates its own fresh responses. `window`: a step that synchronises α generates those of all
-    steps up to the next synchronisation in one call, with the same draws; for methods with a `v` whose prompts follow
-    the schedule."""
+    steps up to the next synchronisation in one call, with the same draws. `overlap`: a second process of the local
+    engine generates them while the first one trains. Both are for methods with a `v` whose prompts follow the
+    schedule."""
 
 
 def group_size_of(config: Mapping[str, Any]) -> int:

@@ -30,7 +30,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from bapo.records import UpdateStats
+from bapo.records import Span, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -60,6 +60,8 @@ class GenerationStats:
     """Share of responses cut at the token limit."""
     timing: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the engine's own phases within the call, by name such as `verl/update_weights`."""
+    spans: Sequence[Span] = ()
+    """When the engine waited, and when another process worked for this call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def joined(rounds: Sequence[Generation]) -> Generation:
                 name: sum(each.timing.get(name, 0.0) for each in stats)
                 for name in dict.fromkeys(name for each in stats for name in each.timing)
             },
+            spans=[span for each in stats for span in each.spans],
         ),
     )
 
@@ -154,9 +157,11 @@ class Engine(LoopEngine, Protocol):
     """The engine of a whole run."""
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
-        """Answer the fresh prompts of several steps with α in one call; return the groups of each step.
+        """Answer the fresh prompts of several steps with α; return the groups of each step.
 
-        The draws are those of the purpose "rollout" in each step. The call's timing belongs to the first step.
+        The draws are those of the purpose "rollout" in each step. The timing of a call belongs to the first step. An
+        engine that generates while it trains waits for a step's groups where they are taken, each once and before the
+        next call or synchronisation.
         """
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:

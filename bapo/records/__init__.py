@@ -15,6 +15,7 @@ from bapo.records.journal import (
 from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
 from bapo.records.metric_names import metrics
 from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
+from bapo.records.spans import Span, recorded_spans
 from bapo.records.step import BufferState, Cost, Rewards, SourceCounts, StepRecord, ThresholdValues
 from bapo.records.update import BoundTerms, CriticStats, LogprobGap, UpdateStats, effective_sample_share
 from bapo.records.visits import PromptVisit, PromptVisits, visit_columns
@@ -45,6 +46,7 @@ __all__ = [
     "SampleRecord",
     "SampledResponse",
     "SourceCounts",
+    "Span",
     "StepRecord",
     "ThresholdValues",
     "TrackingRecord",
@@ -56,5 +58,6 @@ __all__ = [
     "metrics",
     "parse_record",
     "read_record",
+    "recorded_spans",
     "visit_columns",
 ]

@@ -23,6 +23,7 @@ from bapo.records import (
     SampledResponse,
     SampleRecord,
     SourceCounts,
+    Span,
     StepRecord,
     ThresholdValues,
     TrackingRecord,
@@ -32,6 +33,7 @@ from bapo.records import (
     effective_sample_share,
     metrics,
     parse_record,
+    recorded_spans,
 )
 from bapo.rollout import BatchSource
 
@@ -292,6 +294,16 @@ def test_a_skipped_step_has_no_figures_of_an_update() -> None:
     assert not any(name.startswith(("actor/", "bapo/ratio", "bapo/tv", "bapo/buffer")) for name in values)
     assert "bapo/batch/reward_mean" not in values
     assert values["critic/rewards/mean"] == 0.25
+
+
+def test_spans_are_recorded_from_a_beginning_without_those_that_no_timeline_can_show() -> None:
+    spans = [Span(phase="batch", begin=100.0, seconds=0.0009), Span(phase="update", begin=102.00004, seconds=0.25)]
+    assert recorded_spans(spans, origin=100.0) == [Span(phase="update", begin=2.0, seconds=0.25)]
+
+
+def test_equal_runs_may_differ_in_their_spans() -> None:
+    other = step(spans=[Span(phase="gen", begin=1, seconds=2)])
+    assert comparable(other) == comparable(step())
 
 
 def test_evaluation_metrics_name_data_set_and_samples() -> None:

@@ -1,4 +1,4 @@
-"""The engine of one process: generates, verifies, updates and saves, on the CPU or one CUDA GPU."""
+"""The engine of one machine: generates, verifies, updates and saves, on the CPU or one CUDA GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import json
 import math
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,18 +25,21 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
-from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.device import device_of
+from bapo.engines.local.generating_process import Call, GeneratingProcess, Setup
+from bapo.engines.local.memory import least_bytes_of_two_processes
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
-from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample
+from bapo.engines.local.sampler import Sampler
+from bapo.engines.local.sampling import SampledGroup
+from bapo.engines.local.shared_weights import share_weights, shared_memory
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
-from bapo.records import UpdateStats
+from bapo.records import Span, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task, has_images
 
@@ -69,7 +75,7 @@ class LocalEngine:
         language_model = load_language_model(config.model.path, self._device)
         self._model = language_model.model
         self._tokenizer = language_model.tokenizer
-        self._eos_token_ids = language_model.eos_token_ids
+        self._sampler = Sampler(config.engine, config.rollout, self._device, language_model.eos_token_ids)
         context = getattr(self._model.config, "max_position_embeddings", None)
         self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
         self._critic = Critic(self._model, config, config.critic) if config.critic else None
@@ -81,7 +87,7 @@ class LocalEngine:
         self._rollout_version = 0
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
-        self._rounded_model: PreTrainedModel | None = None
+        self._generating = self._generating_process() if config.rollout.ahead == "overlap" else None
 
     # ------------------------------------------------------------ generation
 
@@ -89,6 +95,8 @@ class LocalEngine:
         """Set α ← current weights, known as policy version `version`."""
         self._rollout_version = version
         self._rollout_is_current = True
+        if self._generating is not None:
+            self._keep_rollout_weights()
 
     def generate(
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
@@ -100,8 +108,44 @@ class LocalEngine:
         return self._generate({step: problems}, group_size=group_size, policy=policy, purpose=purpose)[step]
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
-        """Answer the fresh prompts of several steps with α in one call; return the groups of each step."""
-        return self._generate(batches, group_size=group_size, policy=Policy.ROLLOUT, purpose="rollout")
+        """Answer the fresh prompts of several steps with α; return the groups of each step.
+
+        In one call, or where `rollout.ahead` is `overlap` in the generating process: taking a step's groups, once,
+        waits for them.
+        """
+        if self._generating is None:
+            return self._generate(batches, group_size=group_size, policy=Policy.ROLLOUT, purpose="rollout")
+        self._keep_rollout_weights()
+        self._generating.ask(
+            [
+                Call(
+                    step=step,
+                    seed=self._seed(step, "rollout"),
+                    prompt_ids=[problem.prompt_id for problem in problems],
+                    group_size=group_size,
+                )
+                for step, problems in batches.items()
+            ]
+        )
+        return _Coming(batches, partial(self._take, self._generating, version=self._rollout_version))
+
+    def _take(
+        self, generating: GeneratingProcess, step: int, problems: Sequence[Problem], *, version: int
+    ) -> Generation:
+        """Wait for the groups of a step that the generating process answers, and verify them."""
+        begin = time.perf_counter()
+        answer = generating.take(step)
+        waited = time.perf_counter() - begin
+        self._check_sampled(answer.groups, step, "rollout")
+        stats = replace(
+            _generation_stats(answer.groups),
+            timing={"wait": waited, "generator": answer.seconds},
+            spans=[
+                Span(phase="wait", begin=begin, seconds=waited),
+                Span(process="generator", phase="gen", begin=answer.begin, seconds=answer.seconds, step=step),
+            ],
+        )
+        return Generation(self._verified(answer.groups, problems, step, version), stats)
 
     def _generate(
         self, batches: Mapping[int, Sequence[Problem]], *, group_size: int, policy: Policy, purpose: str
@@ -110,8 +154,12 @@ class LocalEngine:
         sampled = self._sample(
             self._policy_model(policy),
             [problem for problems in batches.values() for problem in problems],
-            torch.cat([self._uniforms(step, purpose, len(each) * group_size) for step, each in batches.items()]),
-            temperature=self._config.rollout.temperature,
+            torch.cat(
+                [
+                    self._sampler.uniforms(self._seed(step, purpose), len(problems) * group_size)
+                    for step, problems in batches.items()
+                ]
+            ),
             step=min(batches),
             purpose=purpose,
         )
@@ -119,17 +167,22 @@ class LocalEngine:
         for step, problems in batches.items():
             of_step, sampled = sampled[: len(problems)], sampled[len(problems) :]
             version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
-            groups = []
-            for problem, group in zip(problems, of_step, strict=True):
-                rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
-                payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
-                groups.append(RolloutGroup(problem.prompt_id, sum(rewards), group_size, version, step, payload))
-            generations[step] = Generation(groups, _generation_stats(of_step))
+            generations[step] = Generation(self._verified(of_step, problems, step, version), _generation_stats(of_step))
         return generations
 
-    def _uniforms(self, step: int, purpose: str, num_responses: int) -> Tensor:
-        generator = torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose))
-        return draw_uniforms(num_responses, self._config.rollout.max_response_tokens, generator)
+    def _seed(self, step: int, purpose: str) -> int:
+        return seed_of(self._config.training.seed, step, purpose)
+
+    def _verified(
+        self, sampled: Sequence[SampledGroup], problems: Sequence[Problem], step: int, version: int
+    ) -> list[RolloutGroup]:
+        """Return the groups with the rewards of their responses."""
+        groups = []
+        for problem, group in zip(problems, sampled, strict=True):
+            rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
+            payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
+            groups.append(RolloutGroup(problem.prompt_id, sum(rewards), len(rewards), version, step, payload))
+        return groups
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
@@ -156,24 +209,18 @@ class LocalEngine:
         problems: Sequence[Problem],
         uniforms: Tensor,
         *,
-        temperature: float,
+        temperature: float | None = None,
         purpose: str,
         step: int | None = None,
     ) -> list[SampledGroup]:
-        rollout = self._config.rollout
-        with forward_passes(self._config.engine, self._device):
-            sampled = sample(
-                self._for_rollouts(model),
-                [self._prompts[problem.prompt_id] for problem in problems],
-                uniforms,
-                temperature=temperature,
-                top_p=rollout.top_p,
-                top_k=rollout.top_k,
-                eos_token_ids=self._eos_token_ids,
-            )
+        prompts = [self._prompts[problem.prompt_id] for problem in problems]
+        sampled = self._sampler.sample(model, prompts, uniforms, temperature)
+        self._check_sampled(sampled, step, purpose)
+        return sampled
+
+    def _check_sampled(self, sampled: Sequence[SampledGroup], step: int | None, purpose: str) -> None:
         if not all(math.isfinite(float(group.logprobs.sum())) for group in sampled):
             raise generation_problem(self._config, step, purpose)
-        return sampled
 
     def _policy_model(self, policy: Policy) -> PreTrainedModel:
         if policy is Policy.CURRENT or self._rollout_is_current:
@@ -181,18 +228,24 @@ class LocalEngine:
         assert self._rollout_model is not None
         return self._rollout_model
 
-    def _for_rollouts(self, model: PreTrainedModel) -> PreTrainedModel:
-        """Return the model with its weights in the format of `engine.rollout_weights`."""
-        if self._config.engine.rollout_weights == "float32":
-            return model
-        if self._rounded_model is None:
-            self._rounded_model = copy.deepcopy(model).bfloat16()
-        else:
-            self._rounded_model.load_state_dict(model.state_dict())
-        return self._rounded_model
-
     def _texts(self, group: SampledGroup) -> list[str]:
         return self._tokenizer.batch_decode(group.responses(), skip_special_tokens=True)
+
+    def _generating_process(self) -> GeneratingProcess:
+        """Start the process that generates with α, whose weights lie in memory that it shares."""
+        config = self._config
+        _require_memory_for_two(config, self._model)
+        self._rollout_model = copy.deepcopy(self._model).cpu()
+        memory = shared_memory(self._rollout_model)
+        share_weights(self._rollout_model, memory, keep=True)
+        setup = Setup(
+            model_path=config.model.path,
+            device=self._device.type,
+            engine=config.engine,
+            rollout=config.rollout,
+            prompts=self._prompts,
+        )
+        return GeneratingProcess(setup, memory)
 
     # ------------------------------------------------------------ update
 
@@ -209,6 +262,8 @@ class LocalEngine:
         """Give α its own weights before the current ones change."""
         if not self._rollout_is_current:
             return
+        if self._generating is not None:
+            self._generating.abandon()
         if self._rollout_model is None:
             # It keeps `requires_grad`, though it is never trained: PyTorch chooses kernels by it, whose last digits
             # differ, and α's log-probabilities shall be those that the same weights give as the current policy.
@@ -269,6 +324,11 @@ class LocalEngine:
             "cpu_percent": self._process.cpu_percent(),
             "num_reward_failures": float(self._task.num_reward_failures),
         }
+        if (generating := self._generating) is not None:
+            values["memory_bytes"] += generating.memory_bytes()
+            values["cpu_percent"] += generating.cpu_percent()
+            values["num_steps_ready"] = float(generating.num_steps_ready)
+            values["num_generator_restarts"] = float(generating.num_restarts)
         if self._device.type == "cuda":
             values |= {
                 "gpu_memory_bytes": float(torch.cuda.memory_allocated(self._device)),
@@ -277,7 +337,9 @@ class LocalEngine:
         return values
 
     def close(self) -> None:
-        """Do nothing: nothing runs outside this process."""
+        """End the generating process, if there is one."""
+        if self._generating is not None:
+            self._generating.close()
 
 
 def _refuse_images(config: RunConfig, task: Task) -> None:
@@ -291,10 +353,43 @@ def _refuse_images(config: RunConfig, task: Task) -> None:
         )
 
 
+def _require_memory_for_two(config: RunConfig, model: PreTrainedModel) -> None:
+    """Raise ConfigError where the memory reserved is too little for trainer and generating process."""
+    given, least = config.resources.memory_gib, least_bytes_of_two_processes(model) / 2**30
+    if given is not None and given < least:
+        raise _problem(
+            "resources.memory_gib",
+            given,
+            f"rollout.ahead=overlap has a second process, and both take {least:.1f} GiB at least: reserve more, or "
+            "choose rollout.ahead=off or rollout.ahead=window",
+        )
+
+
 def _load_weights(model: PreTrainedModel, folder: Path) -> None:
     """Copy the weights of a saved model of the same kind, bit for bit."""
     saved = type(model).from_pretrained(folder, dtype=model.dtype, local_files_only=True)
     model.load_state_dict(saved.state_dict())
+
+
+class _Coming(Mapping[int, Generation]):
+    """Generations by step, each made when it is taken."""
+
+    def __init__(
+        self,
+        batches: Mapping[int, Sequence[Problem]],
+        take: Callable[[int, Sequence[Problem]], Generation],
+    ) -> None:
+        self._batches = batches
+        self._take = take
+
+    def __getitem__(self, step: int) -> Generation:
+        return self._take(step, self._batches[step])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._batches)
 
 
 class _Response(NamedTuple):
