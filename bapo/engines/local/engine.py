@@ -121,7 +121,7 @@ class LocalEngine:
                 Call(
                     step=step,
                     seed=self._seed(step, "rollout"),
-                    prompt_ids=[problem.prompt_id for problem in problems],
+                    prompts=[self._prompts[problem.prompt_id] for problem in problems],
                     group_size=group_size,
                 )
                 for step, problems in batches.items()
@@ -243,7 +243,6 @@ class LocalEngine:
             device=self._device.type,
             engine=config.engine,
             rollout=config.rollout,
-            prompts=self._prompts,
         )
         return GeneratingProcess(setup, memory)
 

@@ -1,7 +1,7 @@
-"""The generating process: `python -m bapo.engines.local.generating SOCKET WEIGHTS`, two descriptors.
+"""The generating process: `python -m bapo.engines.local.generating SOCKET WEIGHTS SETUP`.
 
-Standard input has a `Setup`; calls come and answers go over the socket. α's weights are read where the trainer writes
-them. It ends with the trainer, whose end of the socket closes however it dies.
+SOCKET and WEIGHTS are descriptors, SETUP is a `Setup`. Calls come and answers go over the socket. α's weights are
+read where the trainer writes them. The process ends with the trainer, whose end of the socket closes however it dies.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from bapo.engines.local.sampler import Sampler
 from bapo.engines.local.shared_weights import share_weights
 
 
-def main(socket: int, weights: int) -> None:
+def main(socket: int, weights: int, setup: Setup) -> None:
     """Answer calls until the trainer is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(socket)
     messages: SimpleQueue[Sequence[Call]] = SimpleQueue()
     threading.Thread(target=_read, args=(connection, messages), daemon=True).start()
-    setup = Setup.model_validate_json(sys.stdin.buffer.read())
     policy = _RolloutPolicy(setup, weights)
     calls: deque[Call] = deque()
     while True:
@@ -57,7 +56,6 @@ class _RolloutPolicy:
         self._shared = loaded.model
         share_weights(self._shared, weights, keep=False)
         self._model = self._shared if device.type == "cpu" else copy.deepcopy(self._shared).to(device)
-        self._prompts = setup.prompts
         self._sampler = Sampler(setup.engine, setup.rollout, device, loaded.eos_token_ids)
 
     def take_weights(self) -> None:
@@ -67,9 +65,8 @@ class _RolloutPolicy:
 
     def answer(self, call: Call) -> Answer:
         begin = time.perf_counter()
-        prompts = [self._prompts[prompt_id] for prompt_id in call.prompt_ids]
-        uniforms = self._sampler.uniforms(call.seed, len(prompts) * call.group_size)
-        groups = self._sampler.sample(self._model, prompts, uniforms)
+        uniforms = self._sampler.uniforms(call.seed, len(call.prompts) * call.group_size)
+        groups = self._sampler.sample(self._model, call.prompts, uniforms)
         return Answer(call.step, groups, begin, time.perf_counter() - begin)
 
 
@@ -83,4 +80,4 @@ def _read(connection: Connection, messages: SimpleQueue[Sequence[Call]]) -> None
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]), int(sys.argv[2]), Setup.model_validate_json(sys.argv[3]))

@@ -12,11 +12,10 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
@@ -46,15 +45,13 @@ class GeneratingProcessError(RuntimeError):
 
 
 class Setup(BaseModel):
-    """Everything that a generating process is given once."""
+    """What a generating process needs from its start on."""
 
     model_path: str
     """The base model; the weights are those in the shared memory."""
     device: str
     engine: EngineConfig
     rollout: RolloutConfig
-    prompts: Mapping[str, Sequence[int]]
-    """Prompt id → token ids."""
 
 
 class Call(BaseModel):
@@ -62,7 +59,8 @@ class Call(BaseModel):
 
     step: int
     seed: int
-    prompt_ids: Sequence[str]
+    prompts: Sequence[Sequence[int]]
+    """Token ids."""
     group_size: int
 
 
@@ -180,15 +178,14 @@ class GeneratingProcess:
         ours, theirs = socket.socketpair()
         # A process that is stopped reads nothing, and the trainer would wait for it in vain.
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(HANG_SECONDS), 0))
-        with tempfile.TemporaryFile() as setup, theirs:
-            setup.write(self._setup.model_dump_json().encode())
-            setup.seek(0)
+        with theirs:
+            descriptors = theirs.fileno(), self._weights
             process = subprocess.Popen(
-                [sys.executable, "-m", MODULE, str(theirs.fileno()), str(self._weights)],
-                stdin=setup,
+                [sys.executable, "-m", MODULE, *map(str, descriptors), self._setup.model_dump_json()],
+                stdin=subprocess.DEVNULL,
                 # Nothing that a library prints belongs to the trainer's output.
                 stdout=2,
-                pass_fds=(theirs.fileno(), self._weights),
+                pass_fds=descriptors,
                 env={
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -207,7 +204,7 @@ class GeneratingProcess:
         try:
             self._connection.send_bytes(CALLS.dump_json(list(self._calls.values())))
         except OSError:
-            self._restart("it reads nothing")
+            self._restart(self._failure())
 
     def _receive(self) -> Answer | None:
         """Return the next answer, or None once there is nothing to answer; a process that fails is replaced first."""

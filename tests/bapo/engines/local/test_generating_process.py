@@ -123,7 +123,7 @@ def without_cost(folder: Path) -> list[dict[str, object]]:
 def test_a_killed_and_a_stopped_process_are_replaced_and_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generating_process, "HANG_SECONDS", 5.0)
+    monkeypatch.setattr(generating_process, "HANG_SECONDS", 10.0)
     before = generating_processes()
     disturbed, alone = tmp_path / "disturbed", tmp_path / "alone"
     # α changes in steps 3 and 6.
