@@ -1,6 +1,6 @@
 """The protocol of an engine: two policies to generate with, one update, state to save.
 
-`bapo.engines.local` implements it in one process, `bapo.engines.verl` on Ray, FSDP and vLLM.
+`bapo.engines.local` implements it in one process or two, `bapo.engines.verl` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
 
 **Critic.** Where `RunConfig.critic` is set (PPO, BA-PPO), an engine keeps a value model besides the policy: the base

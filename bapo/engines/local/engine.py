@@ -8,7 +8,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,15 +28,14 @@ from bapo.engines.finite_values import NotFiniteError, generation_problem, updat
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.device import device_of
-from bapo.engines.local.generating_process import Call, GeneratingProcess, Setup
-from bapo.engines.local.memory import least_bytes_of_two_processes
+from bapo.engines.local.generating_process import Call, GeneratingProcess
+from bapo.engines.local.overlap import Coming, start_overlap
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
 from bapo.engines.local.sampler import Sampler
 from bapo.engines.local.sampling import SampledGroup
-from bapo.engines.local.shared_weights import share_weights, shared_memory
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
 from bapo.records import Span, UpdateStats
@@ -87,7 +86,9 @@ class LocalEngine:
         self._rollout_version = 0
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
-        self._generating = self._generating_process() if config.rollout.ahead == "overlap" else None
+        self._generating: GeneratingProcess | None = None
+        if config.rollout.ahead == "overlap":
+            self._rollout_model, self._generating = start_overlap(config, self._model)
 
     # ------------------------------------------------------------ generation
 
@@ -127,7 +128,7 @@ class LocalEngine:
                 for step, problems in batches.items()
             ]
         )
-        return _Coming(batches, partial(self._take, self._generating, version=self._rollout_version))
+        return Coming(batches, partial(self._take, self._generating, version=self._rollout_version))
 
     def _take(
         self, generating: GeneratingProcess, step: int, problems: Sequence[Problem], *, version: int
@@ -230,21 +231,6 @@ class LocalEngine:
 
     def _texts(self, group: SampledGroup) -> list[str]:
         return self._tokenizer.batch_decode(group.responses(), skip_special_tokens=True)
-
-    def _generating_process(self) -> GeneratingProcess:
-        """Start the process that generates with α, whose weights lie in memory that it shares."""
-        config = self._config
-        _require_memory_for_two(config, self._model)
-        self._rollout_model = copy.deepcopy(self._model).cpu()
-        memory = shared_memory(self._rollout_model)
-        share_weights(self._rollout_model, memory, keep=True)
-        setup = Setup(
-            model_path=config.model.path,
-            device=self._device.type,
-            engine=config.engine,
-            rollout=config.rollout,
-        )
-        return GeneratingProcess(setup, memory)
 
     # ------------------------------------------------------------ update
 
@@ -352,43 +338,10 @@ def _refuse_images(config: RunConfig, task: Task) -> None:
         )
 
 
-def _require_memory_for_two(config: RunConfig, model: PreTrainedModel) -> None:
-    """Raise ConfigError where the memory reserved is too little for trainer and generating process."""
-    given, least = config.resources.memory_gib, least_bytes_of_two_processes(model) / 2**30
-    if given is not None and given < least:
-        raise _problem(
-            "resources.memory_gib",
-            given,
-            f"rollout.ahead=overlap has a second process, and both take {least:.1f} GiB at least: reserve more, or "
-            "choose rollout.ahead=off or rollout.ahead=window",
-        )
-
-
 def _load_weights(model: PreTrainedModel, folder: Path) -> None:
     """Copy the weights of a saved model of the same kind, bit for bit."""
     saved = type(model).from_pretrained(folder, dtype=model.dtype, local_files_only=True)
     model.load_state_dict(saved.state_dict())
-
-
-class _Coming(Mapping[int, Generation]):
-    """Generations by step, each made when it is taken."""
-
-    def __init__(
-        self,
-        batches: Mapping[int, Sequence[Problem]],
-        take: Callable[[int, Sequence[Problem]], Generation],
-    ) -> None:
-        self._batches = batches
-        self._take = take
-
-    def __getitem__(self, step: int) -> Generation:
-        return self._take(step, self._batches[step])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._batches)
-
-    def __len__(self) -> int:
-        return len(self._batches)
 
 
 class _Response(NamedTuple):
