@@ -24,7 +24,7 @@ class BapoPipelinedConfig(BapoConfig):
     """BAPO that trains on rollouts of the window before, so that generation need not wait for training."""
 
     label: ClassVar = "BAPO (pipelined)"
-    look: ClassVar = Look(15, "dashdot", "hexagon")
+    look: ClassVar = Look(15, "dashdot", "hexagon-open")
     ablation_looks: ClassVar = {}
     is_replayable: ClassVar = False
     is_pipelined: ClassVar = True
