@@ -45,7 +45,7 @@ class GeneratingProcessError(RuntimeError):
 
 
 class Setup(BaseModel):
-    """What a generating process needs from its start on."""
+    """The settings of a generating process, and its model."""
 
     model_path: str
     """The base model; the weights are those in the shared memory."""

@@ -1,4 +1,4 @@
-"""What an engine needs to generate while it trains: α where another process finds it, and groups that are to come."""
+"""Generation during training: α where another process finds it, and groups that are to come."""
 
 from __future__ import annotations
 
