@@ -11,7 +11,7 @@ from typing import Any
 from bapo.engines.base import Generation, LoopEngine, Policy, joined
 from bapo.methods.base import ComposedBatch, Method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import SupervisedStats, ThresholdValues, UpdateStats
+from bapo.records import Span, SupervisedStats, ThresholdValues, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -34,6 +34,8 @@ class StepOutcome:
     """Thresholds in force in this step."""
     timing: dict[str, float] = field(default_factory=dict)
     """Seconds per phase, the engine's own included."""
+    spans: Sequence[Span] = ()
+    """When the phases ran; beginnings are those of `time.perf_counter`."""
     supervised: SupervisedStats | None = None
     """`None` if no supervised step followed the update."""
 
@@ -61,18 +63,19 @@ class Loop:
     def run_step(self, step: int) -> StepOutcome:
         """Run one iteration of Algorithm 1; `step` counts from 1."""
         method, engine = self.method, self._engine
-        timing: dict[str, float] = {}
+        spans: list[Span] = []
 
         # Lines 2–7: off-policy rollout.
         if method.syncs_rollout_policy(step):
             self._rollout_version = step - 1
-            engine.sync_rollout_policy(self._rollout_version)
+            with timed(spans, "sync"):
+                engine.sync_rollout_policy(self._rollout_version)
         num_further_before = self._num_further_batches
-        fresh = self._roll_out(step, timing)
+        fresh = self._roll_out(step, spans)
         num_rounds = 1 + self._num_further_batches - num_further_before
 
         # Lines 8 and 9: store.
-        with _timed(timing, "batch"):
+        with timed(spans, "batch"):
             thresholds = method.thresholds()
             method.observe_fresh(step, fresh.groups)
             difficult = method.prompts_to_reevaluate(step)
@@ -80,40 +83,53 @@ class Loop:
         # Lines 13–15: re-evaluate difficult prompts with the current policy.
         reevaluated = None
         if difficult:
-            with _timed(timing, "reevaluation"):
+            with timed(spans, "reevaluation"):
                 prompts = [self._problems[prompt_id] for prompt_id in difficult]
                 reevaluated = self._generate(prompts, Policy.CURRENT, step, "reevaluation")
 
         # Lines 11, 16 and 17: X1 ∪ X2 ∪ X3.
-        with _timed(timing, "batch"):
+        with timed(spans, "batch"):
             batch = method.compose(step, reevaluated.groups if reevaluated else ())
 
         # Line 18: update.
         update = None
         if batch.items:
-            with _timed(timing, "update"):
+            with timed(spans, "update"):
                 update = engine.update(batch.items, step=step, passes=method.num_passes(step))
         supervised = None
         if batch.supervised:
-            with _timed(timing, "update"):
+            with timed(spans, "update"):
                 supervised = engine.supervise(batch.supervised, step=step)
 
-        with _timed(timing, "batch"):
+        with timed(spans, "batch"):
             method.finish_step(step)
+        timing: dict[str, float] = {}
+        for span in spans:
+            timing[span.phase] = timing.get(span.phase, 0.0) + span.seconds
         for part in (fresh.stats, reevaluated.stats if reevaluated else None, update):
             for phase, seconds in (part.timing if part else {}).items():
                 timing[phase] = timing.get(phase, 0.0) + seconds
         return StepOutcome(
-            step, self._rollout_version, fresh, num_rounds, reevaluated, batch, update, thresholds, timing, supervised
+            step,
+            self._rollout_version,
+            fresh,
+            num_rounds,
+            reevaluated,
+            batch,
+            update,
+            thresholds,
+            timing,
+            [*spans, *fresh.stats.spans],
+            supervised,
         )
 
-    def _roll_out(self, step: int, timing: dict[str, float]) -> Generation:
+    def _roll_out(self, step: int, spans: list[Span]) -> Generation:
         """Return the fresh groups of one batch of prompts, or of as many as the method asks for."""
         asked: set[str] = set()
         rounds: list[Generation] = []
         groups: list[RolloutGroup] = []
         while True:
-            with _timed(timing, "batch"):
+            with timed(spans, "batch"):
                 scheduled = self._schedule.batch(step + self._num_further_batches)
                 chosen = self.method.choose_prompts(step, scheduled, self._schedule.problems)
                 # A second batch may reach into the next shuffled pass.
@@ -121,10 +137,10 @@ class Loop:
                 asked.update(problem.prompt_id for problem in prompts)
             if prompts:
                 purpose = f"rollout:{len(rounds)}" if rounds else "rollout"
-                with _timed(timing, "gen"):
+                with timed(spans, "gen"):
                     rounds.append(self._generate(prompts, Policy.ROLLOUT, step, purpose))
                 groups += rounds[-1].groups
-            with _timed(timing, "batch"):
+            with timed(spans, "batch"):
                 if not self.method.wants_more_prompts(step, groups):
                     return joined(rounds)
             self._num_further_batches += 1
@@ -158,8 +174,8 @@ class Loop:
 
 
 @contextmanager
-def _timed(timing: dict[str, float], phase: str) -> Iterator[None]:
-    """Add the wall time of the block to a phase, in seconds."""
+def timed(spans: list[Span], phase: str) -> Iterator[None]:
+    """Add the block to the spans as this phase."""
     begin = time.perf_counter()
     yield
-    timing[phase] = timing.get(phase, 0.0) + time.perf_counter() - begin
+    spans.append(Span(phase=phase, begin=begin, seconds=time.perf_counter() - begin))

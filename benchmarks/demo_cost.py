@@ -2,8 +2,8 @@
 
     python -m benchmarks.demo_cost [--steps 150] [--repetitions 3]
 
-Trains the `countdown-demo` recipe by `bapo train` in a separate process, one at a time, with `rollout.ahead` at `off`
-and at `window` in turns, and reads the journal. Writes docs/benchmarks/demo_cost.json and demo_cost.md.
+Trains the `countdown-demo` recipe by `bapo train` in a separate process, one at a time, with `rollout.ahead` at `off`,
+`window` and `overlap` in turns, and reads the journal. Writes docs/benchmarks/demo_cost.json and demo_cost.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bapo.run.journal import merged_records
 from benchmarks.demo import train_command
 from benchmarks.report import command_line, table, write_report
 
-MODES = ("off", "window")
+MODES = ("off", "window", "overlap")
 """Values of `rollout.ahead`."""
 
 
@@ -50,6 +50,7 @@ def run_once(steps: int, ahead: str, folder: Path) -> dict[str, float]:
         "steps_per_cpu_second": steps / sum(record.timing["step_cpu"] for record in trained),
         # Means: with rollouts ahead most steps generate nothing.
         "generation_seconds_mean": fmean(record.timing["gen"] for record in trained),
+        "generating_process_seconds_mean": fmean(record.timing.get("generator", 0.0) for record in trained),
         "reevaluation_seconds_mean": fmean(record.timing.get("reevaluation", 0.0) for record in trained),
         "update_seconds_mean": fmean(record.timing.get("update", 0.0) for record in trained),
         "evaluation_and_tracking_seconds": apart,
@@ -71,9 +72,10 @@ def main() -> None:
         "demo_cost",
         f"Cost of the demo, {options.steps} steps, {options.repetitions} runs of each in turns",
         {"steps": options.steps, "runs": runs},
-        "`off` and `window` are values of `rollout.ahead`; minimum – median – maximum, and the median ratio of runs "
-        "that came one after the other. `cpu_seconds_per_step` is the whole process, start, evaluation and tracking "
-        "included, over the number of steps; the lines after it are the steps alone.",
+        "`off`, `window` and `overlap` are values of `rollout.ahead`; minimum – median – maximum, and the median ratio "
+        "of runs that came one after the other. `cpu_seconds_per_step` is the whole process, start, evaluation and "
+        "tracking included, over the number of steps; the lines after it are the steps alone, by the trainer. "
+        "With `overlap`, `generation_seconds_mean` is what a step waited.",
         markdown(runs),
     )
 
@@ -83,10 +85,14 @@ def markdown(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     rows = []
     for name in runs["off"][0]:
         values = {mode: [run[name] for run in found] for mode, found in runs.items()}
-        ratio = median(after / before for before, after in zip(values["off"], values["window"], strict=True))
+        ratios = [
+            median(after / before if before else 1.0 for before, after in zip(values["off"], values[mode], strict=True))
+            for mode in MODES[1:]
+        ]
         spans = (" – ".join(f"{figure(values[mode]):.4g}" for figure in (min, median, max)) for mode in MODES)
-        rows.append([name, *spans, f"{ratio:.2f}"])
-    return table(["figure", *(f"`{mode}`" for mode in MODES), "`window` / `off`"], rows)
+        rows.append([name, *spans, *(f"{ratio:.2f}" for ratio in ratios)])
+    ratio_names = (f"`{mode}` / `off`" for mode in MODES[1:])
+    return table(["figure", *(f"`{mode}`" for mode in MODES), *ratio_names], rows)
 
 
 if __name__ == "__main__":

@@ -103,11 +103,15 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _prompts_are_known_ahead(self) -> Self:
-        if self.rollout.ahead == "window" and not self.method.knows_prompts_ahead:
+        if self.rollout.ahead != "off" and not self.method.knows_prompts_ahead:
             raise broken_rule(
                 "rollout.ahead",
                 f"{self.method.label} has no prompts that are known ahead for one rollout policy: choose off, or a "
                 "method with a rollout sync interval v that follows the schedule, such as bapo",
+            )
+        if self.rollout.ahead == "overlap" and self.engine.type != "local":
+            raise broken_rule(
+                "rollout.ahead", f"{self.engine.type} cannot generate while it trains: choose window or off"
             )
         return self
 

@@ -23,6 +23,9 @@ MAX_SEGMENTS = 16
 """Most steps over which a partial rollout may extend: its first segment is as much staler than without."""
 
 
+Ahead = Literal["off", "window", "overlap"]
+
+
 class RolloutConfig(Section):
     """Generation of responses."""
 
@@ -49,10 +52,11 @@ class RolloutConfig(Section):
     times; like one cut at the token limit it has no end token. Empty: responses may repeat themselves to the limit."""
     repetition_count: Annotated[int, Field(ge=2, le=1024)] = 8
     """Least number of times that the sequence occurs within `repetition_tokens`."""
-    ahead: Literal["off", "window"] = "off"
+    ahead: Ahead = "off"
     """`off`: each step generates its own fresh responses. `window`: a step that synchronises α generates those of all
-    steps up to the next synchronisation in one call, with the same draws; for methods with a `v` whose prompts follow
-    the schedule."""
+    steps up to the next synchronisation in one call, with the same draws. `overlap`: a second process of the local
+    engine generates them while the first one trains. Both are for methods with a `v` whose prompts follow the
+    schedule."""
 
 
 def group_size_of(config: Mapping[str, Any]) -> int:

@@ -1,6 +1,6 @@
 """The protocol of an engine: two policies to generate with, one update, state to save.
 
-`bapo.engines.local` implements it in one process, `bapo.engines.verl` on Ray, FSDP and vLLM.
+`bapo.engines.local` implements it in one process or two, `bapo.engines.verl` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
 
 **Critic.** Where `RunConfig.critic` is set (PPO, BA-PPO), an engine keeps a value model besides the policy: the base
@@ -35,7 +35,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from bapo.records import SegmentStats, SupervisedStats, UpdateStats
+from bapo.records import SegmentStats, Span, SupervisedStats, UpdateStats
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -69,6 +69,8 @@ class GenerationStats:
     """Seconds of the engine's own phases within the call, by name such as `verl/update_weights`."""
     segments: SegmentStats | None = None
     """Responses that the call continued and left unfinished, with `rollout.max_segment_tokens`."""
+    spans: Sequence[Span] = ()
+    """When the engine waited, and when another process worked for this call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def joined(rounds: Sequence[Generation]) -> Generation:
                 name: sum(each.timing.get(name, 0.0) for each in stats)
                 for name in dict.fromkeys(name for each in stats for name in each.timing)
             },
+            spans=[span for each in stats for span in each.spans],
         ),
     )
 
@@ -197,9 +200,11 @@ class Engine(LoopEngine, Protocol):
         """Return what became of the worked solutions; None where the method needs none."""
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
-        """Answer the fresh prompts of several steps with α in one call; return the groups of each step.
+        """Answer the fresh prompts of several steps with α; return the groups of each step.
 
-        The draws are those of the purpose "rollout" in each step. The call's timing belongs to the first step.
+        The draws are those of the purpose "rollout" in each step. The timing of a call belongs to the first step. An
+        engine that generates while it trains waits for a step's groups where they are taken, each once and before the
+        next call or synchronisation.
         """
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:

@@ -253,6 +253,7 @@ GPU = MetricChart(
     titled("%", range=[0, 102]),
     "%{y:.0f} %",
 )
+STEPS_READY = MetricChart([Metric("bapo/system/num_steps_ready", "steps", 0)], titled("steps"), "%{y:.0f} steps")
 REWARD_FAILURES = MetricChart(
     [Metric("bapo/system/num_reward_failures", "responses", 0)], titled("responses"), "%{y:,.0f} responses"
 )

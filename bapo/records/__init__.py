@@ -15,6 +15,7 @@ from bapo.records.journal import (
 from bapo.records.metric import DeclaredMetric, Metric, declared_metrics
 from bapo.records.metric_names import metrics
 from bapo.records.samples import PromptRecord, SampledResponse, SampleRecord
+from bapo.records.spans import Span, recorded_spans
 from bapo.records.step import BufferState, Cost, Rewards, SegmentStats, SourceCounts, StepRecord, ThresholdValues
 from bapo.records.update import (
     BoundTerms,
@@ -55,6 +56,7 @@ __all__ = [
     "SampledResponse",
     "SegmentStats",
     "SourceCounts",
+    "Span",
     "StepRecord",
     "SupervisedStats",
     "ThresholdValues",
@@ -67,5 +69,6 @@ __all__ = [
     "metrics",
     "parse_record",
     "read_record",
+    "recorded_spans",
     "visit_columns",
 ]

@@ -122,7 +122,7 @@ def dump_record(record: Record) -> bytes:
 
 
 def comparable(record: AnyRecord) -> dict[str, Any]:
-    """Return the record without what may differ between equal runs: `timing`, `system` and `attempt`."""
+    """Return the record without what may differ between equal runs: `timing`, `spans`, `system` and `attempt`."""
     # By way of JSON text, in which a NaN equals a NaN.
     content: dict[str, Any] = json.loads(dump_record(record))
-    return {name: value for name, value in content.items() if name not in ("timing", "system", "attempt")}
+    return {name: value for name, value in content.items() if name not in ("timing", "spans", "system", "attempt")}

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from bapo.records.base import SCHEMA, Counts, Figures, Record, SchemaNumber
 from bapo.records.metric import Metric
+from bapo.records.spans import Span
 from bapo.records.update import SupervisedStats, UpdateStats
 from bapo.records.visits import PromptVisits
 
@@ -288,10 +289,15 @@ class StepRecord(Record):
     """`None` without partial rollouts."""
     cost: Annotated[Cost, Metric("bapo/cost/")]
     timing: Annotated[Figures, Metric("timing_s/")]
-    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update` (with the supervised step), `step`
-    (all of it), `step_cpu` (CPU time of the trainer process in the step), `journal` (writing the record before this
-    one), `elapsed` since the attempt began, and `unix_time` at the end of the step. Within these, under verl's names,
-    what verl did: `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together),
-    `verl/log_prob`, `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
+    """Seconds: `sync` (hand-over of weights to α), `gen`, `wait` (within `gen`, for the generating process),
+    `generator` (what that process took for the step's responses, earlier), `reevaluation`, `batch` (all that the method
+    does), `update` (with the supervised step), `step` (all of it), `step_cpu` (CPU time of the trainer process in the
+    step), `journal` (writing the record before this one), `elapsed` since the attempt began, and `unix_time` at the end
+    of the step. Within these, under verl's names, what verl did: `verl/update_weights` (to vLLM), `verl/gen`,
+    `verl/reward` (within `gen`, of all workers together), `verl/log_prob`, `verl/adv`, `verl/values`,
+    `verl/update_critic`, `verl/update_actor`."""
+    spans: Sequence[Span] = []
+    """When the phases since the record before this one ran, those after that step included; empty in records of an
+    observed run, and from before there were spans."""
     system: Annotated[Figures, Metric("bapo/system/")]
     """Memory in bytes, CPU and GPU utilisation in percent."""

@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 from bapo.engines.base import BatchItem, Engine, Generation
 from bapo.loop import StepOutcome
 from bapo.methods.base import ComposedBatch, Method
-from bapo.records import Cost, SampledResponse, SampleRecord, StepRecord
+from bapo.records import Cost, SampledResponse, SampleRecord, Span, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -48,6 +48,7 @@ def step_record(
     cost: Cost,
     timing: Mapping[str, float],
     system: Mapping[str, float],
+    spans: Sequence[Span] = (),
 ) -> StepRecord:
     """Return the journal's line of one training step."""
     fresh, batch = outcome.fresh, outcome.batch
@@ -82,6 +83,7 @@ def step_record(
         segments=fresh.stats.segments,
         cost=cost,
         timing=timing,
+        spans=spans,
         system=system,
     )
 

@@ -25,10 +25,19 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig, parse_config
 from bapo.config.sections import ModelConfig
 from bapo.engines.base import Engine
 from bapo.engines.finite_values import NotFiniteError, require_finite, update_problem
-from bapo.loop import Loop, StepOutcome
+from bapo.loop import Loop, StepOutcome, timed
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import AnyRecord, Cost, EvaluationRecord, EventRecord, Interval, PromptRecord
+from bapo.records import (
+    AnyRecord,
+    Cost,
+    EvaluationRecord,
+    EventRecord,
+    Interval,
+    PromptRecord,
+    Span,
+    recorded_spans,
+)
 from bapo.run import checkpoint
 from bapo.run.control import ControlRequest
 from bapo.run.engine import build_engine
@@ -151,6 +160,8 @@ class _Attempt:
         """Step and accuracy, on the first test set, of the checkpoint that did best there."""
         self._written_prompts: set[str] = set()
         self._journal_seconds = 0.0
+        self._spans: list[Span] = []
+        """Phases after the last step's record."""
 
     # ------------------------------------------------------------ life
 
@@ -169,7 +180,8 @@ class _Attempt:
         if counts is not None and counts.num_usable < len(self._task.train):
             self._event("warning", str(counts), {"field": "method.type", **asdict(counts)})
         if self._completed == 0:
-            self._evaluate()
+            with timed(self._spans, "evaluation"):
+                self._evaluate()
         while self._completed < self._num_steps:
             if self._stops_before(self._completed + 1):
                 return self._summary("stopped")
@@ -215,14 +227,7 @@ class _Attempt:
         )
         self._num_steps = config.training.steps or (config.training.epochs or 0) * self._schedule.steps_per_epoch
         method, group_size = build_method(config), config.rollout.group_size
-        self._look_ahead = LookAhead(
-            self._engine,
-            method,
-            self._schedule,
-            group_size=group_size,
-            num_steps=self._num_steps,
-            is_on=config.rollout.ahead == "window",
-        )
+        self._look_ahead = LookAhead(self._engine, method, self._schedule, config, num_steps=self._num_steps)
         self._loop = Loop(
             problems=self._problems,
             schedule=self._schedule,
@@ -293,10 +298,12 @@ class _Attempt:
         outcome.timing["step"] = time.perf_counter() - begin
         outcome.timing["step_cpu"] = time.process_time() - begin_cpu
         self._write_step(outcome)
-        self._evaluate()
+        with timed(self._spans, "evaluation"):
+            self._evaluate()
         training = self.config.training
         if step % training.checkpoint_interval == 0 or step == self._num_steps:
-            self._save_checkpoint()
+            with timed(self._spans, "checkpoint"):
+                self._save_checkpoint()
 
     def _check_finite(self, outcome: StepOutcome) -> None:
         """Raise ConfigError where an engine reports a loss or gradient that is NaN or infinite."""
@@ -316,6 +323,8 @@ class _Attempt:
 
     def _write_step(self, outcome: StepOutcome) -> None:
         config = self.config
+        spans = recorded_spans([*self._spans, *outcome.spans], origin=self._begin)
+        self._spans = []
         self._write(
             step_record(
                 outcome,
@@ -326,6 +335,7 @@ class _Attempt:
                 method=self._loop.method,
                 cost=self._cost,
                 timing={**outcome.timing, "journal": self._journal_seconds, **self._clock()},
+                spans=spans,
                 system={**self._engine.utilisation(), **self._gpu_load.take()},
             )
         )
@@ -419,7 +429,7 @@ class _Attempt:
 
         def fill(folder: Path) -> None:
             (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
-            self._engine.save(folder, self._loop.stored_groups())
+            self._engine.save(folder, [*self._loop.stored_groups(), *self._look_ahead.stored_groups()])
 
         best = None if self._best is None else self._best[0]
         folder = checkpoint.write_checkpoint(
@@ -452,13 +462,17 @@ class _Attempt:
         if not is_parents:
             self.config = saved
             self._loop.method.reconfigure(self.config)
-        self._loop.load_state_dict(state["loop"], self._engine.load(folder))
+        # Checkpoints from before there was a look-ahead do not have it.
+        ahead = state.get("ahead", {})
+        num_ahead = sum(len(held["groups"]) for held in ahead.get("earlier", {}).values())
+        payloads = self._engine.load(folder)
+        num_of_loop = len(payloads) - num_ahead
+        self._loop.load_state_dict(state["loop"], payloads[:num_of_loop])
         if is_parents:
             # The parent's buffers under this run's own thresholds, as after a change of parameters.
             self._loop.method.reconfigure(self.config)
         is_same = (saved.rollout, saved.training.seed) == (self.config.rollout, self.config.training.seed)
-        # Checkpoints from before there was a look-ahead do not have it.
-        self._look_ahead.load_state_dict(state.get("ahead", {}), next_step=self._completed + 1, is_same=is_same)
+        self._look_ahead.load_state_dict(ahead, payloads[num_of_loop:], next_step=self._completed + 1, is_same=is_same)
         self._steering.resume_after(self._completed)
 
     # ------------------------------------------------------------ journal

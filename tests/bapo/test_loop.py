@@ -204,6 +204,17 @@ def test_every_phase_is_timed() -> None:
     assert all(seconds >= 0 for seconds in second.values())
 
 
+def test_the_phases_come_one_after_the_other() -> None:
+    loop, _ = run(wrong_at_first, method__m=2, method__v=2)
+    loop.run_step(1)
+    outcome = loop.run_step(2)
+    phases = [span.phase for span in outcome.spans if span.phase != "batch"]
+    assert phases == ["sync", "gen", "reevaluation", "update"]
+    ends = [span.begin + span.seconds for span in outcome.spans]
+    assert all(end <= later.begin for end, later in zip(ends, outcome.spans[1:], strict=False))
+    assert outcome.timing["batch"] == sum(span.seconds for span in outcome.spans if span.phase == "batch")
+
+
 @pytest.mark.parametrize("cut", [1, 2, 4, 5])
 def test_a_resumed_loop_asks_and_trains_alike(cut: int) -> None:
     def varied(step: int, purpose: str, prompt_id: str) -> int:

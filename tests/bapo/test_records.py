@@ -23,6 +23,7 @@ from bapo.records import (
     SampledResponse,
     SampleRecord,
     SourceCounts,
+    Span,
     StepRecord,
     ThresholdValues,
     TrackingRecord,
@@ -32,6 +33,7 @@ from bapo.records import (
     effective_sample_share,
     metrics,
     parse_record,
+    recorded_spans,
 )
 from bapo.rollout import BatchSource
 
@@ -173,9 +175,9 @@ def test_a_diverged_run_can_be_written_and_read() -> None:
 
 
 def test_what_may_differ_between_equal_runs_is_left_out() -> None:
-    other = step(attempt=3, timing={"gen": 9.0}, system={})
+    other = step(attempt=3, timing={"gen": 9.0}, spans=[Span(phase="gen", begin=1, seconds=9)], system={})
     assert comparable(step()) == comparable(other)
-    assert set(comparable(step())) == {*json.loads(dump_record(step()))} - {"attempt", "timing", "system"}
+    assert set(comparable(step())) == {*json.loads(dump_record(step()))} - {"attempt", "timing", "spans", "system"}
 
 
 @pytest.mark.parametrize("change", [{"reward_mean": 0.26}, {"rollout_version": 5}, {"prompts": []}, {"num_steps": 21}])
@@ -292,6 +294,11 @@ def test_a_skipped_step_has_no_figures_of_an_update() -> None:
     assert not any(name.startswith(("actor/", "bapo/ratio", "bapo/tv", "bapo/buffer")) for name in values)
     assert "bapo/batch/reward_mean" not in values
     assert values["critic/rewards/mean"] == 0.25
+
+
+def test_spans_are_recorded_from_a_beginning_without_those_that_no_timeline_can_show() -> None:
+    spans = [Span(phase="batch", begin=100.0, seconds=0.0009), Span(phase="update", begin=102.00004, seconds=0.25)]
+    assert recorded_spans(spans, origin=100.0) == [Span(phase="update", begin=2.0, seconds=0.25)]
 
 
 def test_evaluation_metrics_name_data_set_and_samples() -> None:

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 STARTED: dict[str, set[str]] = {
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/processes.py": {"backend", "frontend", "worker"},  # The one room that starts services.
+    "bapo/engines/local/generating_process.py": {"bapo.engines.local.generating"},
     "bapo/isolation/function.py": {"bapo.isolation.process"},  # Which imports what its caller imported.
     "bapo/pretrained/wheels.py": {"pip"},
     "bapo/run/zygote_client.py": {"bapo.run.zygote"},

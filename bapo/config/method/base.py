@@ -78,6 +78,8 @@ class MethodSection(TypedSection):
     """Keeps groups for reuse."""
     has_rounds: ClassVar[bool] = False
     """May roll out several batches of prompts in one step."""
+    is_pipelined: ClassVar[bool] = False
+    """Trains on what α generated before its last synchronisation, not after it."""
     has_critic: ClassVar[bool] = False
     """True if the method trains a value model next to the policy."""
     needs_demonstrations: ClassVar[bool] = False

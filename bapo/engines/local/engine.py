@@ -1,4 +1,4 @@
-"""The engine of one process: generates, verifies, updates and saves, on the CPU or one CUDA GPU."""
+"""The engine of one machine: generates, verifies, updates and saves, on the CPU or one CUDA GPU."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import math
 import resource
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,22 +26,23 @@ from bapo.config.sections import RolloutConfig
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, DemonstrationCounts, Generation, GenerationStats, Policy, ResponseSample
 from bapo.engines.finite_values import NotFiniteError, generation_problem, update_problem
-from bapo.engines.local.autocast import forward_passes
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.decoding import Prefix
 from bapo.engines.local.demonstrations import demonstrations
 from bapo.engines.local.device import device_of
+from bapo.engines.local.generating_process import Call, GeneratingProcess
+from bapo.engines.local.overlap import Coming, start_overlap
 from bapo.engines.local.partial import PartialRollouts
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.repeatable import use_repeatable_algorithms
-from bapo.engines.local.repetition import RepetitionStop
-from bapo.engines.local.sampling import SampledGroup, draw_uniforms, sample_segments
+from bapo.engines.local.sampler import Sampler
+from bapo.engines.local.sampling import SampledGroup
 from bapo.engines.local.update import Updater
 from bapo.engines.shaping import shaped_batch
-from bapo.records import SupervisedStats, UpdateStats
+from bapo.records import Span, SupervisedStats, UpdateStats
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task, has_images
 
@@ -77,7 +80,7 @@ class LocalEngine:
         language_model = load_language_model(config.model.path, self._device)
         self._model = language_model.model
         self._tokenizer = language_model.tokenizer
-        self._eos_token_ids = language_model.eos_token_ids
+        self._sampler = Sampler(config.engine, config.rollout, self._device, language_model.eos_token_ids)
         context = getattr(self._model.config, "max_position_embeddings", None)
         self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
         self._demonstrations = demonstrations(config, task, self._tokenizer, self._prompts)
@@ -90,11 +93,11 @@ class LocalEngine:
         self._rollout_version = 0
         self._rollout_is_current = True
         self._rollout_model: PreTrainedModel | None = None
-        self._rounded_model: PreTrainedModel | None = None
+        self._generating: GeneratingProcess | None = None
+        if config.rollout.ahead == "overlap":
+            self._rollout_model, self._generating = start_overlap(config, self._model)
         segment = config.rollout.max_segment_tokens
-        stop = config.rollout.repetition_tokens
-        self._repetition_stop = None if stop is None else RepetitionStop(stop, config.rollout.repetition_count)
-        self._partial = PartialRollouts(config.rollout, segment, self._repetition_stop) if segment else None
+        self._partial = PartialRollouts(config.rollout, segment, self._sampler.repetition_stop) if segment else None
 
     # ------------------------------------------------------------ generation
 
@@ -102,6 +105,8 @@ class LocalEngine:
         """Set α ← current weights, known as policy version `version`."""
         self._rollout_version = version
         self._rollout_is_current = True
+        if self._generating is not None:
+            self._keep_rollout_weights()
 
     def generate(
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
@@ -115,8 +120,44 @@ class LocalEngine:
         return self._generate({step: problems}, group_size=group_size, policy=policy, purpose=purpose)[step]
 
     def generate_ahead(self, batches: Mapping[int, Sequence[Problem]], *, group_size: int) -> Mapping[int, Generation]:
-        """Answer the fresh prompts of several steps with α in one call; return the groups of each step."""
-        return self._generate(batches, group_size=group_size, policy=Policy.ROLLOUT, purpose="rollout")
+        """Answer the fresh prompts of several steps with α; return the groups of each step.
+
+        In one call, or where `rollout.ahead` is `overlap` in the generating process: taking a step's groups, once,
+        waits for them.
+        """
+        if self._generating is None:
+            return self._generate(batches, group_size=group_size, policy=Policy.ROLLOUT, purpose="rollout")
+        self._keep_rollout_weights()
+        self._generating.ask(
+            [
+                Call(
+                    step=step,
+                    seed=self._seed(step, "rollout"),
+                    prompts=[self._prompts[problem.prompt_id] for problem in problems],
+                    group_size=group_size,
+                )
+                for step, problems in batches.items()
+            ]
+        )
+        return Coming(batches, partial(self._take, self._generating, version=self._rollout_version))
+
+    def _take(
+        self, generating: GeneratingProcess, step: int, problems: Sequence[Problem], *, version: int
+    ) -> Generation:
+        """Wait for the groups of a step that the generating process answers, and verify them."""
+        begin = time.perf_counter()
+        answer = generating.take(step)
+        waited = time.perf_counter() - begin
+        self._check_sampled(answer.groups, step, "rollout")
+        stats = replace(
+            _generation_stats(answer.groups, self._config.rollout),
+            timing={"wait": waited, "generator": answer.seconds},
+            spans=[
+                Span(phase="wait", begin=begin, seconds=waited),
+                Span(process="generator", phase="gen", begin=answer.begin, seconds=answer.seconds, step=step),
+            ],
+        )
+        return Generation(self._verified(answer.groups, problems, step, version), stats)
 
     def _generate(
         self, batches: Mapping[int, Sequence[Problem]], *, group_size: int, policy: Policy, purpose: str
@@ -124,13 +165,8 @@ class LocalEngine:
         """Answer the problems of each step with its own draws."""
         sampled = self._sample(
             self._policy_model(policy),
-            [
-                Prefix(self._prompts[problem.prompt_id], group_size)
-                for problems in batches.values()
-                for problem in problems
-            ],
+            self._prefixes([problem for problems in batches.values() for problem in problems], group_size),
             torch.cat([self._uniforms(step, purpose, len(each) * group_size) for step, each in batches.items()]),
-            temperature=self._config.rollout.temperature,
             step=min(batches),
             purpose=purpose,
         )
@@ -138,13 +174,13 @@ class LocalEngine:
         for step, problems in batches.items():
             of_step, sampled = sampled[: len(problems)], sampled[len(problems) :]
             version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
-            groups = [self._group(*each, version, step) for each in zip(problems, of_step, strict=True)]
+            groups = self._verified(of_step, problems, step, version)
             generations[step] = Generation(groups, _generation_stats(of_step, self._config.rollout))
         return generations
 
-    def _generate_segments(self, partial: PartialRollouts, problems: Sequence[Problem], step: int) -> Generation:
+    def _generate_segments(self, unfinished: PartialRollouts, problems: Sequence[Problem], step: int) -> Generation:
         """Begin responses to these problems and continue those begun before; return the groups that are complete."""
-        complete, segments = partial.generate(
+        complete, segments = unfinished.generate(
             [(problem, self._prompts[problem.prompt_id]) for problem in problems],
             step=step,
             version=self._rollout_version,
@@ -152,7 +188,6 @@ class LocalEngine:
                 self._policy_model(Policy.ROLLOUT),
                 prefixes,
                 uniforms,
-                temperature=self._config.rollout.temperature,
                 step=step,
                 purpose="rollout",
                 max_new_tokens=self._config.rollout.max_segment_tokens,
@@ -163,6 +198,20 @@ class LocalEngine:
         stats = _generation_stats([group.payload.sampled for group in groups], self._config.rollout)
         return Generation(groups, replace(stats, num_tokens=segments.num_tokens, segments=segments))
 
+    def _prefixes(self, problems: Sequence[Problem], group_size: int) -> list[Prefix]:
+        return [Prefix(self._prompts[problem.prompt_id], group_size) for problem in problems]
+
+    def _seed(self, step: int, purpose: str) -> int:
+        return seed_of(self._config.training.seed, step, purpose)
+
+    def _uniforms(self, step: int, purpose: str, num_responses: int) -> Tensor:
+        return self._sampler.uniforms(self._seed(step, purpose), num_responses)
+
+    def _verified(
+        self, sampled: Sequence[SampledGroup], problems: Sequence[Problem], step: int, version: int
+    ) -> list[RolloutGroup]:
+        return [self._group(*each, version, step) for each in zip(problems, sampled, strict=True)]
+
     def _group(self, problem: Problem, sampled: SampledGroup, version: int, step: int) -> RolloutGroup:
         """Return a group with the rewards of its responses."""
         rewards = tuple(self._task.reward(problem, text) for text in self._texts(sampled))
@@ -170,10 +219,6 @@ class LocalEngine:
         payload = GroupPayload(self._prompts[prompt_id], sampled, rewards)
         is_demonstrated = prompt_id in self._demonstrations.examples
         return RolloutGroup(prompt_id, sum(rewards), len(rewards), version, step, payload, is_demonstrated)
-
-    def _uniforms(self, step: int, purpose: str, num_responses: int) -> Tensor:
-        generator = torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose))
-        return draw_uniforms(num_responses, self._config.rollout.max_response_tokens, generator)
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
@@ -201,43 +246,26 @@ class LocalEngine:
         prefixes: Sequence[Prefix],
         uniforms: Tensor,
         *,
-        temperature: float,
         purpose: str,
         step: int | None = None,
+        temperature: float | None = None,
         max_new_tokens: int | None = None,
     ) -> list[SampledGroup]:
-        rollout = self._config.rollout
-        with forward_passes(self._config.engine, self._device):
-            sampled = sample_segments(
-                self._for_rollouts(model),
-                prefixes,
-                uniforms,
-                max_new_tokens=max_new_tokens or rollout.max_response_tokens,
-                temperature=temperature,
-                top_p=rollout.top_p,
-                top_k=rollout.top_k,
-                eos_token_ids=self._eos_token_ids,
-                repetition_stop=self._repetition_stop,
-            )
+        sampled = self._sampler.sample(
+            model, prefixes, uniforms, temperature=temperature, max_new_tokens=max_new_tokens
+        )
+        self._check_sampled(sampled, step, purpose)
+        return sampled
+
+    def _check_sampled(self, sampled: Sequence[SampledGroup], step: int | None, purpose: str) -> None:
         if not all(math.isfinite(float(group.logprobs.sum())) for group in sampled):
             raise generation_problem(self._config, step, purpose)
-        return sampled
 
     def _policy_model(self, policy: Policy) -> PreTrainedModel:
         if policy is Policy.CURRENT or self._rollout_is_current:
             return self._model
         assert self._rollout_model is not None
         return self._rollout_model
-
-    def _for_rollouts(self, model: PreTrainedModel) -> PreTrainedModel:
-        """Return the model with its weights in the format of `engine.rollout_weights`."""
-        if self._config.engine.rollout_weights == "float32":
-            return model
-        if self._rounded_model is None:
-            self._rounded_model = copy.deepcopy(model).bfloat16()
-        else:
-            self._rounded_model.load_state_dict(model.state_dict())
-        return self._rounded_model
 
     def _texts(self, group: SampledGroup) -> list[str]:
         return self._tokenizer.batch_decode(group.responses(), skip_special_tokens=True)
@@ -283,6 +311,8 @@ class LocalEngine:
         """Give α its own weights before the current ones change."""
         if not self._rollout_is_current:
             return
+        if self._generating is not None:
+            self._generating.abandon()
         if self._rollout_model is None:
             # It keeps `requires_grad`, though it is never trained: PyTorch chooses kernels by it, whose last digits
             # differ, and α's log-probabilities shall be those that the same weights give as the current policy.
@@ -368,6 +398,11 @@ class LocalEngine:
             "cpu_percent": self._process.cpu_percent(),
             "num_reward_failures": float(self._task.num_reward_failures),
         }
+        if (generating := self._generating) is not None:
+            values["memory_bytes"] += generating.memory_bytes()
+            values["cpu_percent"] += generating.cpu_percent()
+            values["num_steps_ready"] = float(generating.num_steps_ready)
+            values["num_generator_restarts"] = float(generating.num_restarts)
         if self._device.type == "cuda":
             values |= {
                 "gpu_memory_bytes": float(torch.cuda.memory_allocated(self._device)),
@@ -376,7 +411,9 @@ class LocalEngine:
         return values
 
     def close(self) -> None:
-        """Do nothing: nothing runs outside this process."""
+        """End the generating process, if there is one."""
+        if self._generating is not None:
+            self._generating.close()
 
 
 def _refuse_images(config: RunConfig, task: Task) -> None:

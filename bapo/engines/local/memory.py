@@ -1,4 +1,5 @@
-"""Memory of forward passes: what a pass keeps for its gradient, and how many tokens that allows at once."""
+"""Memory of forward passes: what a pass keeps for its gradient, and how many tokens that allows at once; and memory of
+two processes."""
 
 from __future__ import annotations
 
@@ -14,6 +15,10 @@ _KEPT_BYTES = 2 * 2**30
 _SHARE_OF_OUTPUTS = 1 / 16
 """Outputs of one forward pass as a share of that: log-probabilities and their gradient take several times as much."""
 _MEASURED_TOKENS = 16
+_PROCESS_BYTES = 300 * 2**20
+"""A process's own memory with PyTorch loaded and a small batch generated."""
+_COPIES = 6
+"""Weights, gradient, two moments and α; the generating process loads them once more before it finds α."""
 _BYTES_PER_TOKEN: WeakKeyDictionary[PreTrainedModel, int] = WeakKeyDictionary()
 """Bytes per token of the models measured so far."""
 
@@ -22,6 +27,12 @@ def release_unused() -> None:
     """Give back the memory of models that nothing refers to any more, on the CPU and to other processes on the GPU."""
     gc.collect()
     torch.cuda.empty_cache()
+
+
+def least_bytes_of_two_processes(model: PreTrainedModel) -> int:
+    """Return the main memory that trainer and generating process take at least, whatever the responses' lengths."""
+    copies = _COPIES if model.device.type == "cpu" else 2
+    return 2 * _PROCESS_BYTES + copies * sum(parameter.nbytes for parameter in model.parameters())
 
 
 def tokens_per_gradient(model: PreTrainedModel) -> int:

@@ -18,10 +18,10 @@ from bapo.figures.axes import X_KEYS, XAxis, XKind, x_axis
 from bapo.figures.evaluations import KEY_PATTERN
 from bapo.figures.marks import Mark, alert_marks, marks_of
 from bapo.figures.smoothing import WINDOW_STEPS
-from bapo.records import EventRecord, TrackingRecord
+from bapo.records import EventRecord, StepRecord, TrackingRecord
 from bapo.report.api_runs import records_between
 
-Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness"]
+Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness", "newest_steps"]
 
 MOST_POINTS = 1000
 """Steps that a chart draws at most; the server keeps each metric's extremes when it leaves steps out."""
@@ -30,6 +30,10 @@ MOST_ALERTS = 50
 MOST_COLUMNS = 400
 """Columns of a heat map; the server sums neighbouring steps beyond."""
 
+NEWEST_STEPS = 10
+"""Steps on the timeline."""
+
+_STEPS = TypeAdapter(list[StepRecord])
 _TRACKING = TypeAdapter(list[TrackingRecord])
 _EVENTS = TypeAdapter(list[EventRecord])
 NO_SERIES = Series(steps=[], columns={})
@@ -53,6 +57,7 @@ class RunData(NamedTuple):
     ratios: RatioSeries = NO_RATIOS
     staleness: StalenessSeries = NO_STALENESS
     marks: Sequence[Mark] = ()
+    newest_steps: Sequence[StepRecord] = ()
     means: Series | None = None
     """The same columns smoothed, where that was asked for."""
 
@@ -99,6 +104,10 @@ async def load(
         requests["evaluations"] = _evaluations(client, run_id)
     if "tracking" in reading.needs:
         requests["tracking"] = records_between(client, run_id, "tracking")
+    if "newest_steps" in reading.needs:
+        requests["newest_steps"] = records_between(
+            client, run_id, "step", from_step=max(1, run.step + 1 - NEWEST_STEPS)
+        )
     groups, events, *answers = await asyncio.gather(
         _groups(client, run_id, reading, from_step=1, max_points=MOST_POINTS),
         records_between(client, run_id, "event"),
@@ -106,6 +115,7 @@ async def load(
     )
     shared = {"run": run, "alerts": alerts, **dict(zip(requests, answers, strict=True))}
     shared["tracking"] = _TRACKING.validate_python(shared.get("tracking", ()))
+    shared["newest_steps"] = _STEPS.validate_python(shared.get("newest_steps", ()))
     shared["marks"] = [*marks_of(_EVENTS.validate_python(events)), *alert_marks(shared.pop("alerts").items)]
     return _by_chart(reading, groups, shared)
 

@@ -295,6 +295,8 @@ def test_another_c1_is_what_steering_at_this_step_gives(config: RunConfig, count
         ("dots", ["roll-out", "store", "choose", "reuse", "update"]),
         ("remix", ["roll-out", "store", "choose", "reuse", "update"]),
         ("ppo", ["roll-out", "choose", "update"]),
+        ("bapo_pipelined", ["sync", "roll-out", "store-difficult", "store-good", "filter", "reevaluate", "reuse",
+                            "batch", "update", "thresholds"]),
         ("bapo_release", ["sync", "roll-out", "store-difficult", "store-good", "filter", "reevaluate", "reuse", "batch",
                           "update", "thresholds"]),
     ],

@@ -90,9 +90,7 @@ def run(config: RunConfig, steered: Mapping[int, RunConfig] | None = None, metho
     engine, method = LoggingEngine(), method or build_method(config)
     schedule = PromptSchedule(PROBLEMS, batch_size=NUM_FRESH, seed=0)
     num_steps = config.training.steps or 0
-    ahead = LookAhead(
-        engine, method, schedule, group_size=GROUP_SIZE, num_steps=num_steps, is_on=config.rollout.ahead == "window"
-    )
+    ahead = LookAhead(engine, method, schedule, config, num_steps=num_steps)
     loop = Loop(
         problems={problem.prompt_id: problem for problem in PROBLEMS},
         schedule=schedule,
@@ -109,11 +107,12 @@ def run(config: RunConfig, steered: Mapping[int, RunConfig] | None = None, metho
     return Course(outcomes, engine.calls, costs)
 
 
-@pytest.mark.parametrize(("m", "reevaluating"), [(3, {3: 2, 6: 5, 9: 8, 12: 11}), (5, {5: 4, 10: 9})])
+@pytest.mark.parametrize("mode", ["window", "overlap"])
+@pytest.mark.parametrize(("m", "reevaluating"), [(3, {3: 2, 6: 5, 9: 8, 12: 11}), (5, {5: 4, 10: 9}), (7, {7: 6})])
 def test_a_synchronisation_answers_the_prompts_of_all_steps_up_to_the_next(
-    m: int, reevaluating: dict[int, int]
+    m: int, reevaluating: dict[int, int], mode: str
 ) -> None:
-    course = run(settings(method__v=5, method__m=m))
+    course = run(settings(method__v=5, method__m=m, rollout__ahead=mode))
     # α is θ0 in steps 1 to 4, θ4 from step 5 and θ9 from step 10 on; the last step ends the last call.
     assert course.fresh_versions == [0, 0, 0, 0, 4, 4, 4, 4, 4, 9, 9, 9]
     assert course.calls == [[1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11, 12]]
@@ -127,13 +126,17 @@ def test_a_synchronisation_answers_the_prompts_of_all_steps_up_to_the_next(
     assert not any("num_discarded_rollouts" in cost for cost in course.costs)
 
 
-def test_an_earlier_synchronisation_throws_away_what_the_old_policy_answered_beyond_it() -> None:
-    config = settings(method__v=5, method__m=3)
-    course = run(config, {7: settings(method__v=3, method__m=3)})
+@pytest.mark.parametrize("mode", ["window", "overlap"])
+@pytest.mark.parametrize(("m", "reevaluating"), [(3, {3: 2, 6: 5, 9: 8, 12: 11}), (5, {5: 4, 10: 9}), (7, {7: 6})])
+def test_an_earlier_synchronisation_throws_away_what_the_old_policy_answered_beyond_it(
+    m: int, reevaluating: dict[int, int], mode: str
+) -> None:
+    config = settings(method__v=5, method__m=m, rollout__ahead=mode)
+    course = run(config, {7: settings(method__v=3, method__m=m, rollout__ahead=mode)})
     # From step 7 on α changes in steps 9 and 12: steps 7 and 8 still use θ4's groups, and step 9's are generated again.
     assert course.fresh_versions == [0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 11]
     assert course.calls == [[1, 2, 3, 4], [5, 6, 7, 8, 9], [9, 10, 11], [12]]
-    assert course.reevaluating_versions == {3: 2, 6: 5, 9: 8, 12: 11}
+    assert course.reevaluating_versions == reevaluating
     assert {step: cost.get("num_discarded_rollouts", 0) for step, cost in enumerate(course.costs, 1) if step > 6} == {
         7: 0, 8: 0, 9: 8, 10: 0, 11: 0, 12: 0,
     }  # fmt: skip
@@ -188,47 +191,60 @@ def test_off_asks_for_one_step_at_a_time() -> None:
 )
 def test_a_method_whose_prompts_follow_the_schedule_may_roll_out_ahead(method: str) -> None:
     assert resolve({"method": {"type": method}}).config.rollout.ahead == "off"
-    assert resolve({"method": {"type": method}, "rollout": {"ahead": "window"}}).config.rollout.ahead == "window"
+    for mode in ("window", "overlap"):
+        assert resolve({"method": {"type": method}, "rollout": {"ahead": mode}}).config.rollout.ahead == mode
 
 
+@pytest.mark.parametrize("mode", ["window", "overlap"])
 @pytest.mark.parametrize("method", ["grpo", "ppo", "gspo", "dapo", "mopps", "dots"])
-def test_another_method_is_refused(method: str) -> None:
+def test_another_method_is_refused(method: str, mode: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        resolve({"method": {"type": method}, "rollout": {"ahead": "window"}})
+        resolve({"method": {"type": method}, "rollout": {"ahead": mode}})
     (problem,) = refused.value.problems
-    assert (problem.field, problem.value) == ("rollout.ahead", "window")
+    assert (problem.field, problem.value) == ("rollout.ahead", mode)
     assert "choose off, or a method with a rollout sync interval v" in problem.remedy
+
+
+def test_overlap_is_the_local_engines() -> None:
+    with pytest.raises(ConfigError) as refused:
+        resolve({"engine": {"type": "verl"}, "rollout": {"ahead": "overlap"}})
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.value) == ("rollout.ahead", "overlap")
+    assert "choose window or off" in problem.remedy
 
 
 def without_cost(recorded: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in line.items() if name != "cost"} for line in recorded]
 
 
-def test_the_records_are_those_of_off_but_for_when_a_response_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["window", "overlap"])
+def test_the_records_are_those_of_off_but_for_when_a_response_counts(tmp_path: Path, mode: str) -> None:
     ahead, alone = tmp_path / "ahead", tmp_path / "alone"
-    train(ahead, config(rollout__ahead="window"))
+    train(ahead, config(rollout__ahead=mode))
     train(alone, config(rollout__ahead="off"))
     assert without_cost(lines(ahead)) == without_cost(lines(alone))
     of_ahead, of_alone = (steps_of(folder)[-1].cost for folder in (ahead, alone))
     assert of_ahead == of_alone.model_copy(update={"num_rollouts_ahead": 0})
 
 
-def test_a_run_killed_between_two_synchronisations_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["window", "overlap"])
+def test_a_run_killed_between_two_synchronisations_ends_as_an_undisturbed_one(tmp_path: Path, mode: str) -> None:
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     # Checkpoints in steps 3 and 6; α changes in steps 5 and 10.
-    settings = config(method__v=5, training__steps=12, rollout__ahead="window")
+    settings = config(method__v=5, training__steps=12, rollout__ahead=mode)
     train(undisturbed, settings)
     train_and_kill(killed, settings, after=7)
     state = json.loads((killed / "checkpoints" / "step-000006" / "state.json").read_text())
     # Those of steps 7, 8 and 9 wait, 12 prompts times 4 responses each.
-    assert state["ahead"] == {"steps": [5, 9], "num_rollouts": 144}
+    assert state["ahead"] == {"steps": [5, 9], "num_rollouts": 144, "earlier": {}}
     assert train(killed, settings).status == "succeeded"
     assert lines(killed) == lines(undisturbed)
 
 
-def test_a_change_of_v_while_responses_wait_is_repeated_after_a_crash(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["window", "overlap"])
+def test_a_change_of_v_while_responses_wait_is_repeated_after_a_crash(tmp_path: Path, mode: str) -> None:
     undisturbed, stopped = tmp_path / "undisturbed", tmp_path / "stopped"
-    settings = config(method__v=5, rollout__ahead="window")
+    settings = config(method__v=5, rollout__ahead=mode)
     for folder in (undisturbed, stopped):
         folder.mkdir()
         append_request(folder, ControlRequest(id="sooner", author="ada", at_step=6, set={"method.v": 4}))
@@ -252,3 +268,64 @@ def test_a_fork_with_other_sampling_settings_throws_away_what_waits(tmp_path: Pa
     assert first.cost.num_discarded_rollouts == 96
     assert first.cost.num_rollouts >= steps_of(parent)[5].cost.num_rollouts + 48
     assert last.cost.num_rollouts_ahead == 0
+
+
+# ---------------------------------------------------------------- pipelined
+
+
+def pipelined(**changes: Any) -> RunConfig:
+    return settings(**{"method__type": "bapo_pipelined", "rollout__ahead": "overlap", **changes})
+
+
+@pytest.mark.parametrize("mode", ["off", "window", "overlap"])
+def test_a_pipelined_method_trains_on_the_window_before(mode: str) -> None:
+    course = run(pipelined(method__v=6, method__m=5, rollout__ahead=mode))
+    # v/2 = 3: α changes in steps 3, 6, 9 and 12. Steps 3 to 5 have θ0 as well, steps 6 to 8 have θ2 of step 3.
+    assert course.fresh_versions == [0, 0, 0, 0, 0, 2, 2, 2, 5, 5, 5, 8]
+    assert course.calls == [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11], [12]]
+    # From step 6 on 3 to 5 updates old: v/2 to v - 1.
+    assert [step - 1 - version for step, version in enumerate(course.fresh_versions, 1)] == [
+        *range(5),
+        *(3, 4, 5, 3, 4, 5, 3),
+    ]
+    assert course.reevaluating_versions == {5: 4, 10: 9}
+    # 8 responses a step wait: in step 1 those of four further steps, in step 3 those of steps 4 and 5 and a new window.
+    waiting = accumulate(cost["num_rollouts_ahead"] for cost in course.costs)
+    assert list(waiting) == [32, 24, 40, 32, 24, 40, 32, 24, 24, 16, 8, 0]
+
+
+def test_a_smaller_v_of_a_pipelined_method_drops_what_would_be_too_old() -> None:
+    course = run(pipelined(method__v=6), {7: pipelined(method__v=2)})
+    # From step 7 on α changes in each step, which trains on what the α of the step before generated. θ5 has answered
+    # steps 9 to 11 in step 6, and θ2 steps 6 to 8 before: in step 7 only its own responses are kept.
+    assert course.fresh_versions == [0, 0, 0, 0, 0, 2, 2, 6, 7, 8, 9, 10]
+    assert course.calls[2:] == [[9, 10, 11], [8], [9], [10], [11], [12]]
+    assert course.costs[6]["num_discarded_rollouts"] == 4 * 8
+
+
+@pytest.mark.parametrize("v", [5, 34])
+def test_a_pipelined_window_is_half_of_an_even_v(v: int) -> None:
+    with pytest.raises(ConfigError) as refused:
+        pipelined(method__v=v)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.value) == ("method.v", v)
+    assert "an even number from 2 to 32" in problem.remedy
+
+
+def test_a_pipelined_run_says_that_its_schedule_is_another() -> None:
+    of_overlap, of_off = (pipelined(rollout__ahead=mode).warnings for mode in ("overlap", "off"))
+    assert [warning.field for warning in of_overlap] == ["method.type"]
+    assert "another schedule than Algorithm 1" in of_overlap[0].remedy
+    assert "only rollout.ahead=overlap makes it faster" in of_off[0].remedy
+
+
+@pytest.mark.parametrize("mode", ["window", "overlap"])
+@pytest.mark.parametrize("after", [4, 7])
+def test_a_killed_pipelined_run_ends_as_an_undisturbed_one(tmp_path: Path, mode: str, after: int) -> None:
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    # Checkpoints in steps 3 and 6, in both after α has changed: what its step's window trains on is of the α before.
+    own = config(method__type="bapo_pipelined", method__v=6, training__steps=12, rollout__ahead=mode)
+    train(undisturbed, own)
+    train_and_kill("simulated", killed, own, after=after)
+    assert train(killed, own).status == "succeeded"
+    assert lines(killed) == lines(undisturbed)

@@ -18,6 +18,7 @@ from bapo.api.runs import AppliedChange, AuditEntry, RunCreate, RunDetail, RunSt
 from bapo.client import AsyncClient, Client
 from bapo.figures.axes import x_axis
 from bapo.figures.theme import LIGHT
+from bapo.records import Span, StepRecord
 from frontend.pages.run.chart_panel import View, chart_panel, no_step_yet, view_of
 from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
 from frontend.pages.run.configuration import config_panel
@@ -112,6 +113,23 @@ def test_charts_of_the_critic_are_there_for_methods_that_have_one(
     expected, came = figures["values"].data[:2]
     assert (expected.name, came.name) == ("expected value", "return that came")
     assert all(value < rewarded for value, rewarded in zip(expected.y, came.y, strict=True))
+    worker.close()
+
+
+def test_the_timeline_is_of_the_newest_steps(ask: Any, admin: Client, backend_server: BackendServer) -> None:
+    run = admin.create_run(RunCreate(name="timeline", recipe="countdown-demo"))
+    worker = FakeWorker(backend_server)
+    records = [
+        record.model_copy(update={"spans": [Span(phase="update", begin=record.step, seconds=0.5)]})
+        if isinstance(record, StepRecord)
+        else record
+        for record in Simulation(12).train(12).records
+    ]
+    worker.upload(worker.begin(run), records)
+    data = ask(lambda client: _load(client, run.id, view_of({"charts": ["timeline"]})))
+    (updates,) = drawn(BY_NAME["timeline"], data["timeline"], LIGHT).data
+    # The last ten of twelve.
+    assert list(updates.customdata) == list(range(3, 13))
     worker.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
-from bapo.figures import timings
+from bapo.figures import timeline, timings
 from bapo.figures.lines import Line, column, lines_figure
 from bapo.figures.metric_charts import (
     CPU,
@@ -16,19 +16,26 @@ from bapo.figures.metric_charts import (
     MEMORY,
     REWARD_FAILURES,
     STEP_TIMES,
+    STEPS_READY,
     VERL_PHASES,
 )
 from bapo.figures.theme import Palette
 from frontend.pages.run.charts.base import Chart, metric_chart, of_tab
-from frontend.pages.run.data import RunData
+from frontend.pages.run.data import NEWEST_STEPS, RunData
 
 STEP_SECONDS = "timing_s/step"
 GENERATION = ("timing_s/gen", "timing_s/reevaluation")
+GENERATOR = "timing_s/generator"
+"""Generation by another process than the trainer."""
 TOKENS, ROLLOUTS = "change:bapo/cost/num_tokens", "change:bapo/cost/num_rollouts"
 
 
 def _timings(data: RunData, palette: Palette) -> go.Figure:
     return timings.timings_figure(timings.timings_data(data.series, data.axis), palette)
+
+
+def _timeline(data: RunData, palette: Palette) -> go.Figure:
+    return timeline.timeline_figure(timeline.timeline_data(data.newest_steps), palette)
 
 
 def rates(series: Series, key: str, phases: Sequence[str] = (STEP_SECONDS,)) -> Sequence[float | None]:
@@ -43,8 +50,10 @@ def rates(series: Series, key: str, phases: Sequence[str] = (STEP_SECONDS,)) -> 
 
 
 def _tokens(data: RunData, palette: Palette) -> go.Figure:
-    # A step whose responses were generated ahead generates none.
-    generating = [rate or None for rate in rates(data.series, TOKENS, GENERATION)]
+    # A step whose responses were generated ahead generates none; with another process that does, it only waits.
+    has_generator = any(column(data.series, GENERATOR))
+    phases = (GENERATOR, GENERATION[1]) if has_generator else GENERATION
+    generating = [rate or None for rate in rates(data.series, TOKENS, phases)]
     lines = [
         Line("of the whole step", rates(data.series, TOKENS), palette.series[0], width=2),
         Line("while generating", generating, palette.series[1]),
@@ -71,12 +80,30 @@ CHARTS = of_tab(
         question="Where does the time go?",
     ),
     Chart(
+        "timeline",
+        "Timeline of the newest steps",
+        f"What each process did in the last {NEWEST_STEPS} steps of the newest attempt, and the share of that time in "
+        "which it waited or had nothing to do. With rollout.ahead=overlap a generator works while the trainer trains; "
+        "other charts show the rollouts ahead and those thrown away, the tab Off-policy how stale they are.",
+        _timeline,
+        # Recorded with the spans.
+        ("timing_s/sync",),
+        needs=frozenset({"newest_steps"}),
+        live="rebuild",
+        wide=True,
+        height=260,
+        smoothing="never",
+        has_marks=False,
+        only_recorded=True,
+        question="Which process waits for which?",
+    ),
+    Chart(
         "tokens-per-second",
         "Tokens per second",
         "Response tokens of training that the step added, divided by the time of the whole step, and by that of "
         "generating alone, new weights for the rollout engine included.",
         _tokens,
-        (TOKENS, STEP_SECONDS, *GENERATION),
+        (TOKENS, STEP_SECONDS, *GENERATION, GENERATOR),
         height=220,
         question="How fast does it generate?",
     ),
@@ -130,6 +157,16 @@ CHARTS = of_tab(
         height=220,
         smoothing="never",
         only_recorded=True,
+    ),
+    metric_chart(
+        "steps-ready",
+        STEPS_READY,
+        "Steps ready",
+        "Later steps whose responses the generating process had finished at the end of the step.",
+        height=220,
+        smoothing="never",
+        only_recorded=True,
+        question="How far is generation ahead of training?",
     ),
     metric_chart(
         "gpu-memory",
