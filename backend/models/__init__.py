@@ -15,6 +15,7 @@ from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.boards import Board, BoardLink
+from backend.models.chats import Chat
 from backend.models.findings import RunFindings
 from backend.models.prices import PriceRow
 from backend.models.prompts import ProjectPrompt, PromptList, PromptListEntry, PromptListVersion, PromptTotals
@@ -52,6 +53,7 @@ __all__ = [
     "Base",
     "Board",
     "BoardLink",
+    "Chat",
     "Control",
     "Delivery",
     "FolderDeletion",

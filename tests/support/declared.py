@@ -114,6 +114,10 @@ write POST /api/v1/runs/{run_id}/artifacts
 write DELETE /api/v1/runs/{run_id}/artifacts/{artifact_id}
 read GET /api/v1/runs/{run_id}/artifacts/{artifact_id}
 read GET /api/v1/runs/{run_id}/artifacts/{artifact_id}/content
+read GET /api/v1/runs/{run_id}/chats
+write POST /api/v1/runs/{run_id}/chats
+write DELETE /api/v1/runs/{run_id}/chats/{chat_id}
+read GET /api/v1/runs/{run_id}/chats/{chat_id}
 read GET /api/v1/runs/{run_id}/checkpoints
 write POST /api/v1/runs/{run_id}/clone
 read GET /api/v1/runs/{run_id}/events
@@ -195,6 +199,7 @@ read GET /api/v1/workers
 work PUT /api/v1/workers/artifacts/{artifact_id}/content
 work POST /api/v1/workers/artifacts/{artifact_id}/failure
 work POST /api/v1/workers/artifacts/{artifact_id}/finish
+work POST /api/v1/workers/chats/{chat_id}
 work POST /api/v1/workers/chores
 work POST /api/v1/workers/deletions/{deletion_id}
 work POST /api/v1/workers/deliveries

@@ -18,6 +18,7 @@ from frontend.components.page import query_of
 from frontend.pages.run.artifacts import artifacts_panel
 from frontend.pages.run.chart_panel import chart_panel, recorded_for
 from frontend.pages.run.charts.off_policy import reading_of
+from frontend.pages.run.chat import chat_panel
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
@@ -79,6 +80,7 @@ TABS: tuple[Tab, ...] = (
     Tab("what-if", "What-if", what_if_panel),
     Tab("prompts", "Prompts", _of_run(prompts_panel)),
     Tab("samples", "Samples", _of_run(samples_panel)),
+    Tab("chat", "Try it", chat_panel),
     Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
     Tab("system", "System", _charts("system"), has_axis=True),
     Tab("log", "Log", _of_run(log_panel)),
@@ -86,7 +88,7 @@ TABS: tuple[Tab, ...] = (
     Tab("artifacts", "Artifacts", artifacts_panel),
     Tab("history", "History", _of_run(_history)),
 )
-_OF_OUR_TRAINER = frozenset({"off-policy", "log", "artifacts"})
+_OF_OUR_TRAINER = frozenset({"chat", "off-policy", "log", "artifacts"})
 """Tabs of what only a trainer of ours records or leaves behind."""
 
 
