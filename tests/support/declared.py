@@ -36,6 +36,7 @@ read GET /api/v1/compare/curves
 read GET /api/v1/compare/importance
 read GET /api/v1/config-fields
 read POST /api/v1/configs/estimate
+write POST /api/v1/configs/prompts
 read POST /api/v1/configs/validate
 admin GET /api/v1/diagnosis
 read GET /api/v1/docs

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from bapo.api.configs import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
+from bapo.api.configs import (
+    ConfigDraft,
+    ConfigFieldPage,
+    ConfigReport,
+    PromptPreviewPage,
+    RecipeInfo,
+    RecipePage,
+    RunEstimate,
+)
 from bapo.client.call import route
 
 
@@ -24,6 +32,10 @@ class ConfigCalls:
     @route("POST /configs/validate")
     def validate(self, draft: ConfigDraft) -> ConfigReport:
         """Check a config. Raises ApiError 422 with every problem."""
+
+    @route("POST /configs/prompts")
+    def preview_prompts(self, draft: ConfigDraft) -> PromptPreviewPage:
+        """Return the first training problem of each data source, as the model gets it."""
 
     @route("POST /configs/estimate")
     def estimate(self, draft: ConfigDraft) -> RunEstimate:

@@ -42,7 +42,7 @@ FIELDS = {
 
 
 async def chat_panel(client: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Return the form and a place for the answers, which the browser fetches (assets/chat.js)."""
+    """Return the form and a place for the answers, which the browser fetches (assets/run_chat.js)."""
     wanted = query.get("prompt")
     page, prompts = await asyncio.gather(client.chats(run.id), client.prompts(run.id, limit=PROMPTS_OFFERED))
     text = (await client.prompt(run.id, wanted)).text if wanted else None
@@ -143,10 +143,7 @@ def _speed(num_training: int) -> str:
     where = "The models answer one after the other, on the CPU of the worker that holds the run's folder"
     if not num_training:
         return f"{where}."
-    return (
-        f"{where}. It is training {counted(num_training, 'run')}: the answers take one thread, behind the training, "
-        "and longer."
-    )
+    return f"{where}. It is training {counted(num_training, 'run')}: meanwhile they take one thread at low priority."
 
 
 # ---------------------------------------------------------------- what reacts

@@ -37,6 +37,8 @@
     const boxes = view.drawn.map(({ box }) => box);
     if (boxes.length && same([...panel().children].map((box) => boxes.indexOf(box)), boxes.map((_, at) => at))) return;
     panel().replaceChildren(...(boxes.length ? boxes : [nothing()]));
+    if (view.isAsked) boxes[0]?.scrollIntoView({ block: "nearest" });
+    view.isAsked = false;
   }
 
   const nothing = () => make("div", "panel-empty", make("strong", "", "Nothing asked yet"),
@@ -49,12 +51,16 @@
       `asked by ${chat.author}`,
     ];
     const head = make("div", "sample-head", ...facts.map((fact) => make("span", "fact", fact)), remove(chat));
-    const sides = make("div", "chat-answers", ...chat.sides.map((side) => answer(chat, side)));
-    const reason = chat.state === "failed" ? make("div", "panel-problem", `No answer: ${chat.reason}.`) : null;
-    const box = make("article", "sample-card", head, prompt(chat.prompt, ""), reason || sides);
+    const box = make("article", "sample-card", head, prompt(chat.prompt, ""), answers(chat));
     box.setAttribute("aria-label", `Answers to: ${chat.prompt.slice(0, 80)}`);
     box.setAttribute("aria-busy", OPEN.includes(chat.state));
     return box;
+  }
+
+  function answers(chat) {
+    if (chat.state === "failed") return make("div", "panel-problem", `No answer: ${chat.reason}.`);
+    if (chat.state === "requested") return make("span", "fact", `${chat.reason} …`);
+    return make("div", "chat-answers", ...chat.sides.map((side) => answer(chat, side)));
   }
 
   function answer(chat, side) {
@@ -65,17 +71,15 @@
     const cut = said?.is_cut ? make("span", "response-cut", "cut") : null;
     const length = said?.num_tokens ? make("span", "response-tokens", plural(said.num_tokens, "token")) : null;
     const head = make("div", "chat-side", name, model, judged, length, cut);
-    return make("section", "chat-answer", head, said?.is_finished ? finished(said) : growing(chat, said));
+    return make("section", "chat-answer", head, said?.is_finished ? finished(said) : growing(said));
   }
 
   const finished = ({ text, num_tokens: numTokens }) =>
     text.trim() ? textBox(text, "response-text", { numTokens }) : make("span", "fact", "It wrote nothing and ended its turn.");
 
-  function growing(chat, said) {
-    if (said?.text) return make("code", "response-text", said.text, " …");
-    const wait = said ? "Reading the message …" : chat.answers.length ? "Next …" : `${chat.reason || "Waiting"} …`;
-    return make("span", "fact", wait);
-  }
+  const growing = (said) => said?.text
+    ? make("code", "response-text", said.text, " …")
+    : make("span", "fact", said ? "loading the model …" : "waits for its turn …");
 
   function remove(chat) {
     const mark = icon("cross");
@@ -89,11 +93,12 @@
   }
 
   clientside.chat = {
-    show(run) {
+    show(run, asked) {
       if (run) {
         whenThere(`#chats[data-run="${run}"]`, () => {
           clearTimeout(view?.timer);
-          view = { run, drawn: view?.run === run && panel().querySelector("article") ? view.drawn : [], timer: null };
+          const isHere = view?.run === run && panel().querySelector("article");
+          view = { run, asked, drawn: isHere ? view.drawn : [], isAsked: Boolean(asked) && asked !== view?.asked, timer: null };
           load();
         });
       }
