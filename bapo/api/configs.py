@@ -175,6 +175,10 @@ class RunEstimate(Body):
     """Also null if the number of held-out problems is unknown."""
     further_at_most: int | None = 0
     """Rollouts of further rounds in a step, if every step takes all its rounds (DAPO)."""
+    warm_start_steps: int = 0
+    """Supervised steps of the warm start, before the first training step."""
+    warm_start_at_most: int | None = 0
+    """Rollouts of the warm start and its evaluations, if the base model answers and no earlier run made its model."""
     rollouts: EstimateRange | None = None
     """Training rollouts, fresh and re-evaluated. Null, like all that follow, without similar runs."""
     tokens: EstimateRange | None = None

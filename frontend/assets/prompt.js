@@ -59,6 +59,11 @@
   }
 
   clientside.prompt = {
+    across(mounted, text) {
+      const place = `#across-question[data-prompt="${CSS.escape(mounted?.prompt ?? "")}"]`;
+      if (text) whenThere(place, () => find("across-question").replaceChildren(prompt(text, "")));
+      return noUpdate();
+    },
     show(mounted) {
       if (mounted) whenThere(`.prompt-page[data-prompt="${CSS.escape(mounted.prompt)}"]`, () => show(mounted));
       return noUpdate();

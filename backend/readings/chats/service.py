@@ -49,7 +49,8 @@ def info(chat: Chat, now: datetime) -> ChatInfo:
 def sides_of(session: Session, run: Run) -> list[ChatSide]:
     """Return the models of the run that can be asked, in the order of training."""
     sides: list[ChatSide] = ["base"]
-    if run.config["warm_start"]["steps"]:
+    # Configs of earlier releases have no such section.
+    if run.config.get("warm_start", {}).get("steps"):
         sides.append("warm_start")
     return [*sides, "trained"] if checkpoints.kept(session, run) else sides
 

@@ -25,6 +25,7 @@ from frontend.pages.run.log import log_panel
 from frontend.pages.run.prompts import prompts_panel
 from frontend.pages.run.samples import samples_panel
 from frontend.pages.run.walk import walk_panel
+from frontend.pages.run.warm_start import warm_start_line
 from frontend.pages.run.what_if import what_if_panel
 from frontend.request.session import Api
 
@@ -59,6 +60,13 @@ def _charts(tab: str) -> Panel:
     return panel
 
 
+async def _overview(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
+    return [
+        *await warm_start_line(client, run),
+        *chart_panel(run, "overview", await recorded_for(client, run, "overview")),
+    ]
+
+
 async def _off_policy(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
     return [*chart_panel(run, "off-policy", await recorded_for(client, run, "off-policy")), reading_of(run)]
 
@@ -72,7 +80,7 @@ def _findings(_: RunDetail, __: Mapping[str, str]) -> html.Div:
 
 
 TABS: tuple[Tab, ...] = (
-    Tab("overview", "Overview", _charts("overview"), has_axis=True),
+    Tab("overview", "Overview", _overview, has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _of_run(lambda run, _: difficulty_panel(run)), has_axis=True),
     Tab("findings", "Findings", _of_run(_findings)),
