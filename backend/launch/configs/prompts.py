@@ -14,7 +14,9 @@ from bapo.own_data.isolated import MEMORY_BYTES
 from bapo.own_data.storable import storable
 from bapo.run.prompt_preview import is_model_here, previews_of
 
-PREVIEW_SECONDS = 120
+CPU_SECONDS = 60
+PREVIEW_SECONDS = 300.0
+"""Time limit of a process that gets hardly any of a busy machine; most are made in a few seconds."""
 NUM_PREVIEWED = 1
 """Problems of each data source."""
 TURN_SECONDS = 5.0
@@ -29,7 +31,7 @@ def preview(config: RunConfig) -> PromptPreviewPage:
         raise Problem(503, "busy", "another preview is being made: try again in a moment", headers={"Retry-After": "5"})
     # A server without the packages of trainers leaves templates to its workers.
     with_model = find_spec("transformers") is not None and is_model_here(config.model.path)
-    limits = Limits(MEMORY_BYTES, PREVIEW_SECONDS, maps_files=True)
+    limits = Limits(MEMORY_BYTES, CPU_SECONDS, maps_files=True)
     try:
         with IsolatedFunction(previews_of, limits, seconds=PREVIEW_SECONDS) as make:
             found = make(config.model_dump(mode="json"), NUM_PREVIEWED, with_model)
