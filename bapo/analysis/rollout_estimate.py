@@ -93,9 +93,9 @@ def rollout_estimate(
 
 def _warm_start_responses(section: Mapping[str, Any], sizes: DataSizes, num_sets: int) -> int:
     """Count the answers that its traces are made of, unless those are worked solutions, and both of its evaluations."""
-    answered = 0 if section["source"] == "solutions" else _least(section["num_answered"], sizes.train) or 0
+    answered: int = 0 if section["source"] == "solutions" else _least(section["num_answered"], sizes.train) or 0
     # Where no set is held out, training problems that no trace is of are evaluated.
-    evaluated = num_sets * max(1, section["num_evaluated"] // num_sets)
+    evaluated: int = num_sets * max(1, section["num_evaluated"] // num_sets)
     if sizes.held_out:
         evaluated = min(evaluated, sizes.held_out)
     return answered * NUM_ANSWERS + 2 * evaluated * NUM_SAMPLES
