@@ -1,4 +1,4 @@
-"""Jobs on run folders besides training: pack and upload artifacts, delete folders, measure sizes.
+"""Jobs on run folders besides training: delete folders, measure sizes, answer chats, pack and upload artifacts.
 
 They run in a separate thread, so that a heartbeat never waits for a disk. Unfinished work is kept in a separate folder,
 and the server repeats its jobs until they are done: after a restart, worker and server continue where they were.
@@ -17,6 +17,7 @@ import httpx
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
+    ChatJob,
     CheckpointSize,
     DeleteJob,
     DeletionOutcome,
@@ -33,6 +34,7 @@ from bapo.report.isolated import draw_report
 from bapo.run.artifacts import ArtifactError, PackedFile, pack, packed_as
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
 from bapo.run.fork import ForkOrigin, begin_fork
+from worker.chats import ChatAnswering
 from worker.deletion import DeletingError, delete_part
 from worker.run_folders import folder_here
 
@@ -85,10 +87,13 @@ class MaintenanceJobThread(threading.Thread):
         if jobs.measure:
             self._measure(list(jobs.measure))
         self._forget_all_but({job.artifact_id for job in jobs.pack})
+        for chat in jobs.chat:
+            answering = ChatAnswering(self._client, self._worker_id, chat, self._folder / chat.chat_id)
+            answering.run(self._run_folder(chat))
         for packing in jobs.pack:
             self._pack(packing)
 
-    def _run_folder(self, job: PackJob | DeleteJob | MeasureJob) -> Path:
+    def _run_folder(self, job: PackJob | DeleteJob | MeasureJob | ChatJob) -> Path:
         return folder_here(job.run_dir, self._runs_dir)
 
     # ------------------------------------------------------------ deleting and measuring

@@ -16,6 +16,7 @@ from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.boards import Board, BoardLink, SavedView
+from backend.models.chats import Chat
 from backend.models.prompts import ProjectPrompt, PromptList, PromptListEntry, PromptListVersion, PromptTotals
 from backend.models.records import (
     IngestOffset,
@@ -50,6 +51,7 @@ __all__ = [
     "Base",
     "Board",
     "BoardLink",
+    "Chat",
     "Control",
     "Delivery",
     "FolderDeletion",

@@ -34,6 +34,7 @@ TAGS = [
     {"name": "studies", "description": "Grids, lists and declared studies: runs made, steered and read together."},
     {"name": "checkpoints", "description": "Checkpoints of runs."},
     {"name": "artifacts", "description": "Downloads of runs."},
+    {"name": "chats", "description": "Messages to the models of runs, and their answers."},
     {"name": "samples", "description": "Responses kept as text."},
     {"name": "difficulty", "description": "How prompts move between accuracies."},
     {"name": "compare", "description": "Comparison of runs."},

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from bapo.config.method import has_trait
 from bapo.config.task import ReasoningGymTaskConfig
+from bapo.config.warm_start import NUM_ANSWERS, NUM_SAMPLES
 
 NUM_TEST_SETS = 2
 """Number of Countdown's test sets: CD-34 and CD-4."""
@@ -26,6 +27,10 @@ class RolloutEstimate(NamedTuple):
     evaluation: int | None
     further_at_most: int | None = 0
     """Responses to batches of prompts beyond the first one of a step (`method.max_rounds`), at most."""
+    warm_start_at_most: int | None = 0
+    """Responses of the warm start, its evaluations before and after included; none where its model was made before."""
+    warm_start_steps: int = 0
+    """Supervised steps before the first training step."""
 
     @property
     def uncertain(self) -> int:
@@ -71,6 +76,9 @@ def rollout_estimate(
     # Step 0, every interval, and the last step; each problem k times and once greedily.
     rounds = begins + _regular(steps, evaluation["interval"], first_step) + 1 if evaluates else 0
     per_problem = rounds * (evaluation["num_samples"] + 1)
+    # Configs of earlier releases have no such section.
+    warm = config.get("warm_start") if begins and is_measured else None
+    warm_steps = 0 if warm is None else warm["steps"]
     return RolloutEstimate(
         steps=own,
         fresh=own * prompts * group_size,
@@ -78,7 +86,29 @@ def rollout_estimate(
         further_at_most=own * (int(method.get("max_rounds", 1)) - 1) * prompts * group_size,
         tracking=samplings * tracking["num_prompts"] * group_size,
         evaluation=_times(per_problem, sizes.held_out),
+        warm_start_at_most=_warm_start_responses(warm, sizes, _num_sets(config["task"])) if warm and warm_steps else 0,
+        warm_start_steps=warm_steps,
     )
+
+
+def _warm_start_responses(section: Mapping[str, Any], sizes: DataSizes, num_sets: int) -> int:
+    """Count the answers that its traces are made of, unless those are worked solutions, and both of its evaluations."""
+    answered: int = 0 if section["source"] == "solutions" else _least(section["num_answered"], sizes.train) or 0
+    # Where no set is held out, training problems that no trace is of are evaluated.
+    evaluated: int = num_sets * max(1, section["num_evaluated"] // num_sets)
+    if sizes.held_out:
+        evaluated = min(evaluated, sizes.held_out)
+    return answered * NUM_ANSWERS + 2 * evaluated * NUM_SAMPLES
+
+
+def _num_sets(task: Mapping[str, Any]) -> int:
+    match task["type"]:
+        case "countdown":
+            return NUM_TEST_SETS
+        case "reasoning_gym":
+            return len(task["datasets"])
+        case _:
+            return max(1, len(task.get("test_files", ())))
 
 
 def data_sizes(task: Mapping[str, Any], files: Mapping[str, int]) -> DataSizes:

@@ -111,6 +111,38 @@ class ConfigReport(Body):
     """K1, K2, K3 of Theorem 3.2 (`K3` at r_tot = 0), and `K2_exact`; null where undefined."""
 
 
+class PromptTurn(Body):
+    """A message of a prompt."""
+
+    role: str
+    content: str
+
+
+class PreviewedPrompt(Body):
+    """A training problem of a config, with its prompt."""
+
+    prompt_id: str
+    data_source: str
+    messages: Sequence[PromptTurn]
+    """The prompt before the chat template."""
+    prompt: str | None
+    """The text that the model gets; null if the server does not have the model."""
+    num_tokens: int | None
+    answer: dict[str, Any]
+    """Ground truth used by the verifier."""
+    solution: str | None
+    """Worked solution that a warm start may learn from."""
+
+
+class PromptPreviewPage(Page):
+    """The first training problem of each data source."""
+
+    items: Sequence[PreviewedPrompt]
+    template: Literal["applied", "none", "unknown"]
+    """`none`: the model has no chat template and gets plain text. `unknown`: the server does not have the model, whose
+    template the trainer applies."""
+
+
 class EstimateRange(Body):
     """Median, minimum and maximum over similar runs."""
 
@@ -143,6 +175,10 @@ class RunEstimate(Body):
     """Also null if the number of held-out problems is unknown."""
     further_at_most: int | None = 0
     """Rollouts of further rounds in a step, if every step takes all its rounds (DAPO)."""
+    warm_start_steps: int = 0
+    """Supervised steps of the warm start, before the first training step."""
+    warm_start_at_most: int | None = 0
+    """Rollouts of the warm start and its evaluations, if the base model answers and no earlier run made its model."""
     rollouts: EstimateRange | None = None
     """Training rollouts, fresh and re-evaluated. Null, like all that follow, without similar runs."""
     tokens: EstimateRange | None = None

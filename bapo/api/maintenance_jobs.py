@@ -1,4 +1,4 @@
-"""Jobs of workers on run folders: pack, measure, delete."""
+"""Jobs of workers on run folders: pack, measure, delete, ask a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bapo.api.base import Body, Text
 from bapo.api.workers import ForkSource
 from bapo.config import patterns
 from bapo.run.artifacts import ArtifactKind
+from bapo.run.chat import ChatSide
 
 FolderPart = Literal["folder", "checkpoints", "samples", "log"]
 MAX_BYTES = 2**62
@@ -49,12 +50,27 @@ class MeasureJob(Body):
     """A checkpoint to copy into the folder first, before its own run deletes it."""
 
 
+class ChatJob(Body):
+    """Have the models of a run answer."""
+
+    chat_id: str
+    run_dir: str
+    prompt: str
+    sides: Sequence[ChatSide]
+    max_tokens: int
+    temperature: float
+    seed: int
+    is_training: bool
+    """True while the worker has runs: the answers then take one CPU thread."""
+
+
 class MaintenanceJobs(Body):
     """All jobs of the worker now; unfinished jobs are repeated."""
 
     pack: Sequence[PackJob] = ()
     delete: Sequence[DeleteJob] = ()
     measure: Sequence[MeasureJob] = ()
+    chat: Sequence[ChatJob] = ()
 
 
 class UploadProgress(Body):

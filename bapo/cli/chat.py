@@ -1,4 +1,4 @@
-"""`bapo chat`: ask a model something, or a run's base model and what became of it."""
+"""`bapo chat`: ask a model something, or the models of a run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from rich.table import Table
 
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.output import JsonOption, clean, console, notes, print_json
-from bapo.run.artifacts import MODEL_FOLDERS
-from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_step, newest_sound
+from bapo.run.chat import ChatModel, models_of
+from bapo.run.checkpoint import CHECKPOINTS_FOLDER
 from bapo.run.run_folder import read_config
+from bapo.tasks import Problem, build_task
 
 
 def chat(
@@ -29,24 +30,25 @@ def chat(
     temperature: Annotated[float, typer.Option(min=0, max=10, help="Sampling temperature; 0: the likeliest.")] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a model something. Of a run, the base model and its newest checkpoint answer side by side.
+    """Ask a model something. Of a run, the base model, its warm start and its newest checkpoint answer side by side.
 
     Each message begins a new chat. The models run on the CPU.
 
     [bold]bapo chat smollm2-135m --prompt "What is 3 + 4?"[/bold]
     """
     with plain_errors():
-        folders = _models(target)
         # Imports PyTorch.
         import torch  # noqa: PLC0415
 
         from bapo.engines.local.answering import answer  # noqa: PLC0415
         from bapo.engines.local.policy import load_language_model  # noqa: PLC0415
 
-        models = {name: load_language_model(folder, torch.device("cpu")) for name, folder in folders.items()}
+        cpu = torch.device("cpu")
+        models = {each.name: load_language_model(each.path, cpu) for each in _models(target)}
         for prompt in prompts or _typed():
+            asked = Problem(prompt, "chat", prompt, {})
             answers = {
-                name: answer(model, prompt, max_tokens=max_tokens, temperature=temperature)
+                name: answer(model, asked, max_tokens=max_tokens, temperature=temperature).text
                 for name, model in models.items()
             }
             if as_json:
@@ -55,19 +57,18 @@ def chat(
                 _show(prompt, answers)
 
 
-def _models(target: str) -> Mapping[str, str]:
-    """Return the models that answer: folder or name of each, by how it is called."""
+def _models(target: str) -> Sequence[ChatModel]:
+    """Return the models that answer."""
     run = Path(target).expanduser()
     if not (run / CHECKPOINTS_FOLDER).is_dir():
-        return {target: target}
-    checkpoint, _ = newest_sound(run)
-    models = [] if checkpoint is None else [checkpoint.joinpath(*parts) for parts in MODEL_FOLDERS]
-    trained = next((folder for folder in models if (folder / "config.json").is_file()), None)
-    if checkpoint is None or trained is None:
+        return [ChatModel(target, target)]
+    config = read_config(run)
+    models = models_of(run, config, build_task(config.task))
+    if "trained" not in models:
         raise RefusedError(
             f"RUN = {target!r}: it has no checkpoint with a model: train it further, or name another run"
         )
-    return {"base": read_config(run).model.path, f"step {checkpoint_step(checkpoint.name)}": str(trained)}
+    return list(models.values())
 
 
 def _typed() -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +11,7 @@ from rich.text import Text
 from bapo.cli.failures import plain_errors
 from bapo.cli.output import JsonOption, clean, console, print_json
 from bapo.cli.planned import planned_run
-from bapo.config.task import TaskSection
-from bapo.tasks import Problem, build_task
+from bapo.run.prompt_preview import PromptPreview, prompt_previews
 
 
 def describe(
@@ -33,43 +32,18 @@ def describe(
     """
     with plain_errors():
         config = planned_run(model, data, assignments or []).config
-        shown = _previews(config.model.path, config.task, count)
+        shown = prompt_previews(config, count).items
     if as_json:
-        print_json({"items": shown})
+        print_json({"items": [_plain(each) for each in shown]})
         return
     for each in shown:
-        console().print(f"{each['prompt_id']}: {each['num_tokens']} tokens", style="bold")
-        for label, key in (("prompt", "prompt"), ("answer", "answer"), ("worked solution", "solution")):
-            if each[key]:
+        console().print(f"{each.prompt_id}: {each.num_tokens} tokens", style="bold")
+        for label, text in (("prompt", each.prompt), ("answer", each.answer), ("worked solution", each.solution)):
+            if text:
                 console().print(f"{label}:", style="dim")
-                console().print(Text(clean(str(each[key]))))
+                console().print(Text(clean(str(text))))
         console().print()
 
 
-def _previews(model: str, section: TaskSection, count: int) -> list[dict[str, Any]]:
-    # Imports PyTorch.
-    from bapo.engines.local.policy import encode_problems, load_tokenizer, templated  # noqa: PLC0415
-
-    tokenizer = load_tokenizer(model)
-    problems = _some(build_task(section).train, count)
-    texts, tokens = templated(tokenizer, problems), encode_problems(tokenizer, problems)
-    return [
-        {
-            "prompt_id": problem.prompt_id,
-            "messages": [turn._asdict() for turn in problem.messages],
-            "prompt": text,
-            "num_tokens": len(ids),
-            "answer": dict(problem.answer),
-            "solution": problem.solution,
-        }
-        for problem, text, ids in zip(problems, texts, tokens, strict=True)
-    ]
-
-
-def _some(problems: Sequence[Problem], count: int) -> list[Problem]:
-    found: dict[str, list[Problem]] = {}
-    for problem in problems:
-        of_source = found.setdefault(problem.data_source, [])
-        if len(of_source) < count:
-            of_source.append(problem)
-    return [problem for of_source in found.values() for problem in of_source]
+def _plain(preview: PromptPreview) -> dict[str, Any]:
+    return asdict(preview) | {"messages": [turn._asdict() for turn in preview.messages]}

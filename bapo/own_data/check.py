@@ -367,8 +367,9 @@ def _written(kept: Sequence[Kept], out: Path) -> Path:
         path = out.with_name(f"{out.name}.parquet")
         columns = {"prompt": _of_one_type(rows), "answer": [_as_text(row["answer"]) for row in rows]}
         columns["images"] = [row.get("images", []) for row in rows]
-        if any("data_source" in row for row in rows):
-            columns["data_source"] = [row.get("data_source") for row in rows]
+        for name in ("data_source", "solution"):
+            if any(name in row for row in rows):
+                columns[name] = [row.get(name) for row in rows]
         pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=WRITTEN_ROWS)
         return path
     path = out.with_name(f"{out.name}.jsonl")

@@ -29,6 +29,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
         "label",
         "output",
     ),
+    "solution": ("solution", "rationale", "reasoning", "generated_solution"),
     "images": ("images", "image"),
     "data_source": ("data_source",),
     "nums": ("nums", "numbers"),
@@ -56,7 +57,10 @@ def proposal(seen: DataPreview) -> ColumnMapping:
         if column and column not in columns.values():
             columns[field] = column
     if "answer" in columns:
-        columns["answer"] = _result_column(seen, columns["answer"])
+        whole, columns["answer"] = columns["answer"], _result_column(seen, columns["answer"])
+        if columns["answer"] != whole:
+            # The text around a marked result is how it was worked out.
+            columns.setdefault("solution", whole)
     return ColumnMapping(task="file", columns=columns, verifier=_verifier(seen, columns.get("answer")))
 
 
@@ -127,6 +131,9 @@ def _problem(given: Mapping[str, Any], mark: str | None) -> dict[str, Any]:
         if not isinstance(source, str):
             raise RowError(f"data_source must be a text, not {source!r:.80}")
         row["data_source"] = source
+    solution = given.get("solution")
+    if isinstance(solution, str) and solution.strip():
+        row["solution"] = solution.strip()
     images = given.get("images")
     if images is not None:
         row["images"] = _images(images)

@@ -17,7 +17,7 @@ Severity = Literal["problem", "warning", "note"]
 
 REQUIRED: Mapping[DataTask, Sequence[str]] = {"file": ("prompt", "answer"), "countdown": ("nums", "target")}
 """Required parts of a row."""
-OPTIONAL: Mapping[DataTask, Sequence[str]] = {"file": ("images", "data_source"), "countdown": ()}
+OPTIONAL: Mapping[DataTask, Sequence[str]] = {"file": ("solution", "images", "data_source"), "countdown": ()}
 
 
 class Described(BaseModel):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bapo.config import RunConfig
 from bapo.config.plugins import is_file_reference
-from bapo.pretrained.folders import keep, local_model
+from bapo.pretrained.folders import folder_of, keep, local_model
 from bapo.pretrained.hub_model import licence_of
 from bapo.run.lasting_modules import lasting_modules
 from bapo.tasks.base import Task
@@ -69,13 +69,26 @@ def warm_model(
         release_unused()
 
     base = model_folder(config.model.path)
-    name = f"{_ODD.sub('-', base.name)}-{_digest(config, task, base)[:12]}"
     known = local_model(base)
     folder, is_new = keep(
-        f"{OWNER}/{name}", fill, source=f"{OWNER} of {base.name}", licence=known.licence if known else licence_of(base)
+        _name(config, task, base),
+        fill,
+        source=f"{OWNER} of {base.name}",
+        licence=known.licence if known else licence_of(base),
     )
     summary = json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
     return WarmModel(folder, is_new, {key: value for key, value in summary.items() if key != "task"})
+
+
+def kept_warm_model(config: RunConfig, task: Task) -> Path | None:
+    """Return the folder of the model that the config's warm start made on this machine; None where it is not here."""
+    from bapo.engines.local.policy import model_folder  # noqa: PLC0415  (torch takes seconds to import)
+
+    return folder_of(_name(config, task, model_folder(config.model.path)))
+
+
+def _name(config: RunConfig, task: Task, base: Path) -> str:
+    return f"{OWNER}/{_ODD.sub('-', base.name)}-{_digest(config, task, base)[:12]}"
 
 
 def _digest(config: RunConfig, task: Task, base: Path) -> str:

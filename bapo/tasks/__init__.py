@@ -57,6 +57,15 @@ def build_task(section: TaskSection) -> Task:
         ConfigError: the data cannot be used; names field, value and remedy.
     """
     verify = verifier(section)
+    train, held_out = problems_of(section)
+    return ListedTask(section.type, train, held_out, verify)
+
+
+def problems_of(section: TaskSection) -> Problems:
+    """Return the problems of a `task` section, read or generated, without loading its verifier.
+
+    Raises ConfigError: the data cannot be used; names field, value and remedy.
+    """
     config_class = type(section)
     problems = SHIPPED.get(config_class) or TASKS.implementation(config_class).problems
     train, held_out = problems(section)
@@ -66,7 +75,7 @@ def build_task(section: TaskSection) -> Task:
         raise ConfigError([ConfigProblem("task.prompt_list", section.prompt_list, remedy)])
     if section.exclude_prompts or section.prompt_weights:
         train = _listed_out(train, section)
-    return ListedTask(section.type, train, held_out, verify)
+    return Problems(train, held_out)
 
 
 def _listed_out(train: Sequence[Problem], section: TaskSection) -> Sequence[Problem]:
@@ -94,4 +103,14 @@ def verifier(section: TaskSection) -> Verifier:
     return load_verifier(section.verifier, section.answer_format if isinstance(section, AnsweredTaskSection) else None)
 
 
-__all__ = ["Problem", "Problems", "Task", "Verifier", "build_task", "prompt_identity", "solution_of", "verifier"]
+__all__ = [
+    "Problem",
+    "Problems",
+    "Task",
+    "Verifier",
+    "build_task",
+    "problems_of",
+    "prompt_identity",
+    "solution_of",
+    "verifier",
+]

@@ -58,7 +58,13 @@
       make("span", "fact", `${plural(item.num_visits, "visit")}, last in step ${count(item.last_step)}`));
   }
 
-  clientside.prompt = { show: whenMounted(({ prompt: id }) => `.prompt-page[data-prompt="${CSS.escape(id)}"]`, show) };
+  clientside.prompt = {
+    across: whenMounted(
+      ({ prompt: id }) => `#across-question[data-prompt="${CSS.escape(id)}"]`,
+      (_, text) => text && find("across-question").replaceChildren(prompt(text, "")),
+    ),
+    show: whenMounted(({ prompt: id }) => `.prompt-page[data-prompt="${CSS.escape(id)}"]`, show),
+  };
 
   function show(mounted) {
     view = { ...mounted, cursor: null };

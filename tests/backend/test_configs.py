@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backend.launch.configs.prompts import preview
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
+from bapo.config import parse_config
 from tests.support.refusals import refuses
 from tests.support.services import BackendServer
 
@@ -249,3 +252,28 @@ def test_a_body_that_is_too_large_is_refused(backend_server: BackendServer) -> N
         pieces = (b"x" * 100_000 for _ in range(30))
         answer = http.post("/api/v1/runs", content=pieces, headers=headers)
         assert answer.status_code == 413
+
+
+def test_the_first_prompt_is_shown_in_the_models_chat_template(admin: Client) -> None:
+    # Not over HTTP, where a client would not wait for a busy machine.
+    page = preview(parse_config(admin.validate(draft(task__num_train=48, task__num_test=8)).config))
+    (shown,) = page.items
+    assert page.template == "applied"
+    # The template of the shipped model, around the problem's text.
+    (turn,) = shown.messages
+    assert shown.prompt == f"<|user|>{turn.content}<|im_end|><|assistant|>"
+    assert shown.num_tokens is not None
+    assert sorted(shown.answer) == ["nums", "target"]
+
+
+def test_without_the_model_its_messages_are_shown_and_nothing_is_fetched(
+    admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAPO_MODELS_DIR", str(tmp_path))
+    page = admin.preview_prompts(draft(model__path="smollm2-135m", task__num_train=48, task__num_test=8))
+    assert page.template == "unknown"
+    assert [(each.prompt, each.num_tokens) for each in page.items] == [(None, None)]
+    assert page.items[0].messages[0].role == "user"
+    assert list(tmp_path.iterdir()) == []
+    with refuses(422, "invalid_config", field="rollout.group_size"):
+        admin.preview_prompts(draft(rollout__group_size=1))

@@ -99,7 +99,7 @@ def test_a_workers_token_opens_only_the_workers_routes(app: FastAPI, backend_ser
 
 def test_no_persons_token_opens_the_workers_routes(app: FastAPI, backend_server: BackendServer) -> None:
     work = [route for route in declared_routes(app) if route.permission is Permission.WORK]
-    assert len(work) == 13
+    assert len(work) == 14
     with backend_server.http() as http:
         http.headers["Authorization"] = f"Bearer {backend_server.admin_token}"
         for route in work:

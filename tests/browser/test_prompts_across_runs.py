@@ -52,6 +52,8 @@ def test_prompts_of_all_runs_become_a_list_that_the_next_run_takes(
     # One of them over both runs.
     rows(page).first.get_by_role("link").first.click()
     expect(page.get_by_role("heading", name=hardest)).to_be_visible()
+    # Its text is drawn as under Samples.
+    expect(page.locator("#across-question .sample-prompt")).to_be_visible()
     expect(page.locator("#across-chart .scatterlayer .trace")).to_have_count(2)
     expect(page.locator("#across-answers")).to_contain_text(re.compile("response|No run stored"))
     expect(page.get_by_role("link", name=re.compile("JSON lines"))).to_have_attribute("href", re.compile("jsonl"))

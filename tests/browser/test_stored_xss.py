@@ -22,7 +22,19 @@ ATTACK = (
 )
 MARKDOWN = f"[link](javascript:window.attacked=1) ![image](x) <b onclick='window.attacked=1'>bold</b> {ATTACK}"
 TABS = (
-    *("overview", "batch", "difficulty", "what-if", "prompts", "samples", "off-policy", "system", "log", "config"),
+    *(
+        "overview",
+        "batch",
+        "difficulty",
+        "what-if",
+        "prompts",
+        "samples",
+        "chat",
+        "off-policy",
+        "system",
+        "log",
+        "config",
+    ),
     *("artifacts", "history"),
 )
 

@@ -36,6 +36,7 @@ read GET /api/v1/compare/curves
 read GET /api/v1/compare/importance
 read GET /api/v1/config-fields
 read POST /api/v1/configs/estimate
+write POST /api/v1/configs/prompts
 read POST /api/v1/configs/validate
 admin GET /api/v1/diagnosis
 read GET /api/v1/docs
@@ -114,6 +115,10 @@ write POST /api/v1/runs/{run_id}/artifacts
 write DELETE /api/v1/runs/{run_id}/artifacts/{artifact_id}
 read GET /api/v1/runs/{run_id}/artifacts/{artifact_id}
 read GET /api/v1/runs/{run_id}/artifacts/{artifact_id}/content
+read GET /api/v1/runs/{run_id}/chats
+write POST /api/v1/runs/{run_id}/chats
+write DELETE /api/v1/runs/{run_id}/chats/{chat_id}
+read GET /api/v1/runs/{run_id}/chats/{chat_id}
 read GET /api/v1/runs/{run_id}/checkpoints
 write POST /api/v1/runs/{run_id}/clone
 read GET /api/v1/runs/{run_id}/events
@@ -195,6 +200,7 @@ read GET /api/v1/workers
 work PUT /api/v1/workers/artifacts/{artifact_id}/content
 work POST /api/v1/workers/artifacts/{artifact_id}/failure
 work POST /api/v1/workers/artifacts/{artifact_id}/finish
+work POST /api/v1/workers/chats/{chat_id}
 work POST /api/v1/workers/chores
 work POST /api/v1/workers/deletions/{deletion_id}
 work POST /api/v1/workers/deliveries

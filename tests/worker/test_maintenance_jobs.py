@@ -1,4 +1,4 @@
-"""What a worker packs, deletes and measures for a real server."""
+"""What a worker packs, deletes, measures and answers for a real server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from bapo.api.artifacts import ArtifactCreate
+from bapo.api.chats import ChatCreate
+from bapo.api.maintenance_jobs import MaintenanceJobsRequest
 from bapo.api.runs import RunCreate, RunDetail, RunFork
 from bapo.client import ApiError, Client
 from bapo.client.downloads import download, wait_until_ready
@@ -17,12 +19,15 @@ from bapo.files.archive import unpack
 from bapo.observe.upload import describe_folder
 from bapo.records import EventRecord
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
+from bapo.run.run_folder import read_config
+from bapo.tasks import build_task
 from tests.support.fake_worker import FakeWorker
 from tests.support.imports import send_folder
 from tests.support.journals import lines_of, step
 from tests.support.late_imports import late_imports
 from tests.support.services import BackendServer, wait_until
 from tests.support.waiting import PATIENCE_SECONDS
+from worker.chats import ChatAnswering
 from worker.maintenance_jobs import MaintenanceJobThread
 from worker.run_folders import prepare
 
@@ -206,3 +211,50 @@ def test_a_checkpoint_that_is_gone_is_said_by_the_forks_start_and_by_no_job(
     admin.start(fork.id)
     with pytest.raises(CheckpointError, match="it is no longer there"):
         prepare(backend_server.settings.runs_dir / fork.id, worker.claim(fork.id))
+
+
+# ---------------------------------------------------------------- chats
+
+
+def test_a_runs_models_answer_a_person_and_the_verifier_judges(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread, tmp_path: Path
+) -> None:
+    run, folder = _trained(admin, worker, backend_server)
+    problem = build_task(read_config(folder).task).train[0]
+    asked = admin.create_chat(run.id, ChatCreate(prompt=problem.prompt, max_tokens=12))
+    assert (asked.state, asked.reason) == ("requested", "waiting for the worker on box, which holds the run's models")
+    assert worker.heartbeat().has_chores
+    jobs.work()
+    answered = admin.chat(run.id, asked.id)
+    assert (answered.state, answered.reason) == ("answered", None)
+    # The checkpoint of this run is a copy of its base.
+    base, trained = answered.answers
+    assert (base.model, trained.model) == ("base", "step 5")
+    assert base.text == trained.text
+    assert (base.is_finished, base.is_correct) == (True, trained.is_correct)
+    assert base.is_correct is not None
+    assert list(worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).chat) == []
+    assert not (tmp_path / "outgoing" / asked.id).exists()
+
+
+def test_a_chat_that_cannot_be_answered_says_why(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread
+) -> None:
+    run, folder = _trained(admin, worker, backend_server)
+    shutil.rmtree(folder / "checkpoints")
+    asked = admin.create_chat(run.id, ChatCreate(prompt="1 2 3=6"))
+    jobs.work()
+    failed = admin.chat(run.id, asked.id)
+    assert (failed.state, failed.reason) == ("failed", "the run has no checkpoint with a model: train it further")
+
+
+def test_a_chat_that_was_deleted_meanwhile_is_dropped(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, tmp_path: Path
+) -> None:
+    run, folder = _trained(admin, worker, backend_server)
+    asked = admin.create_chat(run.id, ChatCreate(prompt="1 2 3=6"))
+    (job,) = worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).chat
+    admin.delete_chat(run.id, asked.id)
+    ChatAnswering(worker.client, worker.id, job, tmp_path / "chat").run(folder)
+    assert not (tmp_path / "chat").exists()
+    assert [each.id for each in admin.chats(run.id).items] == []

@@ -11,8 +11,10 @@ from backend.files.artifacts.store import ArtifactStore
 from backend.fleet.maintenance_jobs import service
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
+from backend.readings.chats import service as chats
 from backend.workers.administration import worker_of
 from bapo.api.artifacts import ArtifactInfo
+from bapo.api.chats import ChatReport
 from bapo.api.maintenance_jobs import (
     MAX_BYTES,
     ArtifactFailure,
@@ -47,7 +49,9 @@ Offset = Annotated[int, Query(ge=0, le=MAX_BYTES)]
 def get_maintenance_jobs(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: MaintenanceJobsRequest
 ) -> MaintenanceJobs:
-    """Get the packing, deleting and measuring jobs for a worker. A job is repeated until its completion is reported."""
+    """Get the packing, deleting, measuring and chat jobs for a worker. A job is repeated until its completion is
+    reported.
+    """
     return service.take(session, worker_of(session, body.worker_id, caller), settings)
 
 
@@ -98,3 +102,9 @@ def note_deletion(
 def note_folder_sizes(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: FolderSizes) -> None:
     """Report the sizes of run folders on the worker's machine."""
     service.note_sizes(session, worker_of(session, body.worker_id, caller), list(body.folders), settings)
+
+
+@router.post("/workers/chats/{chat_id}", status_code=204, summary="Report a chat's answers")
+def report_chat(caller: WorkerCaller, session: DbSession, chat_id: str, body: ChatReport) -> None:
+    """Report what there is of the answers. 404 once the chat was deleted: the worker stops then."""
+    chats.report(session, chat_id, body, caller)

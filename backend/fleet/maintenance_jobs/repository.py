@@ -11,6 +11,7 @@ from backend.files.artifacts.repository import open_for
 from backend.files.storage.repository import waiting_forks
 from backend.kit.database import seconds_from_now
 from backend.models import FolderDeletion, Run, RunStorage, Worker
+from backend.readings.chats import repository as chats
 
 RETRY_SECONDS = 30.0
 """Between two tries at a deletion."""
@@ -57,7 +58,8 @@ def any_for(session: Session, worker: Worker, *, is_shared: bool, fresh_seconds:
     packing = open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).exists()
     deleting = _deletions(worker, is_shared).exists()
     measuring = _to_measure(worker, is_shared).exists()
-    return bool(session.scalars(select(or_(packing, deleting, measuring))).one())
+    chatting = chats.open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).exists()
+    return bool(session.scalars(select(or_(packing, deleting, measuring, chatting))).one())
 
 
 def note_size(

@@ -8,11 +8,15 @@ from sqlalchemy.orm import Session
 
 from backend.files.artifacts import repository as artifacts
 from backend.fleet.maintenance_jobs import repository
+from backend.kit.bodies import rendered
 from backend.kit.database import clock
-from backend.models import Worker
+from backend.models import Chat, Worker
+from backend.readings.chats import repository as chats
 from backend.runs.checkpoints.service import fork_source
 from backend.settings.environment import Settings
+from backend.workers.repository import num_held
 from bapo.api.maintenance_jobs import (
+    ChatJob,
     DeleteJob,
     DeletionOutcome,
     FolderPart,
@@ -44,6 +48,9 @@ def take(session: Session, worker: Worker, settings: Settings) -> MaintenanceJob
         artifact.state = "preparing"
         artifact.worker_id = worker.id
         artifact.reason = f"{worker.name} is packing it"
+    chat = chats.to_answer(session, worker, is_shared=shared, fresh_seconds=settings.fresh_seconds)
+    if chat is not None:
+        chat.state, chat.worker_id, chat.reason = "answering", worker.id, f"{worker.name} is answering"
     return MaintenanceJobs(
         pack=[
             PackJob(
@@ -69,6 +76,17 @@ def take(session: Session, worker: Worker, settings: Settings) -> MaintenanceJob
             )
             for run in repository.to_measure(session, worker, is_shared=shared, limit=MAX_MEASURED)
         ],
+        chat=[] if chat is None else [_chat_job(session, worker, chat, settings)],
+    )
+
+
+def _chat_job(session: Session, worker: Worker, chat: Chat, settings: Settings) -> ChatJob:
+    return rendered(
+        ChatJob,
+        chat,
+        chat_id=chat.id,
+        run_dir=str(settings.runs_dir / chat.run_id),
+        is_training=num_held(session, worker) > 0,
     )
 
 

@@ -10,8 +10,8 @@ from backend.identity.projects import choice
 from backend.kit.bodies import rendered
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.errors import not_found
-from backend.kit.permissions import Reader
-from backend.launch.configs import estimate, service
+from backend.kit.permissions import Reader, Writer
+from backend.launch.configs import estimate, prompts, service
 from backend.prices.service import prices_in_force
 from backend.runs import repository
 from bapo.api.configs import (
@@ -19,6 +19,7 @@ from bapo.api.configs import (
     ConfigFieldInfo,
     ConfigFieldPage,
     ConfigReport,
+    PromptPreviewPage,
     RecipeInfo,
     RecipePage,
     RunEstimate,
@@ -33,10 +34,10 @@ def _info(recipe: Recipe) -> RecipeInfo:
     return rendered(RecipeInfo, recipe, config=recipe.explicit)
 
 
-def _checked(session: Session, draft: ConfigCheck) -> service.CheckedDraft:
+def _checked(session: Session, draft: ConfigCheck, *, for_run: bool = False) -> service.CheckedDraft:
     parent = repository.parent_of(session, draft)
     project_id = choice.for_reading(session, draft.project, beside=None if parent is None else parent.project_id)
-    return service.check(session, draft, parent, project_id, fork_step=draft.fork_step)
+    return service.check(session, draft, parent, project_id, fork_step=draft.fork_step, for_run=for_run)
 
 
 @router.get("/recipes", summary="List recipes")
@@ -67,6 +68,16 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> Config
     A config that cannot run gets 422 with field, value and remedy of every problem.
     """
     return service.report(session, _checked(session, draft))
+
+
+@router.post("/configs/prompts", summary="Preview a config's prompts")
+def preview_prompts(_: Writer, session: DbSession, draft: ConfigCheck) -> PromptPreviewPage:
+    """Return the first training problem of each data source, with its prompt in the chat template of the config's model
+    where the server has that model.
+
+    A config that cannot run gets 422 with field, value and remedy of every problem.
+    """
+    return prompts.preview(_checked(session, draft, for_run=True).resolved.config)
 
 
 @router.post("/configs/estimate", summary="Estimate the cost of a config")

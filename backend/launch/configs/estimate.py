@@ -85,6 +85,8 @@ def _estimate(planned: RolloutEstimate, rates: Sequence[_Rates], prices: Prices)
         tracking=planned.tracking,
         evaluation=planned.evaluation,
         further_at_most=planned.further_at_most,
+        warm_start_steps=planned.warm_start_steps,
+        warm_start_at_most=planned.warm_start_at_most,
         currency=prices.currency,
     )
     if not rates or planned.fresh is None or planned.reevaluated_at_most is None:

@@ -1,8 +1,9 @@
-"""Checkpoints and downloads of a run, disk space, deletion, and what workers do for them."""
+"""Checkpoints, downloads and chats of a run, disk space, deletion, and what workers do for them."""
 
 from __future__ import annotations
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage, CheckpointPage
+from bapo.api.chats import ChatCreate, ChatInfo, ChatPage, ChatReport
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
@@ -36,9 +37,29 @@ class ArtifactCalls:
     def delete_artifact(self, run_id: str, artifact_id: str) -> None:
         """Delete a download."""
 
+    @route("GET /runs/{run_id}/chats")
+    def chats(self, run_id: str) -> ChatPage:
+        """Return the newest chats with the run's models, and whether they can be asked."""
+
+    @route("POST /runs/{run_id}/chats")
+    def create_chat(self, run_id: str, body: ChatCreate) -> ChatInfo:
+        """Ask the run's models something; one message of a person at a time."""
+
+    @route("GET /runs/{run_id}/chats/{chat_id}")
+    def chat(self, run_id: str, chat_id: str) -> ChatInfo:
+        """Return one chat with what there is of its answers."""
+
+    @route("DELETE /runs/{run_id}/chats/{chat_id}")
+    def delete_chat(self, run_id: str, chat_id: str) -> None:
+        """Delete a chat; one that is being answered ends."""
+
+    @route("POST /workers/chats/{chat_id}")
+    def report_chat(self, chat_id: str, body: ChatReport) -> None:
+        """Report, as a worker, the answers so far."""
+
     @route("POST /workers/chores")
     def maintenance_jobs(self, body: MaintenanceJobsRequest) -> MaintenanceJobs:
-        """Ask, as a worker, what to pack, measure and delete."""
+        """Ask, as a worker, what to pack, measure, delete and answer."""
 
     @route("PUT /workers/artifacts/{artifact_id}/content")
     def upload_artifact(

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from bapo.api.configs import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
+from bapo.api.configs import (
+    ConfigDraft,
+    ConfigFieldPage,
+    ConfigReport,
+    PromptPreviewPage,
+    RecipeInfo,
+    RecipePage,
+    RunEstimate,
+)
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import (
     BulkAnswer,
@@ -237,6 +245,10 @@ class RunCalls:
     @route("POST /configs/validate")
     def validate(self, draft: ConfigDraft) -> ConfigReport:
         """Check a config. Raises ApiError 422 with every problem."""
+
+    @route("POST /configs/prompts")
+    def preview_prompts(self, draft: ConfigDraft) -> PromptPreviewPage:
+        """Return the first training problem of each data source, as the model gets it."""
 
     @route("POST /configs/estimate")
     def estimate(self, draft: ConfigDraft) -> RunEstimate:

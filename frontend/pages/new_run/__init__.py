@@ -38,6 +38,7 @@ from frontend.components.page import Page
 from frontend.pages.new_run import arms, several
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run.fork import Fork
+from frontend.pages.new_run.prompts import prompts_card
 from frontend.request.session import Api
 
 OWN_FIELDS = "The method's own fields"
@@ -400,6 +401,7 @@ def _summary(is_fork: bool) -> html.Div:
                 [html.Div(dmc.Skeleton(height=220), id="new-cost"), html.Div(REFUSED, className="stale-note")],
                 className="panel-card",
             ),
+            prompts_card(),
             html.Div(
                 [
                     html.H2("Threshold map", className="chart-title"),

@@ -59,7 +59,12 @@ def _diff_row(path: str, before: Any, after: Any, remark: str = "") -> html.Div:
 
 def estimate_summary(estimate: RunEstimate) -> html.Div:
     """Return what the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
+    warm_start = [
+        cost_row("steps of the warm start", _count(estimate.warm_start_steps)),
+        cost_row("warm start, at most", _count(estimate.warm_start_at_most)),
+    ]
     rollouts = [
+        *(warm_start if estimate.warm_start_steps else []),
         cost_row("training steps", _count(estimate.steps)),
         cost_row("fresh rollouts", _count(estimate.fresh)),
         cost_row("re-evaluations, at most", _count(estimate.reevaluated_at_most)),

@@ -16,7 +16,7 @@ from bapo.api.prompts import PromptAnswers, PromptInRun, PromptInRuns, PromptTot
 from bapo.config.method import method_name
 from bapo.figures.prompt_across_runs import across_runs_data, across_runs_figure
 from bapo.figures.theme import palette_of, themed
-from frontend.components.actions import in_place, open_when_pressed, unchanged
+from frontend.components.actions import clientside, in_place, open_when_pressed, unchanged
 from frontend.components.card import card, crumbs, section_title, tiles
 from frontend.components.chart_card import only_chart
 from frontend.components.controls import download_links
@@ -58,10 +58,12 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     return html.Div(
         [
             Store(id="across-mounted", data=what),
+            Store(id="across-whole-text", data=found.whole_text),
+            Store(id="across-told"),
             marks([prompt_id], project=found.project, target=address_of(prompt_id, found.project)),
             _head(prompt_id, found),
             _tiles(found.totals),
-            html.Div([_text(found), _answer(found)], className="prompt-texts"),
+            html.Div([_text(prompt_id, found), _answer(found)], className="prompt-texts"),
             only_chart("across-chart", CHART_TITLE, CHART_EXPLANATION, height=CHART_HEIGHT),
             section_title("What responses answer"),
             html.Div(dmc.Skeleton(height=160), id="across-answers", **attributes(aria_live="polite")),
@@ -117,10 +119,11 @@ def _tiles(found: PromptTotalsAcross) -> html.Div:
     )
 
 
-def _text(found: PromptInRuns) -> html.Section:
+def _text(prompt_id: str, found: PromptInRuns) -> html.Section:
     if found.whole_text is None:
         return card(html.Div("No run stored its text.", className="panel-hint"), title="Prompt")
-    return card(html.Pre(_cut(found.whole_text), className="prompt-answer"), title="Prompt")
+    # The script draws it as under Samples, folded where it is long.
+    return card(html.Div(id="across-question", **attributes(data_prompt=prompt_id)), title="Prompt")
 
 
 def _answer(found: PromptInRuns) -> html.Section:
@@ -309,6 +312,15 @@ PAGES = (Page("/prompts/(?P<prompt_id>.+)", layout, section="prompts-over-all-ru
 def register(app: Dash, api: Api) -> None:
     """Draw the chart in the colours of the scheme, and load the answers."""
     open_when_pressed(app, "across-one-mark", "mark-dialog")
+
+    clientside(
+        app,
+        "prompt",
+        "across",
+        Output("across-told", "data"),
+        Input("across-mounted", "data"),
+        Input("across-whole-text", "data"),
+    )
 
     @app.callback(
         Output("across-chart", "figure"),

@@ -28,6 +28,7 @@ TASKS: Mapping[DataTask, str] = {"file": "Question and answer", "countdown": "Co
 LABELS = {
     "prompt": "Prompt",
     "answer": "Answer",
+    "solution": "Worked solution",
     "images": "Images",
     "data_source": "Data source",
     "nums": "Numbers",
@@ -36,6 +37,7 @@ LABELS = {
 HINTS = {
     "prompt": "What is asked",
     "answer": "What the verifier compares with",
+    "solution": "If it has one: a warm start learns from it",
     "images": "If it has some",
     "data_source": "If it has one: metrics are filed under it",
     "nums": "List of whole numbers",

@@ -18,12 +18,14 @@ from frontend.components.page import query_of
 from frontend.pages.run.artifacts import artifacts_panel
 from frontend.pages.run.chart_panel import chart_panel, recorded_for
 from frontend.pages.run.charts.off_policy import reading_of
+from frontend.pages.run.chat import chat_panel
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
 from frontend.pages.run.prompts import prompts_panel
 from frontend.pages.run.samples import samples_panel
 from frontend.pages.run.walk import walk_panel
+from frontend.pages.run.warm_start import warm_start_line
 from frontend.pages.run.what_if import what_if_panel
 from frontend.request.session import Api
 
@@ -58,6 +60,13 @@ def _charts(tab: str) -> Panel:
     return panel
 
 
+async def _overview(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
+    return [
+        *await warm_start_line(client, run),
+        *chart_panel(run, "overview", await recorded_for(client, run, "overview")),
+    ]
+
+
 async def _off_policy(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
     return [*chart_panel(run, "off-policy", await recorded_for(client, run, "off-policy")), reading_of(run)]
 
@@ -71,7 +80,7 @@ def _findings(_: RunDetail, __: Mapping[str, str]) -> html.Div:
 
 
 TABS: tuple[Tab, ...] = (
-    Tab("overview", "Overview", _charts("overview"), has_axis=True),
+    Tab("overview", "Overview", _overview, has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _of_run(lambda run, _: difficulty_panel(run)), has_axis=True),
     Tab("findings", "Findings", _of_run(_findings)),
@@ -79,6 +88,7 @@ TABS: tuple[Tab, ...] = (
     Tab("what-if", "What-if", what_if_panel),
     Tab("prompts", "Prompts", _of_run(prompts_panel)),
     Tab("samples", "Samples", _of_run(samples_panel)),
+    Tab("chat", "Try it", chat_panel),
     Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
     Tab("system", "System", _charts("system"), has_axis=True),
     Tab("log", "Log", _of_run(log_panel)),
@@ -86,7 +96,7 @@ TABS: tuple[Tab, ...] = (
     Tab("artifacts", "Artifacts", artifacts_panel),
     Tab("history", "History", _of_run(_history)),
 )
-_OF_OUR_TRAINER = frozenset({"off-policy", "log", "artifacts"})
+_OF_OUR_TRAINER = frozenset({"chat", "off-policy", "log", "artifacts"})
 """Tabs of what only a trainer of ours records or leaves behind."""
 
 

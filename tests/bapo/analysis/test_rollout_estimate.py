@@ -51,3 +51,19 @@ def test_a_fork_does_not_count_its_parents_steps() -> None:
     # From step 100 of 150: 50 steps of 32 · 8 = 12,800. Re-evaluation after steps 105, …, 150: 10 of 32 · 8 = 2,560.
     # Tracking at 125 and 150: 2 · 128 · 8 = 2,048. Evaluation at 150: 2 · 200 · 9 = 3,600.
     assert rollout_estimate(_config(), first_step=100) == RolloutEstimate(50, 12_800, 2_560, 2_048, 3_600)
+
+
+def test_a_warm_start_counts_its_traces_and_both_evaluations() -> None:
+    # 64 problems are answered 8 times each: 512. 32 held-out problems, 16 of each set, are answered 4 times, before and
+    # after: 256.
+    planned = rollout_estimate(_config(warm_start__steps=30))
+    assert (planned.warm_start_steps, planned.warm_start_at_most) == (30, 512 + 256)
+    # Worked solutions are not generated, and no more problems are answered or evaluated than there are.
+    of_solutions = rollout_estimate(_config(warm_start__steps=30, warm_start__source="solutions"))
+    assert of_solutions.warm_start_at_most == 256
+    # 48 · 8 answers, and 2 · 4 · 8 responses to the 4 problems of each of the two sets.
+    small = rollout_estimate(_config(warm_start__steps=30, task__num_train=48, task__num_test=4))
+    assert small.warm_start_at_most == 384 + 64
+    # A fork goes on with its parent's.
+    fork = rollout_estimate(_config(warm_start__steps=30), first_step=100)
+    assert (fork.warm_start_steps, fork.warm_start_at_most) == (0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from tests.support.command_line import TINY, run_here
@@ -29,13 +30,14 @@ def test_of_a_run_the_base_model_and_its_newest_checkpoint_answer(tmp_path: Path
     assert run_here("train", "countdown-demo", "--out", run, *TINY).returncode == 0
     said = run_here("chat", run, "--prompt", PROMPT, "--max-tokens", "12", "--json")
     assert list(json.loads(said.stdout)["answers"]) == ["base", "step 4"]
+    for checkpoint in (run / "checkpoints").iterdir():
+        shutil.rmtree(checkpoint)
+    none = run_here("chat", run, "--prompt", "hi")
+    assert none.returncode == 2
+    assert "it has no checkpoint with a model" in none.stderr
 
 
 def test_what_cannot_answer_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
-    none = run_here("chat", tmp_path / "run", "--prompt", "hi")
-    assert none.returncode == 2
-    assert "it has no checkpoint with a model" in none.stderr
     missing = run_here("chat", tmp_path / "nowhere", "--prompt", "hi")
     assert missing.returncode == 2
     assert "this model folder does not exist" in missing.stderr

@@ -204,6 +204,10 @@ def test_a_cut_letter_at_the_end_is_no_reason(tmp_path: Path) -> None:
     [
         (["question", "answer"], {"prompt": "question", "answer": "answer"}),
         (["Problem", "Solution", "images"], {"prompt": "Problem", "answer": "Solution", "images": "images"}),
+        (
+            ["question", "rationale", "answer"],
+            {"prompt": "question", "answer": "answer", "solution": "rationale"},
+        ),
         (["nums", "target"], {"nums": "nums", "target": "target"}),
         (["a", "b"], {}),
     ],
@@ -321,11 +325,26 @@ def test_what_marks_the_result_is_proposed_and_said(tmp_path: Path) -> None:
     assert "The answers in answer are whole texts, with which no response can be right" in texts(data, "warning")
     assert data.path is not None
     assert [json.loads(line)["answer"] for line in data.path.read_text().splitlines()][:3] == ["0", "1", "2"]
+    # The texts are worked solutions, which end in the task's own form of answer when a run learns from them.
+    section = FileTaskConfig(train_file="x", verifier="math", answer_format="line")
+    assert [each.solution for each in read_problems(str(data.path), section, field="f")][:2] == [
+        WORKED.partition("####")[0].strip() + f"\nAnswer: {n}" for n in range(2)
+    ]
     # Thousands are written as models write them.
     row = {"question": "How many?", "answer": WORKED}
     assert mapped(row, mapping)["answer"] == "1020"
     with pytest.raises(RowError, match="has no #### with a result"):
         mapped({"question": "How many?", "answer": "many"}, mapping)
+
+
+def test_worked_solutions_are_kept_where_they_are_texts(tmp_path: Path) -> None:
+    mapping = SUMS.model_copy(update={"columns": {**SUMS.columns, "solution": "worked"}})
+    steps = {0: " 0 + 0 = 0 ", 1: "", 2: ["2 + 4 = 6"]}
+    rows = [{**row, "worked": steps.get(n, "so it is")} for n, row in enumerate(sums(60))]
+    data = checked(written(tmp_path, rows), mapping)
+    assert data.path is not None
+    kept = [json.loads(line).get("solution") for line in data.path.read_text().splitlines()]
+    assert kept[:4] == ["0 + 0 = 0", None, None, "so it is"]
 
 
 @pytest.mark.parametrize("answer", [float("nan"), float("inf"), "NaN", "null", "<NA>"])

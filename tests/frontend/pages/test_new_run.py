@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from bapo.api.base import FieldProblem
-from bapo.api.configs import ConfigFieldInfo, ConfigReport, RecipeInfo
+from bapo.api.configs import ConfigFieldInfo, ConfigReport, PreviewedPrompt, PromptPreviewPage, PromptTurn, RecipeInfo
 from bapo.api.resources import ResourceInfo, ResourceKind
 from bapo.api.runs import RunDetail
 from bapo.api.studies import StudyWrite
@@ -24,6 +24,7 @@ from frontend.components.config_form.methods import CHOOSERS, field_text, looks,
 from frontend.components.config_form.values import FormField, same
 from frontend.pages.new_run import SECTIONS, suggested_name
 from frontend.pages.new_run.fork import Fork, further_steps
+from frontend.pages.new_run.prompts import previews
 from frontend.pages.new_run.several import plan_problems
 from frontend.pages.new_run.summary import diff_summary
 from frontend.pages.resources.details import new_run_with
@@ -233,3 +234,22 @@ def test_fields_that_fall_away_are_counted_by_what_has_them() -> None:
     for section in ("task", "method"):
         number = sum(path.startswith(section) for path in gone)
         assert f"{number} fields of the other {section} do not apply." in text
+
+
+def test_a_prompt_is_shown_in_its_template_and_as_messages_where_the_model_is_elsewhere() -> None:
+    turns = [PromptTurn(role="system", content="Add."), PromptTurn(role="user", content="1 1=2")]
+    known = PreviewedPrompt(
+        prompt_id="sums:1",
+        data_source="sums",
+        messages=turns,
+        prompt="<|user|>1 1=2<|im_end|>",
+        num_tokens=9,
+        answer={"target": 2},
+        solution="1+1",
+    )
+    shown = str(previews(PromptPreviewPage(items=[known], template="applied")))
+    assert all(part in shown for part in ("sums · 9 tokens", "<|user|>1 1=2<|im_end|>", "target = 2", "1+1"))
+    unknown = known.model_copy(update={"prompt": None, "num_tokens": None})
+    elsewhere = str(previews(PromptPreviewPage(items=[unknown], template="unknown")))
+    assert "this server does not have the model" in elsewhere
+    assert repr("system: Add.\n\nuser: 1 1=2") in elsewhere

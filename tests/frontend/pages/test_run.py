@@ -18,7 +18,7 @@ from bapo.api.runs import AppliedChange, AuditEntry, RunCreate, RunDetail, RunSt
 from bapo.client import AsyncClient, Client
 from bapo.figures.axes import x_axis
 from bapo.figures.theme import LIGHT
-from bapo.records import Span, StepRecord
+from bapo.records import EventRecord, Span, StepRecord
 from frontend.pages.run.chart_panel import View, chart_panel, no_step_yet, view_of
 from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
 from frontend.pages.run.configuration import config_panel
@@ -28,6 +28,7 @@ from frontend.pages.run.history import audit_detail
 from frontend.pages.run.live import delta, news
 from frontend.pages.run.tile import sparkline_uri
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
+from frontend.pages.run.warm_start import warm_start_line
 from frontend.pages.run.what_if import what_if_panel
 from frontend.request.shared_answers import SharedAnswers
 from tests.support.fake_worker import FakeWorker
@@ -465,3 +466,28 @@ def test_what_if_begins_at_what_is_in_force(
 )
 def test_audit_details_read_like_a_sentence(detail: dict[str, Any], text: str) -> None:
     assert audit_detail(AuditEntry(at=NOW, author="ada", action="x", detail=detail)) == text
+
+
+def test_overview_says_what_a_warm_start_brought(
+    admin: Client, backend_server: BackendServer, ask: Callable[[Callable[[AsyncClient], Awaitable[T]]], T]
+) -> None:
+    worker = FakeWorker(backend_server, "warms")
+    run = admin.create_run(RunCreate(name="warm", recipe="countdown-demo", changes={"warm_start.steps": 30}))
+    claim = worker.begin(run)
+
+    def line() -> str:
+        async def asked(client: AsyncClient) -> str:
+            return json.dumps(await warm_start_line(client, run), cls=PlotlyJSONEncoder)
+
+        return ask(asked)
+
+    def said(phase: str, message: str) -> EventRecord:
+        return EventRecord(attempt=1, step=0, event="warm_start", message=message, data={"phase": phase})
+
+    assert line() == "[]"
+    worker.upload(claim, [said("begun", "countdown-base learns from right responses: 30 steps of 12")])
+    assert "Under way: countdown-base learns from right responses: 30 steps of 12." in line()
+    worker.upload(claim, [said("made", "30 steps on 90 worked solutions in 5 s: held-out loss 2.000 to 0.500")])
+    assert "30 steps on 90 worked solutions in 5 s: held-out loss 2.000 to 0.500." in line()
+    assert "Under way" not in line()
+    worker.close()
