@@ -27,7 +27,7 @@ LONGEST_ANSWER = 10_000
 _MOST_TRIES = 64
 """Entries generated per problem wanted, where a limit leaves some of them out."""
 MAX_SOLUTION_STEPS = "max_solution_steps"
-"""A setting of ours for every task with worked solutions, beside those of reasoning-gym's config."""
+"""A setting of this project for every task with worked solutions; reasoning-gym's config has none like it."""
 COMPARING = frozenset({"exact", "math"})
 """Verifiers that compare with a problem's answer, which they then get in place of what makes the problem again."""
 USUAL: Mapping[str, Mapping[str, Any]] = {"basic_arithmetic": {"max_digits": 2}}

@@ -1,4 +1,4 @@
-"""What the safetensors files of a model folder say of its weights: their number format, and the largest."""
+"""The weights in the safetensors files of a model folder: their number format, and the largest."""
 
 from __future__ import annotations
 
