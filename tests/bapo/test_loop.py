@@ -50,7 +50,7 @@ class ScriptedEngine(DrawnEngine):
             for problem in problems
         ]  # fmt: skip
         timing = {"verl/gen": 2.0}
-        return Generation(groups, GenerationStats(len(groups) * group_size, 1.0, 1, 0.0, timing))
+        return Generation(groups, GenerationStats(len(groups) * group_size, 1.0, 1, 0.0, timing=timing))
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         self.log.append(f"update {step}: {' '.join(f'{item.source}/{item.group.prompt_id}' for item in batch)}")

@@ -1,4 +1,4 @@
-"""A trainer on the simulated engine that is killed right after it has recorded a step."""
+"""A trainer that is killed right after it has recorded a step."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from bapo.config import RunConfig
 from bapo.records import AnyRecord, StepRecord
+from bapo.run import trainer
 from bapo.run.run_folder import claim_config, read_config
-from tests.support.simulated_trainer import train
+from bapo.run.trainer import TrainingSummary
+from tests.support import simulated_trainer
+
+_TRAIN: dict[str, Callable[..., TrainingSummary]] = {"local": trainer.train, "simulated": simulated_trainer.train}
 
 
-def train_and_kill(run_folder: Path, config: RunConfig, *, after: int) -> None:
+def train_and_kill(engine: Literal["local", "simulated"], run_folder: Path, config: RunConfig, *, after: int) -> None:
     """Train in a process that is killed after this step."""
     claim_config(run_folder, config)
-    command = [sys.executable, "-m", __name__, str(run_folder), str(after)]
+    command = [sys.executable, "-m", __name__, engine, str(run_folder), str(after)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
 
@@ -31,10 +37,10 @@ class _KillAfter:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(run_folder: Path, step: int) -> None:
+def main(engine: str, run_folder: Path, step: int) -> None:
     """What the process does."""
-    train(run_folder, read_config(run_folder), observer=_KillAfter(step))
+    _TRAIN[engine](run_folder, read_config(run_folder), observer=_KillAfter(step))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -71,9 +71,9 @@ def test_it_trains_on_real_text(folder: Path) -> None:
         assert record.update is not None
         assert record.update.grad_norm > 0
     # vLLM and the training process agree on prompts and responses of many lengths.
-    gap = steps[0].update and steps[0].update.logprob_gap
-    assert gap is not None
-    assert gap.mean < 1e-3
+    assert steps[0].update is not None
+    assert steps[0].update.logprob_gap is not None
+    assert steps[0].update.logprob_gap.mean < 1e-3
     (warm,) = [record for record in records if isinstance(record, EventRecord) and record.data.get("phase") == "made"]
     assert warm.data["held_out_loss"] < warm.data["held_out_loss_before"]
     assert [record.step for record in records if isinstance(record, EvaluationRecord)] == [0, 2]

@@ -56,7 +56,8 @@ class _RolloutPolicy:
         loaded = load_language_model(setup.model_path, torch.device("cpu"))
         self._shared = loaded.model
         share_weights(self._shared, weights, keep=False)
-        self._model = self._shared if device.type == "cpu" else copy.deepcopy(self._shared).to(device)
+        self._model = self._shared if device.type == "cpu" else copy.deepcopy(self._shared)
+        self._model.train(False).to(device)
         self._sampler = Sampler(setup.engine, setup.rollout, device, loaded.eos_token_ids)
 
     def take_weights(self) -> None:

@@ -170,7 +170,7 @@ def test_a_partial_rollout_counts_in_the_step_that_completes_it(partial: Path) -
 def test_a_run_killed_with_unfinished_responses_ends_as_an_undisturbed_one(partial: Path, tmp_path: Path) -> None:
     settings = config(rollout__max_segment_tokens=4)
     # The checkpoint is that of step 3.
-    train_and_kill(tmp_path, settings, after=4)
+    train_and_kill("local", tmp_path, settings, after=4)
     assert train(tmp_path, settings).status == "succeeded"
     assert lines(tmp_path) == lines(partial)
 

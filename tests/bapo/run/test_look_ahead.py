@@ -233,7 +233,7 @@ def test_a_run_killed_between_two_synchronisations_ends_as_an_undisturbed_one(tm
     # Checkpoints in steps 3 and 6; α changes in steps 5 and 10.
     settings = config(method__v=5, training__steps=12, rollout__ahead=mode)
     train(undisturbed, settings)
-    train_and_kill(killed, settings, after=7)
+    train_and_kill("simulated", killed, settings, after=7)
     state = json.loads((killed / "checkpoints" / "step-000006" / "state.json").read_text())
     # Those of steps 7, 8 and 9 wait, 12 prompts times 4 responses each.
     assert state["ahead"] == {"steps": [5, 9], "num_rollouts": 144, "earlier": {}}

@@ -469,7 +469,7 @@ def test_audit_details_read_like_a_sentence(detail: dict[str, Any], text: str) -
 
 
 def test_overview_says_what_a_warm_start_brought(
-    admin: Client, backend_server: BackendServer, ask: Callable[[Callable[[AsyncClient], Awaitable[T]]], T]
+    admin: Client, backend_server: BackendServer, ask: Callable[[Callable[[AsyncClient], Awaitable[str]]], str]
 ) -> None:
     worker = FakeWorker(backend_server, "warms")
     run = admin.create_run(RunCreate(name="warm", recipe="countdown-demo", changes={"warm_start.steps": 30}))

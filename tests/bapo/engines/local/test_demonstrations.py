@@ -47,7 +47,9 @@ def test_solutions_become_examples_with_their_prompts_and_an_end_token(tmp_path:
     found = of(config)
     assert found.counts == DemonstrationCounts(num_usable=4, num_missing=0, num_rejected=0, num_too_long=0)
     tokenizer = load_tokenizer("countdown-base")
-    assert [tokenizer.decode(each.response[:-1]).replace(" ", "") for each in found.examples.values()] == [*SOLUTIONS]
+    assert [str(tokenizer.decode([*each.response[:-1]])).replace(" ", "") for each in found.examples.values()] == [
+        *SOLUTIONS
+    ]
     assert {each.response[-1] for each in found.examples.values()} == {tokenizer.eos_token_id}
     assert [each.prompt for each in found.examples.values()] == [[0], [1], [2], [3]]
 
@@ -73,7 +75,7 @@ def test_more_than_half_unusable_solutions_are_refused_with_the_first_of_them(tm
 def test_a_solver_finds_the_solutions_that_the_data_lack(tmp_path: Path) -> None:
     found = of(sums(tmp_path, "2+1", None))
     tokenizer = load_tokenizer("countdown-base")
-    written = [tokenizer.decode(each.response[:-1]).replace(" ", "") for each in found.examples.values()]
+    written = [str(tokenizer.decode([*each.response[:-1]])).replace(" ", "") for each in found.examples.values()]
     assert written == ["2+1", "2+3"]
 
 
