@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from bapo.api.base import Body, Page, Text
-from bapo.run.chat import ChatSide
+from bapo.run.chat_sides import ChatSide
 
 ChatState = Literal["requested", "answering", "answered", "failed"]
 MAX_PROMPT_CHARACTERS = 20_000

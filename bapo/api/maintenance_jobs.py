@@ -11,7 +11,7 @@ from bapo.api.base import Body, Text
 from bapo.api.workers import ForkSource
 from bapo.config import patterns
 from bapo.run.artifacts import ArtifactKind
-from bapo.run.chat import ChatSide
+from bapo.run.chat_sides import ChatSide
 
 FolderPart = Literal["folder", "checkpoints", "samples", "log"]
 MAX_BYTES = 2**62

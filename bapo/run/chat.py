@@ -7,21 +7,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import psutil
 from pydantic import TypeAdapter
 
 from bapo.config import ConfigError, RunConfig
 from bapo.run.artifacts import MODEL_FOLDERS
+from bapo.run.chat_sides import SIDES, ChatSide
 from bapo.run.checkpoint import checkpoint_step, newest_sound
 from bapo.run.run_folder import read_config, write_atomically
 from bapo.run.warm_start import kept_warm_model
 from bapo.tasks import Problem, Task, build_task
 
-ChatSide = Literal["base", "warm_start", "trained"]
-SIDES: Sequence[ChatSide] = ("base", "warm_start", "trained")
-"""In the order of training."""
 _GIB = 2**30
 _NICENESS = 10
 """Trainers of the same machine come first."""

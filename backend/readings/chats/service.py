@@ -18,7 +18,7 @@ from backend.settings.environment import Settings
 from backend.workers.administration import worker_of
 from bapo.api.chats import ChatCreate, ChatInfo, ChatPage, ChatReport
 from bapo.config.method import is_trainable
-from bapo.run.chat import ChatSide
+from bapo.run.chat_sides import ChatSide
 
 MAX_LISTED = 20
 MAX_KEPT = 100

@@ -16,7 +16,7 @@ from bapo.api.chats import MAX_ANSWER_TOKENS, ChatCreate, ChatPage
 from bapo.api.prompts import PromptPage
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
-from bapo.run.chat import ChatSide
+from bapo.run.chat_sides import ChatSide
 from frontend.components.actions import FormError, clientside, in_toast, tell, unchanged, when_pressed, when_submitted
 from frontend.components.card import card
 from frontend.components.choices import choices

@@ -73,7 +73,7 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
         ),
         (
             {"method.type": "bapo_mini", "method.filter.type": "range"},
-            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, ba_ppo and bapo_release: "
+            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, ba_ppo, bapo_pipelined and bapo_release: "
             "remove it, or change method.type",
         ),
         (

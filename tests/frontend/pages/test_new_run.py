@@ -114,7 +114,7 @@ def test_a_change_of_method_keeps_what_was_set_and_takes_its_own_defaults() -> N
 
 @pytest.mark.parametrize("method", METHODS.classes)
 def test_what_the_form_shows_for_a_method_is_what_a_run_of_it_gets(method: str) -> None:
-    explicit = {"method": {"c1": "1/4", "v": 7}}
+    explicit = {"method": {"c1": "1/4", "v": 8}}
     base = started(flatten(explicit), BASE).base(method, "countdown")
     config = resolve(apply_changes(explicit, {"method.type": method})).config.model_dump(mode="json")
     for path, value in flatten(config).items():

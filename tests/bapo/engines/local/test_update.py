@@ -461,7 +461,7 @@ def test_a_supervised_step_follows_the_gradient_of_the_mean_cross_entropy(toy_mo
     before = copy.deepcopy(toy_model)
     stats = updater.supervise(examples)
     assert stats.num_responses == 2
-    assert stats.loss == pytest.approx(float(loss), rel=1e-5)
+    assert stats.loss == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in toy_model.named_parameters():
         torch.testing.assert_close(parameter.grad, expected.get_parameter(name).grad, msg=name, atol=1e-5, rtol=1e-4)
         # The first step of Adam moves each weight by the learning rate.

@@ -1,0 +1,10 @@
+"""The models of a run that answer in a chat, apart from what it takes to load them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+ChatSide = Literal["base", "warm_start", "trained"]
+SIDES: Sequence[ChatSide] = ("base", "warm_start", "trained")
+"""In the order of training."""
