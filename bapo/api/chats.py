@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, Strict
 
 from bapo.api.base import Body, Page, Text
 from bapo.run.chat_sides import ChatSide
@@ -52,7 +52,7 @@ class ChatAnswer(Body):
     is_finished: bool = Field(strict=True)
     is_cut: bool = Field(strict=True)
     """True if the length limit ended it."""
-    is_correct: Annotated[bool, Field(strict=True)] | None
+    is_correct: Annotated[bool, Strict()] | None
     """Verdict of the task's verifier; null until the answer is finished, and for prompts outside the task."""
 
 

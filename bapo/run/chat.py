@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from bapo.config import ConfigError, RunConfig
 from bapo.run.artifacts import MODEL_FOLDERS
-from bapo.run.chat_sides import SIDES, ChatSide
+from bapo.run.chat_sides import ChatSide
 from bapo.run.checkpoint import checkpoint_step, newest_sound
 from bapo.run.run_folder import read_config, write_atomically
 from bapo.run.warm_start import kept_warm_model

@@ -175,7 +175,7 @@ class Targets:
 
 _NAMES = (
     *("name", "user", "user_id", "session_id", "token_id", "view_id", "resource_id", "rule_id", "alert_id"),
-    *("artifact_id", "webhook_id", "delivery_id", "worker_id", "study_id", "control_id", "deletion_id"),
+    *("artifact_id", "webhook_id", "delivery_id", "worker_id", "study_id", "control_id", "deletion_id", "chat_id"),
     *("upload_id", "sha256", "board_id", "panel_id", "link_id", "list_id"),
 )
 

@@ -73,8 +73,8 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
         ),
         (
             {"method.type": "bapo_mini", "method.filter.type": "range"},
-            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, ba_ppo, bapo_pipelined and bapo_release: "
-            "remove it, or change method.type",
+            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, ba_ppo, "
+            "bapo_pipelined and bapo_release: remove it, or change method.type",
         ),
         (
             {"method.type": "grpo", "method.critic.learning_rate": 1e-3},

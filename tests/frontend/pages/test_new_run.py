@@ -77,7 +77,7 @@ def test_the_fields_that_most_runs_are_about_stand_first(path: str) -> None:
 
 FIELDS = [ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()]
 TYPES = {METHOD: "bapo", TASK: "countdown"}
-BASE = flatten(resolve({"method": {"c1": "1/4", "v": 7}}).config.model_dump(mode="json"))
+BASE = flatten(resolve({"method": {"c1": "1/4", "v": 8}}).config.model_dump(mode="json"))
 
 
 def test_a_field_is_one_component_and_its_inputs() -> None:
@@ -101,9 +101,9 @@ def started(explicit: dict[str, Any], base: dict[str, Any]) -> StartValues:
 
 
 def test_a_change_of_method_keeps_what_was_set_and_takes_its_own_defaults() -> None:
-    start = started({"method.c1": "1/4", "method.v": 7}, BASE)
+    start = started({"method.c1": "1/4", "method.v": 8}, BASE)
     assert start.base("bapo", "countdown") == BASE
-    assert start.base("arpo", "countdown")["method.v"] == 7
+    assert start.base("arpo", "countdown")["method.v"] == 8
     assert started({}, BASE).base("arpo", "countdown")["method.v"] == 1
     dapo = start.base("dapo", "countdown")
     assert "method.c1" not in dapo

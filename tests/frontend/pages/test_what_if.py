@@ -133,7 +133,7 @@ def test_a_band_is_drawn_only_where_something_is_estimated() -> None:
 
 
 def test_a_run_is_replayed_as_what_makes_batches_by_a_rule_and_as_itself() -> None:
-    offered = ["bapo", "ba_ppo", "bapo_mini", "dapo", "grpo", "grpo_delayed", "gspo", "ppo"]
+    offered = ["bapo", "ba_ppo", "bapo_mini", "dapo", "grpo", "grpo_delayed", "gspo", "luffy", "ppo", "relift"]
     assert [*control_kinds("grpo")] == [*control_kinds()] == offered
     assert [*control_kinds("observed")] == [*offered, "observed"]
 
