@@ -2,9 +2,9 @@
 (function () {
   "use strict";
 
-  const { ask, clientside, find, icon, make, noUpdate, plural, same } = window.bapo;
+  const { ask, clientside, find, icon, make, plural, same } = window.bapo;
   const { textBox } = window.bapoText;
-  const { failure, prompt, verdict, whenThere } = window.bapoGroups;
+  const { failure, prompt, verdict, whenMounted } = window.bapoGroups;
 
   const POLL_MS = 1000;
   const OPEN = ["requested", "answering"];
@@ -93,16 +93,11 @@
   }
 
   clientside.chat = {
-    show(run, asked) {
-      if (run) {
-        whenThere(`#chats[data-run="${run}"]`, () => {
-          clearTimeout(view?.timer);
-          const isHere = view?.run === run && panel().querySelector("article");
-          view = { run, asked, drawn: isHere ? view.drawn : [], isAsked: Boolean(asked) && asked !== view?.asked, timer: null };
-          load();
-        });
-      }
-      return noUpdate();
-    },
+    show: whenMounted((run) => `#chats[data-run="${run}"]`, (run, asked) => {
+      clearTimeout(view?.timer);
+      const isHere = view?.run === run && panel().querySelector("article");
+      view = { run, asked, drawn: isHere ? view.drawn : [], isAsked: Boolean(asked) && asked !== view?.asked, timer: null };
+      load();
+    }),
   };
 })();
