@@ -23,7 +23,7 @@ def reward(problem, response):
 """
 SETTINGS = {
     # The verifier reads whole responses.
-    "task.answer_format": "tags",
+    "task.answer_format": "null",
     "engine.type": "verl",
     "warm_start.steps": 2,
     "warm_start.batch_size": 4,

@@ -223,7 +223,7 @@ class LocalEngine:
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Return the reward (0 or 1) of each problem's greedy answer under the current weights."""
         no_draws = torch.zeros(len(problems), self._config.rollout.max_response_tokens, dtype=torch.float64)
-        prompts = [Prefix(self._prompts[problem.prompt_id], 1) for problem in problems]
+        prompts = self._prefixes(problems, 1)
         sampled = self._sample(self._model, prompts, no_draws, temperature=0.0, purpose="greedy answers")
         return [
             self._task.reward(problem, self._texts(group)[0]) for problem, group in zip(problems, sampled, strict=True)
