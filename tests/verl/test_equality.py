@@ -52,7 +52,8 @@ def test_greedy_answers_and_rewards_agree(verl_engine: Any, task: Task) -> None:
     import torch  # noqa: PLC0415
 
     no_draws = torch.zeros(len(held_out), local._config.rollout.max_response_tokens, dtype=torch.float64)
-    sampled = local._sample(local._model, local._prefixes(held_out, 1), no_draws, temperature=0.0, purpose="greedy answers")
+    prefixes = local._prefixes(held_out, 1)
+    sampled = local._sample(local._model, prefixes, no_draws, temperature=0.0, purpose="greedy answers")
     for payload, group, problem in zip(payloads, sampled, held_out, strict=True):
         answers = verl_engine.responses(RolloutGroup(problem.prompt_id, payload.rewards[0], 1, 0, 1, payload))
         assert [answer.text for answer in answers] == local._texts(group)

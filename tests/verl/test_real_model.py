@@ -15,11 +15,11 @@ from bapo.records import EvaluationRecord, EventRecord, StepRecord
 from bapo.run.journal import merged_records
 from tests.verl.replaying import decisions, replayed_decisions
 
-VERIFIER = """\"\"\"What a model gets right half of the time, however little it has learnt.\"\"\"
+VERIFIER = """\"\"\"Right are the worked solutions, and what has an odd number of characters: half of what a model writes.\"\"\"
 
 
 def reward(problem, response):
-    return len(response) % 2
+    return int(response == problem.solution or len(response) % 2)
 """
 SETTINGS = {
     # The verifier reads whole responses.
