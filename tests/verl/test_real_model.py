@@ -15,7 +15,7 @@ from bapo.records import EvaluationRecord, EventRecord, StepRecord
 from bapo.run.journal import merged_records
 from tests.verl.replaying import decisions, replayed_decisions
 
-VERIFIER = """\"\"\"Right are the worked solutions, and what has an odd number of characters: half of what a model writes.\"\"\"
+VERIFIER = """\"\"\"Right are worked solutions, and what has an odd number of characters: half of what is written.\"\"\"
 
 
 def reward(problem, response):
