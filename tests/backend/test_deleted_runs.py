@@ -53,6 +53,7 @@ def addresses(run_id: str) -> list[str]:
         if method == "GET" and permission == "read" and "{run_id}" in path:
             query = QUERIES.get(path.rpartition("/")[2])
             address = path.replace("{prompt_id:path}", "shared").replace("{artifact_id}", "nothing")
+            address = address.replace("{chat_id}", "nothing")
             address = address.replace("{kind}", "never_solved")
             found.append(address + (f"?{query}" if query else ""))
     return [address.replace("{run_id}", run_id) for address in (*found, *OF_SEVERAL)]
