@@ -52,8 +52,9 @@ def check_call(body: bytes, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
     outputs = call.get("outputs", [])
     # A callback with several outputs has dots around their names; of several, each may be a pattern.
     each_of = outputs if output.startswith("..") else [outputs]
-    if not isinstance(each_of, list) or not all(map(_is_property, each_of)):
-        raise CallError(f"outputs: must have id and property each: {_RELOAD}")
+    num_outputs = len(output.split("..."))
+    if not isinstance(each_of, list) or len(each_of) not in (0, num_outputs) or not all(map(_is_property, each_of)):
+        raise CallError(f"outputs: the callback has {num_outputs}, each with id and property: {_RELOAD}")
     changed = call.get("changedPropIds", [])
     if not isinstance(changed, list) or not all(isinstance(each, str) for each in changed):
         raise CallError(f"changedPropIds: must be a list of texts: {_RELOAD}")
