@@ -13,6 +13,8 @@ from tests.support.small_runs import events, steps_of
 pytestmark = pytest.mark.model
 # Responses of 32 tokens hold the worked solutions of short sums.
 SMALL = {
+    # Two threads wait for each other at every layer, which on a busy machine takes several times as long.
+    "engine.threads": 1,
     "warm_start.steps": 2,
     "warm_start.batch_size": 4,
     "warm_start.num_evaluated": 2,
