@@ -55,4 +55,4 @@ def test_one_command_trains_it_from_nothing_and_its_comparison_reuses_the_warm_s
     assert [event.data["phase"] for event in events(grpo, "warm_start")] == ["reused"]
 
     asked = run_here("chat", run, "--prompt", "What is 3 + 4?", "--max-tokens", "4", "--json")
-    assert set(json.loads(asked.stdout)["answers"]) == {"base", "step 1"}
+    assert set(json.loads(asked.stdout)["answers"]) == {"base", "warm start", "step 1"}
