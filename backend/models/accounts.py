@@ -166,7 +166,7 @@ class IdempotentRequest(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
     digest: Mapped[str]
-    """SHA-256 of address and body: tells whether a second request is the same."""
+    """SHA-256 of address and body, by which a repeated request is recognised."""
     answer: Mapped[dict[str, Any] | None]
     """Set in the transaction that makes the row."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 ChatSide = Literal["base", "warm_start", "trained"]
-SIDES: Sequence[ChatSide] = ("base", "warm_start", "trained")
 """In the order of training."""

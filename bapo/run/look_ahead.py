@@ -196,6 +196,12 @@ class LookAhead:
         return self._group_size * sum(len(self._waiting[step]) for step in steps)
 
 
-def _figures(stats: GenerationStats) -> list[float]:
-    """Return what steps record of it."""
-    return [stats.num_tokens, stats.response_length_mean, stats.response_length_max, stats.response_clip_ratio]
+def _figures(stats: GenerationStats) -> list[float | None]:
+    """Return what steps record of it, in the order of its fields."""
+    return [
+        stats.num_tokens,
+        stats.response_length_mean,
+        stats.response_length_max,
+        stats.response_clip_ratio,
+        stats.response_repetition_ratio,
+    ]

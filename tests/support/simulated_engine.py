@@ -82,6 +82,11 @@ class SimulatedEngine(DrawnEngine):
             response_length_mean=sum(lengths) / len(lengths),
             response_length_max=max(lengths),
             response_clip_ratio=sum(length == longest for length in lengths) / len(lengths),
+            response_repetition_ratio=(
+                None
+                if self._config.rollout.repetition_tokens is None
+                else sum(length == longest - 1 for length in lengths) / len(lengths)
+            ),
         )
         return Generation(groups, stats)
 

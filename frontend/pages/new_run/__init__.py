@@ -153,7 +153,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                 },
             ),
             Store(id="new-typed", data=0),
-            Store(id="new-told"),
+            Store(id="new-sink"),
             Store(id="new-checked"),
             Store(id="new-made"),
             Store(id="grid-asked"),

@@ -55,9 +55,9 @@ def _typing(app: Dash) -> None:
     looks = State("new-looks", "data")
     in_browser("reset", Output(FIELDS, "value"), pressed_in(resets(FORM)), State(FIELDS, "id"), looks)
     # The inputs tell every keystroke, so that a submission never misses the last ones; the check waits for a pause.
-    in_browser("pause", Output("new-told", "data"), Input(FIELDS, "value"), State(FIELDS, "id"), looks)
+    in_browser("pause", Output("new-sink", "data"), Input(FIELDS, "value"), State(FIELDS, "id"), looks)
     # To set something at each of a hundred fields takes Dash seconds; the browser sets what differs from what is there.
-    in_browser("mark", Output("new-told", "data", allow_duplicate=True), Input("new-checked", "data"), looks)
+    in_browser("mark", Output("new-sink", "data", allow_duplicate=True), Input("new-checked", "data"), looks)
 
 
 def _checking(app: Dash, api: Api) -> None:

@@ -59,7 +59,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         [
             Store(id="across-mounted", data=what),
             Store(id="across-whole-text", data=found.whole_text),
-            Store(id="across-told"),
+            Store(id="across-sink"),
             marks([prompt_id], project=found.project, target=address_of(prompt_id, found.project)),
             _head(prompt_id, found),
             _tiles(found.totals),
@@ -317,7 +317,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         "prompt",
         "across",
-        Output("across-told", "data"),
+        Output("across-sink", "data"),
         Input("across-mounted", "data"),
         Input("across-whole-text", "data"),
     )

@@ -49,7 +49,7 @@ async def chat_panel(client: AsyncClient, run: RunDetail, query: Mapping[str, st
     return html.Div(
         [
             Store(id="chat-mounted", data=run.id),
-            Store(id="chat-told"),
+            Store(id="chat-sink"),
             Store(id="chat-asked"),
             Store(id="chat-deleted"),
             button_store(CHAT),
@@ -155,7 +155,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         "chat",
         "show",
-        Output("chat-told", "data"),
+        Output("chat-sink", "data"),
         Input("chat-mounted", "data"),
         Input("chat-asked", "data"),
         Input("chat-deleted", "data"),

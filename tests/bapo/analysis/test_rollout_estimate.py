@@ -64,6 +64,6 @@ def test_a_warm_start_counts_its_traces_and_both_evaluations() -> None:
     # 48 · 8 answers, and 2 · 4 · 8 responses to the 4 problems of each of the two sets.
     small = rollout_estimate(_config(warm_start__steps=30, task__num_train=48, task__num_test=4))
     assert small.warm_start_at_most == 384 + 64
-    # A fork goes on with its parent's.
+    # A fork continues from its parent's weights and needs no warm start.
     fork = rollout_estimate(_config(warm_start__steps=30), first_step=100)
     assert (fork.warm_start_steps, fork.warm_start_at_most) == (0, 0)

@@ -324,7 +324,9 @@ def test_a_pipelined_run_says_that_its_schedule_is_another() -> None:
 def test_a_killed_pipelined_run_ends_as_an_undisturbed_one(tmp_path: Path, mode: str, after: int) -> None:
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     # Checkpoints in steps 3 and 6, in both after α has changed: what its step's window trains on is of the α before.
-    own = config(method__type="bapo_pipelined", method__v=6, training__steps=12, rollout__ahead=mode)
+    # The repetition stop has a figure of its own, which waits with the responses.
+    changes = {"rollout__ahead": mode, "rollout__repetition_tokens": 8}
+    own = config(method__type="bapo_pipelined", method__v=6, training__steps=12, **changes)
     train(undisturbed, own)
     train_and_kill("simulated", killed, own, after=after)
     assert train(killed, own).status == "succeeded"

@@ -81,7 +81,7 @@ def generate(engine: LocalEngine, step: int, problems: Sequence[Problem] | None 
 
 
 def train(engine: LocalEngine, step: int) -> None:
-    """Update the policy on answers of its own, whose advantages are no zeros, and hand it to α."""
+    """Update the policy on its own answers, with nonzero advantages, and copy it to α."""
     answers = engine.generate(prompts_of(1), group_size=G, policy=Policy.CURRENT, step=step, purpose="reevaluation")
     items = [BatchItem(each, BatchSource.REEVALUATED, advantages=(1.0, -1.0) * (G // 2)) for each in answers.groups]
     engine.update(items, step=step)

@@ -25,7 +25,7 @@ def stop() -> RepetitionStop:
         ([1, 2] * 4, True),
         ([7, 7, 3, 1, 2, 1, 2, 1, 2, 1, 2], True),
         ([1, 2, 1, 2, 1, 2, 1, 3], False),
-        # Within 8 tokens a period of 3 occurs fewer than 4 times, however long it goes on.
+        # Within 8 tokens a period of 3 fits fewer than 4 times, however long the response is.
         ([1, 2, 3] * 9, False),
         ([], False),
     ],
